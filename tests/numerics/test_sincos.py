@@ -209,16 +209,3 @@ def test_meta_positions_give_meta_tables():
 
 def test_no_positions_no_rows():
     assert SinCos(Geometric(8)).cos_sin(consecutive(0))[0].shape == (0, 4)
-
-
-def test_what_is_refused():
-    with pytest.raises(
-        ValueError, match=r"arithmetic is 'fast'; it must be one of exact, float32, float32-log\."
-    ):
-        SinCos(Geometric(8), "fast")
-    with pytest.raises(
-        TypeError, match=r"dtype is torch\.int64; a table of sines needs a floating"
-    ):
-        SinCos(Geometric(8)).cos_sin(consecutive(2), torch.int64)
-    with pytest.raises(TypeError, match=r"positions are torch\.float32; they must be integers"):
-        SinCos(Geometric(8)).cos_sin(torch.tensor([0.5]))

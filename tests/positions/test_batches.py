@@ -40,14 +40,12 @@ def test_lists_arrays_and_tensors_are_the_same(kind):
 
 
 @pytest.mark.parametrize("module", [np, torch])
-def test_documents_without_tokens_take_no_place_and_those_with_two_axes_are_refused(module):
+def test_documents_without_tokens_take_no_place(module):
     sizes = (0, 3, 0, 4, 0)
     documents = [module.zeros(size, dtype=module.int64) for size in sizes]
     made = collate(documents, length=4, padding_id=9)
     assert made.input_ids.tolist() == [[0, 0, 0, 9], [0, 0, 0, 0]]
     assert made.positions.tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
-    with pytest.raises(ValueError, match="shape"):
-        collate([module.zeros((2, 3), dtype=module.int64)])
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "zigzag", "striped"])
@@ -62,12 +60,11 @@ def test_shares_of_all_ranks_are_the_whole(layout):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="There is no document"):
-        collate([])
     with pytest.raises(ValueError, match="Document 1 has 3 tokens and a row 2"):
         collate([[1], [1, 2, 3]], length=2)
-    with pytest.raises(TypeError, match="integers"):
-        collate([torch.tensor([0.5])])
+    for wrong in (0.5, True):
+        with pytest.raises(TypeError, match=r"token ids are .* integers"):
+            collate([torch.tensor([wrong])])
     with pytest.raises(ValueError, match="needs a multiple of 4"):
         collate([[1]], length=6, world=2, layout="zigzag")
 
@@ -119,25 +116,5 @@ def test_it_packs_batches_of_ray_data():
     assert same(moved.values(), batch)
 
 
-@pytest.mark.parametrize(
-    ("documents", "told"),
-    [
-        ([1, 2, 3, 4], r"documents are \[1, 2, 3, …\]; each must be the token ids of one document"),
-        (torch.tensor([1, 2]), r"documents are \[tensor\(1\), tensor\(2\)\]; each must be"),
-        (np.array([1, 2]), r"each must be the token ids of one document. .* pass \[document\]"),
-        ([iter([1, 2])], "each must be the token ids"),
-        (7, "documents are 7, which is one number"),
-        (torch.tensor(7), r"documents are tensor\(7\), which is one number"),
-    ],
-)
-def test_a_document_is_a_row_and_documents_are_several(documents, told):
-    with pytest.raises(TypeError, match=told):
-        collate(documents)
-
-
-@pytest.mark.parametrize("length", [0, -1, np.int8(0)])
-@pytest.mark.parametrize("documents", [[[]], [[], []], [[1]]])
-def test_a_row_holds_a_token(documents, length):
-    with pytest.raises(ValueError, match="a row"):
-        collate(documents, length=length)
+def test_an_empty_document_fills_a_row_with_padding():
     assert collate([[]]).input_ids.tolist() == [[0]]

@@ -5,8 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from posenc import FIRE, KERPLE, KERPLEWeight
-from posenc.positions import Coordinates, checked_distances, float_distances, floats
+from posenc.positions import Coordinates, checked_distances, float_distances
 
 HOUR = Coordinates([0.1, 3600.1, 1e-5, -1e-5, 1 / 3, 7, -1800.3])
 MANY = Coordinates(torch.linspace(-1e-3, 1e6, 600, dtype=torch.float64))
@@ -60,7 +59,7 @@ def test_one_axis_has_distances():
     points = Coordinates([1, 2]) * Fraction(1, 2)
     apart = Coordinates.stack([points[0], points[1] / 3], dim=-1)
     for positions in ((apart, apart), (apart, torch.arange(2))):
-        with pytest.raises(ValueError, match="2 scales, one an axis"):
+        with pytest.raises(ValueError, match="one scale"):
             float_distances(*positions, torch.float64)
     with pytest.raises(ValueError, match="one scale"):
         apart.differences(apart)
@@ -87,20 +86,3 @@ def test_numbers_are_compared_and_added_as_fractions_are():
             if number in (1, -2, Fraction(1, 2)):
                 assert (coordinates + number).tolist() == [n + number for n in exact]
                 assert (coordinates - number).tolist() == [n - number for n in exact]
-
-
-@pytest.mark.parametrize("far", [[70_000], Coordinates([70_000.5])], ids=["whole", "real"])
-def test_what_float16_makes_infinite_is_refused(far):
-    for made in (lambda: float_distances(far, [0], torch.float16), lambda: floats(
-        far if isinstance(far, Coordinates) else torch.tensor(far), torch.float16
-    )):  # fmt: skip
-        with pytest.raises(ValueError, match="beyond 65504, the largest number of float16"):
-            made()
-    assert float_distances(far, [60_000], torch.float16).isfinite().all()
-
-
-@pytest.mark.parametrize("bias", [FIRE(2), KERPLE(2), KERPLEWeight(2)], ids=repr)
-def test_biases_of_far_keys_are_no_infinity_in_float16(bias):
-    with pytest.raises(ValueError, match="Ask for float32, and cast"):
-        bias.table([100_000], [0], dtype=torch.float16)
-    assert bias.table([100_000], [0]).half().isfinite().all()

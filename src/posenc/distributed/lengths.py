@@ -8,7 +8,6 @@ from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.positions import checked, consecutive
-from posenc.positions.whole import check_several_whole_numbers
 
 
 def from_lengths(
@@ -22,8 +21,6 @@ def from_lengths(
     """
     if length is not None:
         check_whole(length=length)
-    if not isinstance(lengths, Tensor):
-        check_several_whole_numbers(lengths=lengths)
     counts = checked(lengths, "lengths")
     if padding_mask is not None:
         raise ValueError("lengths and padding_mask were given; both say what is real. Pass one.")

@@ -21,7 +21,6 @@ from posenc.distributed.lengths import from_lengths, length_of
 from posenc.distributed.spreading import ShardedAttention
 from posenc.distributed.tokens import Tokens, of_values
 from posenc.positions import Coordinates, consecutive, in_documents, left_padded, runs
-from posenc.positions.whole import check_whole_numbers
 
 
 class Shards:
@@ -207,7 +206,6 @@ class Shards:
         return places
 
     def _axis(self, x: Tensor, dim: int, expected: int, name: str) -> int:
-        check_whole_numbers(dim=dim)
         if not -x.ndim <= dim < x.ndim or x.shape[dim] != expected:
             raise ValueError(
                 f"{name} has shape {tuple(x.shape)}; axis {dim} must hold {expected} tokens, as "
@@ -221,10 +219,8 @@ class Shards:
         """Rows, positions, documents and padding of any rank.
 
         Raises:
-            TypeError: ``rank`` is no whole number.
             ValueError: There is no such rank.
         """
-        check_whole_numbers(rank=rank)
         if not 0 <= rank < self.world:
             raise ValueError(f"rank is {rank} of {self.world}; it must be one of 0 … world − 1.")
         return self._by_rank[rank]

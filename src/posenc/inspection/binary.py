@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
-from posenc.positions.whole import check_whole_numbers
 
 
 def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "length bits"]:
@@ -28,9 +28,7 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
     """
     positions = consecutive(length)
     bits = max(1, (int(length) - 1).bit_length()) if bits is None else bits
-    check_whole_numbers(bits=bits)
-    if bits < 1:
-        raise ValueError(f"bits is {bits}; it must be 1 or more.")
+    check_whole(bits=bits)
     return positions.unsqueeze(-1) >> torch.arange(bits) & 1
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from operator import index
 
 import torch
 
+from posenc.arguments import check_whole
 from posenc.encodings.scores import T5Bias
 from posenc.numerics.buckets import between_t5_borders
-from posenc.positions.whole import check_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,9 @@ def length_statistics(
         raise TypeError(f"lengths is {lengths!r}; it must be several whole numbers, as a list.")
     documents = tokens = longest = beyond = documents_beyond = 0
     if trained_length is not None:
-        check_whole_numbers(trained_length=trained_length)
-        trained_length = int(trained_length)
-        if trained_length < 1:
-            raise ValueError(f"trained_length is {trained_length}; it must be 1 or more.")
+        check_whole(trained_length=trained_length)
     for each in lengths:
-        check_whole_numbers(length=each)
-        length = int(each)
+        length = index(each)
         if length < 0:
             raise ValueError(f"A document has {length} tokens; lengths are 0 or more.")
         documents, tokens = documents + 1, tokens + length

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from posenc.positions.whole import check_several_whole_numbers
 from posenc.transformer import Encoder
 
 
@@ -77,7 +76,6 @@ def both_orders(
         TypeError: ``order`` holds what is no whole number.
         ValueError: ``order`` is no permutation of the tokens.
     """
-    check_several_whole_numbers(order=order)
     order = [int(place) for place in order]
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {order}; it must name each of {len(x)} tokens once.")

@@ -6,8 +6,6 @@ from math import prod
 from jaxtyping import Float64
 from torch import Tensor
 
-from posenc.positions.whole import check_several_whole_numbers
-
 
 def patch_similarity(
     table: Tensor, size: Sequence[int], patch: Sequence[int]
@@ -38,7 +36,6 @@ def patch_similarity(
     if table.is_complex():
         raise TypeError(f"table is {table.dtype}; it must be real. Pass torch.view_as_real(table).")
     rows = table.detach().flatten(1).double()
-    check_several_whole_numbers(size=size, patch=patch)
     count = prod(size)
     if len(rows) != count:
         raise ValueError(f"table has {len(rows)} rows; a grid of {tuple(size)} has {count} points.")

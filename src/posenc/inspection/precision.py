@@ -4,17 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
+from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.guards import floating
 from posenc.positions import consecutive
-from posenc.positions.whole import check_whole_numbers
 
 WINDOW = 1024
 """So many positions before the target length are looked at: the error grows with the position."""
-
-LAST = 2**62
-"""Positions beyond are next to the end of int64."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +53,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         >>> precision.first_shared, precision.sharing, precision.float32_error < 1e-3
         (256, 8, True)
     """
-    check_whole_numbers(length=length)
-    length = int(length)
-    if not 1 <= length <= LAST:
-        raise ValueError(f"length is {length}; it must be from 1 to 2^62.")
+    check_whole(length=length)
     rounded = FromCheckpoint(schedule.float32("float32").to(floating(dtype)))
     return Precision(
         dtype=str(dtype).removeprefix("torch."),

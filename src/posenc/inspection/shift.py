@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
-from posenc.positions.whole import check_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
         >>> shift_map(Sinusoidal(8, convention="per_dimension"), 10).reason
         'sines and cosines have no common frequency'
     """
-    check_whole_numbers(offset=offset, length=length)
-    if length < 1:
-        raise ValueError(f"length is {length}; it must be 1 or more.")
+    check_whole(length=length)
     rows = encoding.table(consecutive(length), dtype=torch.float64).detach()
     moved = encoding.table(consecutive(length, start=offset), dtype=torch.float64).detach()
     reason = _reason(encoding)

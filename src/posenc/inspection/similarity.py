@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.guards import floating
 from posenc.inspection.closest import closest_positions
 from posenc.positions import consecutive
-from posenc.positions.whole import check_whole_numbers
 
 BLOCK = 1024  # rows of the Gram matrix that are held at a time
 
@@ -62,9 +62,7 @@ def dot_product_profile(
         >>> bool((near - far).abs().max() < 1e-12)
         True
     """
-    check_whole_numbers(length=length, position=position)
-    if length < 1:
-        raise ValueError(f"length is {length}; it must be 1 or more.")
+    check_whole(length=length)
     rows = _rows(encoding, length, position)
     return rows @ rows[0]
 
@@ -87,9 +85,7 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
         >>> pair.first, pair.second, round(pair.distance, 4)
         (0, 44, 0.0177)
     """
-    check_whole_numbers(length=length)
-    if length < 2:
-        raise ValueError(f"length is {length}; a pair needs 2 positions or more.")
+    check_whole(2, length=length)
     rows = _rows(encoding, length, 0)
     is_exact = getattr(encoding, "arithmetic", "exact") == "exact"
     if is_exact and encoding.keeps_shift and encoding.keeps_norm:

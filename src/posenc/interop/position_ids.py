@@ -11,7 +11,6 @@ from torch import Tensor
 
 from posenc.interop.configurations import Configuration, read_whole
 from posenc.positions.modalities import After, mixed_modalities
-from posenc.positions.whole import check_listed, check_several_whole_numbers, plain
 
 FRAMES_APART = frozenset(
     {
@@ -151,7 +150,6 @@ def _sizes(grids: Any, name: str) -> Iterator[tuple[int, int, int]]:
     if not isinstance(several, Iterable):
         raise TypeError(f"{name} is {grids!r}; it must be several (frames, height, width).")
     for index, grid in enumerate(several):
-        check_several_whole_numbers(**{f"{name}[{index}]": grid})
         sizes = tuple(int(size) for size in grid)
         if len(sizes) != 3 or min(sizes) < 1:
             raise ValueError(
@@ -173,7 +171,6 @@ def _vision(config: Configuration, name: str, usual: int) -> int:
 
 def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
     """The time between two frames of each video, as it was given: by its kind the models round."""
-    check_listed(seconds=seconds)
     given = [_second(index, each) for index, each in enumerate(seconds)]
     told = [each.item() if isinstance(each, Tensor) else each for each in given]
     if family not in SECONDS | OMNI and given:
@@ -201,7 +198,7 @@ def _second(index: int, given: Any) -> Second:
             f"seconds[{index}] is {given!r}, of {getattr(given, 'dtype', kind)}; it must be a "
             f"number, as 0.5."
         )
-    return given.cpu() if isinstance(given, Tensor) else plain(given)
+    return given.cpu() if isinstance(given, Tensor) else given  # type: ignore[return-value]
 
 
 def _times(config: Configuration, family: str, frames: int, second: Second) -> Tensor:

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
-from posenc.arguments import check_number, check_positive_number, check_whole
+from posenc.arguments import MOST, check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
-from posenc.positions.whole import check_whole_numbers
 
 FORMAT = 1
 """Raised when training itself changes, so that all runs are made anew."""
@@ -149,7 +148,7 @@ class Configuration:
 
     def __post_init__(self):
         check_whole(0, task_version=self.task_version, format=self.format)
-        check_whole_numbers(seed=self.seed)
+        check_whole(-MOST, seed=self.seed)
         for layer in self.nope_layers:
             check_whole(0, nope_layers=layer)
 

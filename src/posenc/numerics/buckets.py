@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.positions import checked
-from posenc.positions.whole import check_whole_numbers
 
 
 def t5_buckets(
@@ -34,11 +34,6 @@ def t5_buckets(
         max_distance: M, where the last bucket begins at the latest.
         bidirectional: Whether keys after their query are told apart.
 
-    Raises:
-        TypeError: A number, or a distance, is not whole, or ``bidirectional`` is neither true nor
-            false.
-        ValueError: The numbers do not fit each other.
-
     Reference:
         Raffel et al. 2020, "T5", section 2.1 (arXiv:1910.10683), and its authors' code.
 
@@ -53,12 +48,7 @@ def t5_buckets(
 def between_t5_borders(
     distance: Int64[Tensor, "*shape"], borders: Sequence[int], bidirectional: bool
 ) -> Int64[Tensor, "*shape"]:
-    """``t5_buckets`` from the ``t5_borders`` of one side, for who keeps them.
-
-    Example:
-        >>> between_t5_borders(torch.tensor([1, 2, -2]), (0, 1, 2), bidirectional=True)
-        tensor([1, 2, 5])
-    """
+    """``t5_buckets`` from the ``t5_borders`` of one side."""
     starts = torch.tensor(borders[1:], device=distance.device)
     if not bidirectional:
         return torch.bucketize(distance.clamp(min=0), starts, right=True)
@@ -66,35 +56,22 @@ def between_t5_borders(
     return side + torch.bucketize(_away(distance), starts, right=True)
 
 
+@cache
 def t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, ...]:
     """The least distance of each bucket of one side.
-
-    Raises:
-        TypeError: A number is not whole, or ``bidirectional`` neither true nor false.
-        ValueError: The numbers do not fit each other.
 
     Example:
         >>> t5_borders(32, 128, True)
         (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91)
     """
-    check_whole_numbers(buckets=buckets, max_distance=max_distance)
-    if not isinstance(bidirectional, bool):
-        raise TypeError(f"bidirectional is {bidirectional!r}; it must be True or False.")
-    return _t5_borders(int(buckets), int(max_distance), bidirectional)
-
-
-@cache
-def _t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, ...]:
+    check_whole(buckets=buckets, max_distance=max_distance)
     side = buckets // 2 if bidirectional else buckets
     alone = side // 2
     if alone < 1 or (bidirectional and buckets % 2):
         wanted = "an even number from 4 on" if bidirectional else "2 or more"
         raise ValueError(f"buckets is {buckets}; it must be {wanted}.")
     if max_distance <= alone:
-        raise ValueError(
-            f"max_distance is {max_distance}; the first {alone} buckets hold one distance each. "
-            f"Give {alone + 1} or more."
-        )
+        raise ValueError(f"max_distance is {max_distance}; it must be above {alone}.")
     rest = side - alone
     return tuple(range(alone)) + tuple(
         _least(
@@ -122,10 +99,6 @@ def deberta_buckets(
         buckets: Twice mid.
         max_distance: M.
 
-    Raises:
-        TypeError: A number, or a distance, is not whole.
-        ValueError: The numbers do not fit each other.
-
     Reference:
         He et al. 2021, "DeBERTaV3" (arXiv:2111.09543); ``make_log_bucket_position`` in the
         authors' code.
@@ -141,39 +114,25 @@ def deberta_buckets(
 def between_deberta_ends(
     distance: Int64[Tensor, "*shape"], ends: Sequence[int]
 ) -> Int64[Tensor, "*shape"]:
-    """``deberta_buckets`` from ``deberta_ends``, for who keeps them.
-
-    Example:
-        >>> between_deberta_ends(torch.tensor([1, 2, -3, 9]), (2, 4))
-        tensor([ 1,  2, -3,  4])
-    """
+    """``deberta_buckets`` from ``deberta_ends``."""
     away, mid = _away(distance), len(ends)
     far = mid + torch.bucketize(away, torch.tensor(ends, device=distance.device))
     return torch.where(away <= mid, distance, far * distance.sign())
 
 
+@cache
 def deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
     """The largest distance of the buckets mid, mid + 1, … 2·mid − 1.
-
-    Raises:
-        TypeError: A number is not whole.
-        ValueError: The numbers do not fit each other.
 
     Example:
         >>> deberta_ends(8, 24)
         (4, 7, 12, 23)
     """
-    check_whole_numbers(buckets=buckets, max_distance=max_distance)
-    return _deberta_ends(int(buckets), int(max_distance))
-
-
-@cache
-def _deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
+    check_whole(buckets=buckets, max_distance=max_distance)
     mid = buckets // 2
     if mid < 2 or max_distance - 1 <= mid:
         raise ValueError(
-            f"buckets is {buckets} and max_distance {max_distance}; give 4 buckets or more, and a "
-            f"max_distance of at least {mid + 2}."
+            f"buckets is {buckets} and max_distance {max_distance}; give 4 and {mid + 2} at least."
         )
     most, power = max_distance - 1, mid - 1
     return tuple(

@@ -10,23 +10,15 @@ from typing import Literal, get_args
 from jaxtyping import Shaped
 from torch import Tensor
 
-from posenc.positions.whole import check_whole_numbers
+from posenc.arguments import check_choice, check_whole
 
 Pairing = Literal["half", "interleaved"]
 Rotated = Literal["prefix", "suffix"]
 
 
 def checked_pairing(pairing: str) -> Pairing:
-    """``pairing`` if it is one of the two.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if pairing not in get_args(Pairing):
-        raise ValueError(
-            f"pairing is {pairing!r}; it must be 'half' (channels i and i + width/2) or "
-            f"'interleaved' (channels 2i and 2i + 1)."
-        )
+    """``pairing`` if it is one of the two."""
+    check_choice(get_args(Pairing), pairing=pairing)
     return pairing  # type: ignore[return-value]
 
 
@@ -57,24 +49,18 @@ def permutation(
         head_dim: Width of the head, where it is more than r; the rest stays in place.
         rotated: Whether the first or the last r channels are rotated.
 
-    Raises:
-        TypeError: A width is no whole number.
-        ValueError: An odd width, a head narrower than r, or an unknown name.
-
     Example:
         >>> permutation(6, to="interleaved"), permutation(6, to="half")
         ([0, 3, 1, 4, 2, 5], [0, 2, 4, 1, 3, 5])
     """
-    checked_pairing(to)
+    check_choice(get_args(Pairing), to=to)
+    check_choice(get_args(Rotated), rotated=rotated)
     head_dim = rotated_dim if head_dim is None else head_dim
-    check_whole_numbers(rotated_dim=rotated_dim, head_dim=head_dim)
-    if rotated_dim % 2 or not 0 < rotated_dim <= head_dim:
+    check_whole(rotated_dim=rotated_dim, head_dim=head_dim)
+    if rotated_dim % 2 or rotated_dim > head_dim:
         raise ValueError(
-            f"rotated_dim is {rotated_dim} of head_dim {head_dim}; it must be even, and not more "
-            f"than the head."
+            f"rotated_dim is {rotated_dim}; it must be even, and at most head_dim, {head_dim}."
         )
-    if rotated not in get_args(Rotated):
-        raise ValueError(f"rotated is {rotated!r}; it must be 'prefix' or 'suffix'.")
     half = rotated_dim // 2
     if to == "interleaved":
         order = [channel for i in range(half) for channel in (i, i + half)]
@@ -100,10 +86,6 @@ def convert_channels(
         to: The pairing to convert to.
         rotated_dim: Width that is rotated; the whole head unless given.
         rotated: Where it lies.
-
-    Raises:
-        TypeError: ``rotated_dim`` is no whole number.
-        ValueError: It is odd, or wider than the head, or a name is unknown.
 
     Example:
         >>> import torch
@@ -135,21 +117,14 @@ def convert_projection(
         rotated_dim: Width that is rotated; the whole head unless given.
         rotated: Where it lies.
 
-    Raises:
-        TypeError: A width is no whole number.
-        ValueError: The rows are not whole heads, or as of ``permutation``.
-
     Example:
         >>> import torch
         >>> convert_projection(torch.arange(8), "interleaved", head_dim=4)
         tensor([0, 2, 1, 3, 4, 6, 5, 7])
     """
-    check_whole_numbers(head_dim=head_dim)
-    if head_dim < 1 or weight.shape[0] % head_dim:
-        raise ValueError(
-            f"weight has {weight.shape[0]} rows, which are no whole heads of {head_dim}. Pass the "
-            f"weight of nn.Linear as it is: [heads · head_dim, in]."
-        )
+    check_whole(head_dim=head_dim)
+    if weight.shape[0] % head_dim:
+        raise ValueError(f"weight has {weight.shape[0]} rows, no whole heads of {head_dim}.")
     turned = head_dim if rotated_dim is None else rotated_dim
     order = permutation(turned, to, head_dim=head_dim, rotated=rotated)
     return weight.unflatten(0, (-1, head_dim))[:, order].flatten(0, 1)
@@ -183,24 +158,19 @@ def convert_fused(
         rotated_dim: Width that is rotated; the whole head unless given.
         rotated: Where it lies.
 
-    Raises:
-        TypeError: A number is not whole.
-        ValueError: The rows are not those heads, or the order is unknown, or as of ``permutation``.
-
     Example:
         >>> import torch
         >>> convert_fused(torch.arange(12), "half", heads=1, head_dim=4, order="grouped")
         tensor([ 0,  2,  1,  3,  4,  6,  5,  7,  8,  9, 10, 11])
     """
     kv_heads = heads if kv_heads is None else kv_heads
-    check_whole_numbers(heads=heads, head_dim=head_dim, kv_heads=kv_heads)
+    check_whole(heads=heads, head_dim=head_dim, kv_heads=kv_heads)
+    check_choice(get_args(FusedOrder), order=order)
     rows = (heads + 2 * kv_heads) * head_dim
-    if order not in get_args(FusedOrder):
-        raise ValueError(f"order is {order!r}; it must be one of {get_args(FusedOrder)}.")
-    if min(heads, head_dim, kv_heads) < 1 or weight.shape[0] != rows or heads % kv_heads:
+    if weight.shape[0] != rows or heads % kv_heads:
         raise ValueError(
             f"weight has {weight.shape[0]} rows; {heads} query heads and {kv_heads} key and value "
-            f"heads of width {head_dim} are {rows}, in whole groups."
+            f"heads of width {head_dim} have {rows}, in whole groups."
         )
     groups = kv_heads if order == "grouped" else 1
     each = weight.unflatten(0, (groups, -1, head_dim)).clone()

@@ -35,9 +35,6 @@ def quotient_cos_sin(
         turns: Turns for a quotient of 1, in units of 2^-192.
         dtype: The dtype of the values.
 
-    Raises:
-        TypeError: ``dtype`` is no floating one.
-
     Example:
         >>> third = torch.tensor([1]), torch.tensor([3])
         >>> cos, _ = quotient_cos_sin(*third, (1 << 192, 1 << 191))  # a third and a sixth of a turn

@@ -26,9 +26,6 @@ def cos_sin_of_axes(
         positions: One coordinate an axis.
         dtype: The dtype of the values.
 
-    Raises:
-        TypeError: ``dtype`` is no floating one.
-
     Example:
         >>> from posenc.frequencies import FromCheckpoint
         >>> one, less = SinCos(FromCheckpoint([1.0])), SinCos(FromCheckpoint([-1.0]))

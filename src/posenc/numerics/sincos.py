@@ -1,33 +1,33 @@
 """cos and sin of position × frequency: the one source of every sinusoid in the package."""
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
+from posenc.arguments import check_choice
 from posenc.frequencies.schedule import FINE_TURN_BITS, TURN_BITS, Schedule
-from posenc.guards import has_float64, may_look
+from posenc.guards import floating, has_float64, may_look
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand
 from posenc.numerics.summed import cos_sin_of_sum
-from posenc.positions import Coordinates, checked, consecutive, floats, scales
+from posenc.positions import Coordinates, checked, consecutive, floats
+from posenc.positions.steps import ONE, the_one
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
 FEW_PHASES = 1 << 14
 """Up to so many phases, multiplying each in integers is faster than setting blocks up."""
 
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
 KEPT_SCALES = 8
-"""Turns at so many scales of coordinates are kept, those used last."""
+"""Turns at so many scales of coordinates are kept."""
 
 COARSEST = 2**64
 """The coarsest step, for which the guard bits of fine turns reach."""
@@ -48,9 +48,6 @@ class SinCos:
             float64. ``float32`` and ``float32-log``: the common float32 formulas bit for bit,
             whose frequencies are 1 / base^e and exp(−e·ln base); their error grows with position.
 
-    Raises:
-        ValueError: ``arithmetic`` has no such name.
-
     Example:
         >>> from posenc.frequencies import Geometric
         >>> cos, sin = SinCos(Geometric(4)).cos_sin(torch.tensor([2**62]))
@@ -59,27 +56,21 @@ class SinCos:
     """
 
     def __init__(self, schedule: Schedule, arithmetic: Arithmetic = "exact"):
-        if arithmetic not in get_args(Arithmetic):
-            names = ", ".join(get_args(Arithmetic))
-            raise ValueError(f"arithmetic is {arithmetic!r}; it must be one of {names}.")
+        check_choice(get_args(Arithmetic), arithmetic=arithmetic)
         self.schedule = schedule
         self.arithmetic = arithmetic
         self.turns = schedule.turns()
         self.fine_turns = schedule.fine_turns()
-        self._at_scales: dict[scales.Text, Any] = {}
+        self._at_scales: dict[str, SinCos] = {}
         self.common = None if arithmetic == "exact" else schedule.float32(arithmetic).tolist()
 
     def __len__(self) -> int:
         return len(self.turns)
 
-    @property
+    @cached_property
     def operands(self) -> tuple[Int64[Tensor, "frequencies 3"], Float64[Tensor, "frequencies"]]:
         """Frequencies as kernels read them: turns a position in three words, the lowest first, and
         their sizes in radians a position, within rounding."""
-        return self._operands
-
-    @cached_property
-    def _operands(self) -> tuple[Tensor, Tensor]:
         shifts = range(0, TURN_BITS, WORD)
         words = [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts]
         sizes = [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns]
@@ -93,8 +84,7 @@ class SinCos:
         by 2^-193 of a turn each step, and the phase of n steps by n times that, as for positions.
 
         Raises:
-            ValueError: Steps are too fine or too coarse for that to hold, or ``arithmetic`` is not
-                exact.
+            ValueError: Steps are too fine or too coarse for that to hold.
 
         Example:
             >>> from posenc.frequencies import Geometric
@@ -102,40 +92,28 @@ class SinCos:
             >>> thirds.cos_sin(torch.tensor([3]))[0]  # cos 1
             tensor([[0.5403]])
         """
-        if scale == 1:
-            return self
-        if self.common is not None:
-            raise ValueError(
-                f"arithmetic is {self.arithmetic!r}, whose frequencies have no scale folded in. "
-                f"Pass Coordinates to cos_sin, or build it with arithmetic='exact'."
-            )
-        return self._kept(scales.written(scale), lambda: self._scaled(scale))
-
-    def _scaled(self, scale: Fraction) -> "SinCos":
         made = SinCos.__new__(SinCos)
         made.schedule, made.arithmetic, made.common = self.schedule, self.arithmetic, self.common
         made.turns = scaled_turns(self.fine_turns, scale)
         return made
 
-    def _kept(self, key: scales.Text, make: Callable[[], Any]) -> Any:
-        """What was made for a scale, which takes longer than the table of a few tokens."""
-        if is_dynamo_compiling():
-            return make()
-        made = self._at_scales.get(key)
-        if made is None:
-            made = make()
-            # Of a copy: another thread may make and drop some meanwhile.
-            for old in list(self._at_scales)[: len(self._at_scales) - KEPT_SCALES + 1]:
-                self._at_scales.pop(old, None)
-            self._at_scales[key] = made
-        return made
+    def of_steps(self, positions: Coordinates) -> tuple["SinCos", Tensor]:
+        """What serves the steps of coordinates, and these steps."""
+        text = positions.scale_text
+        if text == ONE:
+            return self, positions.values
+        if isinstance(text, tuple) or is_dynamo_compiling():
+            return self.at_scale(the_one(positions.scale)), positions.values
+        made = self._at_scales.get(text)
+        if made is None:  # which takes longer than the table of a few tokens
+            made = self.at_scale(the_one(positions.scale))
+            if len(self._at_scales) >= KEPT_SCALES:
+                self._at_scales.clear()
+            self._at_scales[text] = made
+        return made, positions.values
 
     def summand(self, positions: Tensor | Coordinates) -> Summand:
-        """Steps with the turns of one.
-
-        Raises:
-            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse.
-        """
+        """Steps with the turns of one."""
         if not isinstance(positions, Coordinates):
             return Summand(positions, self.turns)
         own, steps = self.of_steps(positions)
@@ -158,17 +136,11 @@ class SinCos:
             dtype: The dtype of the values.
             out: The columns of a table that exists already, to be written.
             factor: The attention factor of a schedule. The common formulas round before it.
-
-        Raises:
-            TypeError: ``positions`` are not integers, or ``dtype`` is not a floating one.
-            ValueError: Coordinates have a scale an axis, or steps too fine or too coarse; or
-                ``factor`` is a tensor that learns.
         """
-        check_factor(factor)
         if isinstance(positions, Coordinates) and self.common is None:
             own, positions = self.of_steps(positions)
             return own.cos_sin(positions, dtype, out, factor)
-        _check_dtype(dtype)
+        dtype = floating(dtype)
         if self.common is not None:
             made = self._common_formula(checked(positions, reals=True), dtype, factor)
             return made if out is None else written(made, out)
@@ -176,40 +148,23 @@ class SinCos:
         if not has_float64(positions.device):
             cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
             made = cos.to(positions.device), sin.to(positions.device)
-        elif not self._fills_a_range(positions, dtype):
-            made = self._each(positions, dtype, factor)
-        else:
+        elif self._fills_a_range(positions, dtype):
             return self._blocks(positions, dtype, out, factor)
+        else:  # every phase by its own multiplication
+            made = cos_sin_of_sum([self.summand(positions)], dtype, factor)
         return made if out is None else written(made, out)
-
-    def of_steps(self, positions: Coordinates) -> tuple["SinCos", Tensor]:
-        """What serves the steps of coordinates, and these steps.
-
-        Raises:
-            ValueError: The coordinates have a scale an axis.
-        """
-        text = positions.scale_text
-        if text == scales.ONE:
-            return self, positions.values
-        return self._kept(text, lambda: self._scaled(_one_scale(positions))), positions.values
 
     def _common_formula(
         self, positions: Tensor | Coordinates, dtype: torch.dtype, factor: float
     ) -> tuple[Tensor, Tensor]:
         if isinstance(positions, Coordinates):
-            _one_scale(positions)
+            the_one(positions.scale)
         frequencies = torch.tensor(self.common, dtype=torch.float32, device=positions.device)
         angles = floats(positions, torch.float32).unsqueeze(-1) * frequencies
         cos, sin = angles.cos(), angles.sin()
         if factor != 1.0:
             cos, sin = cos * factor, sin * factor
         return cos.to(dtype), sin.to(dtype)
-
-    def _each(
-        self, positions: Tensor, dtype: torch.dtype, factor: float = 1.0
-    ) -> tuple[Tensor, Tensor]:
-        """Every phase by its own multiplication."""
-        return cos_sin_of_sum([self.summand(positions)], dtype, factor)
 
     def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
         """Whether positions are many and dense, so that their range is best built in blocks."""
@@ -249,62 +204,21 @@ def _numbers(numbers: array, dtype: torch.dtype) -> Tensor:
 def scaled_turns(fine: Sequence[int], scale: Fraction) -> tuple[int, ...]:
     """Turns in units of 2^-320, times a scale, rounded to units of 2^-192.
 
-    Raises:
-        ValueError: The scale is above 2^64, when guard bits do not reach, or a frequency comes
-            out below 2^-128, so slow that its rounding would be felt.
-
     Example:
         >>> scaled_turns([3 << 319], Fraction(1, 3)) == (1 << 191,)
         True
     """
     if scale > COARSEST:
-        raise ValueError(
-            f"Coordinates go in steps of {scale}; frequencies are kept for steps "
-            f"of up to 2^64. Give smaller coordinates and a slower schedule, as "
-            f"Linear(schedule, factor)."
-        )
+        raise ValueError(f"Coordinates go in steps of {scale}; steps may be up to 2^64.")
     below = scale.denominator << (FINE_TURN_BITS - TURN_BITS)
     made = tuple((2 * turns * scale.numerator + below) // (2 * below) for turns in fine)
     for turns, fine_turns in zip(made, fine, strict=True):
         if fine_turns and abs(turns) < 1 << (TURN_BITS - FINEST):
             raise ValueError(
-                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{FINEST}: "
-                f"too many for phases of {TURN_BITS} bits. Give coarser steps, as "
-                f"Coordinates.rounded(values, step), or larger coordinates and a faster schedule."
+                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{FINEST}; "
+                f"give larger steps."
             )
     return made
-
-
-def _one_scale(positions: Coordinates) -> Fraction:
-    """The scale of coordinates that are all along one axis."""
-    if isinstance(positions.scale, tuple):
-        raise ValueError(
-            f"positions have {len(positions.scale)} scales, one an axis; one axis is encoded "
-            f"here. Take it as positions[..., 0]."
-        )
-    return positions.scale
-
-
-def check_factor(factor: float) -> None:
-    """Refuse a factor of cosines and sines that would get no gradient, of a schedule of somebody's.
-
-    Raises:
-        ValueError: It is a tensor that learns.
-    """
-    if isinstance(factor, Tensor) and factor.requires_grad:
-        raise ValueError(
-            f"attention_factor is a tensor that learns, {factor.item():.6g}; it would get no "
-            f"gradient, since tables are rounded once, with the number that it is. Multiply "
-            f"queries with it after they were turned, or set attention_factor.item()."
-        )
-
-
-def _check_dtype(dtype: torch.dtype) -> None:
-    if dtype not in DTYPES:
-        raise TypeError(
-            f"dtype is {dtype}; a table of sines needs a floating dtype: float16, bfloat16, "
-            f"float32 or float64. Build it in one of these and convert it."
-        )
 
 
 def written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:

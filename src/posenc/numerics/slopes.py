@@ -1,20 +1,18 @@
 """Per-head slopes: how steeply each head's bias falls with distance."""
 
 from math import log2
-from numbers import Integral
+
+from posenc.arguments import check_whole
 
 
 def geometric(heads: int, most: float = 8.0) -> tuple[float, ...]:
     """m_h = 2^(−most · h / heads) for h = 1 … heads.
 
-    Raises:
-        ValueError: ``heads`` is no whole number from 1 on.
-
     Example:
         >>> geometric(4)
         (0.25, 0.0625, 0.015625, 0.00390625)
     """
-    _check_heads(heads)
+    check_whole(heads=heads)
     return tuple(2.0 ** (-most * head / heads) for head in range(1, heads + 1))
 
 
@@ -25,9 +23,6 @@ def alibi(heads: int, most: float = 8.0) -> tuple[float, ...]:
     next lower power and fills up with every second slope of the power above it. ``most`` is 8 in
     the paper, and ``alibi_bias_max`` in the configurations of MPT.
 
-    Raises:
-        ValueError: ``heads`` is not positive.
-
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long", section 3 (arXiv:2108.12409), and
         ``get_slopes`` in the authors' code.
@@ -36,11 +31,6 @@ def alibi(heads: int, most: float = 8.0) -> tuple[float, ...]:
         >>> alibi(3)
         (0.0625, 0.00390625, 0.25)
     """
-    _check_heads(heads)
+    check_whole(heads=heads)
     lower = 2 ** int(log2(heads))
     return geometric(lower, most) + geometric(2 * lower, most)[0::2][: heads - lower]
-
-
-def _check_heads(heads: int) -> None:
-    if isinstance(heads, bool) or not isinstance(heads, Integral) or heads < 1:
-        raise ValueError(f"heads is {heads!r}; it must be a positive whole number.")

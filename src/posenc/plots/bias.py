@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from posenc.arguments import check_flag
 from posenc.plots.style import Look, Theme, check_places, dress, look, new_axes, numbers
-from posenc.positions.whole import check_several_whole_numbers
 
 # Distances this near have as much room each as all farther ones have by ratio.
 NEAR = 16
@@ -65,7 +64,6 @@ def bias(
     check_flag(random=random)
     check_places(places.min(initial=0.0), places.max(initial=0.0))
     names = range(len(values)) if heads is None else heads
-    check_several_whole_numbers(heads=names)
     if len(names) != len(values):
         raise ValueError(f"{len(names)} heads came for {len(values)} rows; give one number each.")
     colors = look(theme)

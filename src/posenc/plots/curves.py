@@ -8,7 +8,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, check_places, dress, in_float64, look, new_axes, reach
-from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 # Up to this many positions each one has a dot: the encoding lives at whole numbers only.
 DOTTED = 120
@@ -51,9 +50,7 @@ def curves(
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
     width = values.shape[1]
-    check_whole_numbers(start=start)
-    check_places(int(start), int(start) + len(values) - 1)
-    check_several_whole_numbers(dimensions=() if dimensions is None else dimensions)
+    check_places(start, start + len(values) - 1)
     chosen = spread(width) if dimensions is None else list(dimensions)
     if outside := [index for index in chosen if not 0 <= index < width]:
         raise ValueError(f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}.")

@@ -9,7 +9,6 @@ from posenc.arguments import check_whole
 from posenc.plots.cells import fitted
 from posenc.plots.style import Theme, bar, check_limit, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
-from posenc.positions.whole import check_several_whole_numbers
 
 FEW = 32
 
@@ -49,7 +48,6 @@ def grid_channels(
         (['channel 0', '1'], [[0.0, 0.8]])
     """
     values = numbers(table, "table", 2)
-    check_several_whole_numbers(size=size)
     check_whole(columns=columns)
     check_limit(limit)
     if len(size) != 2 or size[0] * size[1] != len(values):
@@ -58,7 +56,6 @@ def grid_channels(
             f"many points."
         )
     dim = values.shape[1]
-    check_several_whole_numbers(channels=() if channels is None else channels)
     chosen = list(range(0, dim, -(-dim // FEW))) if channels is None else list(channels)
     if not chosen or not all(0 <= channel < dim for channel in chosen):
         raise ValueError(f"channels are {chosen}; the table has 0 … {dim - 1}.")

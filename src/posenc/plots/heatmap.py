@@ -25,7 +25,6 @@ from posenc.plots.style import (
     in_float64,
     look,
 )
-from posenc.positions.whole import check_whole_numbers
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
@@ -86,10 +85,8 @@ def heatmap(
     values = in_float64(table)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
-    check_whole_numbers(start=start, first_column=first_column)
     check_whole(each=each, dpi=DPI if dpi is None else dpi)
     check_limit(limit)
-    start, first_column = int(start), int(first_column)
     colors = look(theme)
     most = np.abs(values[np.isfinite(values)]).max(initial=0.0) if limit is None else limit
     most = float(most) or 1.0

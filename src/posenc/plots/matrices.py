@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.cells import LARGEST, cells, fitted
 from posenc.plots.style import Theme, bar, check_places, dress, look, new_axes, numbers, reach
-from posenc.positions.whole import check_whole_numbers
 
 
 def similarity_matrix(
@@ -39,8 +38,6 @@ def similarity_matrix(
         (-1.0, 1.0)
     """
     values = _square(products, "products")
-    check_whole_numbers(start=start)
-    start = int(start)
     check_places(start, start + len(values) - 1)
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
@@ -86,7 +83,6 @@ def shift_map(
         True
     """
     values = _square(matrix, "matrix")
-    check_whole_numbers(offset=offset)
     colors = look(theme)
     ax = new_axes(5.6, 4.8, colors) if ax is None else ax
     most = reach(values)

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from posenc.arguments import check_whole
 from posenc.plots.cells import fitted
 from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
 from posenc.plots.tiles import tiled
-from posenc.positions.whole import check_several_whole_numbers, check_whole_numbers
 
 
 def patch_similarity(
@@ -45,8 +45,7 @@ def patch_similarity(
     """
     pictures = [numbers(values, name, 2) for name, values in similarities.items()]
     sizes = {picture.shape for picture in pictures}
-    check_several_whole_numbers(patch=patch)
-    check_whole_numbers(columns=columns)
+    check_whole(columns=columns)
     if len(sizes) != 1 or columns < 1:
         raise ValueError(
             f"similarities have sizes {sorted(sizes)}; give one or more, all of one, and columns "

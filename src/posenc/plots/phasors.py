@@ -9,7 +9,6 @@ from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, dress, look, new_axes, numbers, reach
-from posenc.positions.whole import check_whole_numbers
 
 
 def phasors(
@@ -43,7 +42,6 @@ def phasors(
         [['pair', '0', '0°'], ['pair', '1', '90°']]
     """
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
-    check_whole_numbers(position=position)
     if len(xs) != len(ys):
         raise ValueError(f"There are {len(xs)} cosines and {len(ys)} sines; give one each.")
     colors = look(theme)

@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import Theme, check_places, dress, key, look, new_axes, numbers
-from posenc.positions.whole import check_whole_numbers
 
 
 def distance_profile(
@@ -38,7 +37,6 @@ def distance_profile(
         >>> ax.lines[0].get_xdata().tolist(), ax.get_xlabel()
         ([0, 1, 2], 'distance query − key (positions)')
     """
-    check_whole_numbers(first=first)
     named = products if isinstance(products, Mapping) else {"": products}
     colors = look(theme)
     ax = new_axes(7.0, 4.0, colors) if ax is None else ax

@@ -1,10 +1,7 @@
 """Documents of any lengths as one batch of packed rows, with all that attention must know."""
 
-import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +10,6 @@ from torch import Tensor
 
 from posenc.positions.checks import checked
 from posenc.positions.shards import Sharding, check_part, pieces_of, shard
-from posenc.positions.whole import check_listed, check_whole_numbers, plain
 
 
 class PackedBatch(NamedTuple):
@@ -60,9 +56,7 @@ def collate(
         layout: Who holds which tokens; see ``shard``. Rows are padded to divide evenly.
 
     Raises:
-        TypeError: A document holds no integers, or a number is not whole.
-        ValueError: There is no document, one is longer than a row, ``length`` is below 1 or does
-            not divide, or there is no such rank or layout.
+        ValueError: A document is longer than a row, or ``length`` does not divide evenly.
 
     Example:
         >>> batch = collate([[7, 8, 9], [5, 6], [4]], length=5)
@@ -73,28 +67,20 @@ def collate(
         >>> batch.cu_seqlens
         tensor([ 0,  3,  5,  6, 10])
     """
-    check_whole_numbers(padding_id=padding_id, rank=rank, world=world)
-    padding_id, rank, world = map(plain, (padding_id, rank, world))
     check_part(rank, world, layout)
-    check_listed(documents=documents)
     documents = list(documents)
     device = _device(documents)
-    join = _join(documents, device)
-    sizes = _sizes(documents, join)
+    sizes = [len(document) for document in documents]
     pieces = pieces_of(layout, world)
     if length is None:
         length = -(-max(1, sum(sizes)) // pieces) * pieces
-    check_whole_numbers(length=length)
-    length = int(length)
-    if length < 1:
-        raise ValueError(f"length is {length}; a row holds 1 token or more.")
     rows = _rows(sizes, length)
     filled = [sum(sizes[begin:end]) for begin, end in rows]
     starts, numbers = _starts(sizes, rows, filled, length)
     begins = torch.tensor(starts, device=device)
     shape = (len(rows), length)
     batch = PackedBatch(
-        input_ids=_ids(documents, join, rows, filled, shape, padding_id, device),
+        input_ids=_in_rows(_joined(documents, device), filled, shape, padding_id),
         positions=_counted(begins, shape),
         document_ids=_repeated(begins.new_tensor(numbers), begins, shape),
         padding_mask=_real(filled, shape, device),
@@ -107,36 +93,12 @@ def collate(
     return PackedBatch(ids, positions, numbered, real, batch.cu_seqlens)
 
 
-def _sizes(documents: list[Any], join: Callable[[list[Any], Tensor], object] | None) -> list[int]:
-    """How many tokens each document has."""
-    if not documents:
-        raise ValueError("There is no document. Pass the token ids of one or more.")
-    if join is _join_tensors:
-        return list(map(Tensor.numel, documents))
-    try:
-        return list(map(len, documents))
-    except TypeError:  # of a number, and of what gives its numbers once
-        told = f"documents are {_short(documents)}"
-        raise TypeError(
-            f"{told}; each must be the token ids of one document. Of one alone pass [document]."
-        ) from None
-
-
-def _short(documents: list[Any]) -> str:
-    """What is given, by its first few entries."""
-    first = ", ".join(map(repr, documents[:3]))
-    return f"[{first}{', …' if len(documents) > 3 else ''}]"
-
-
 def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
     """The first document of each row and one past its last."""
     ends, filled = [0], 0
     for number, size in enumerate(sizes):
         if size > length:
-            raise ValueError(
-                f"Document {number} has {size} tokens and a row {length}. Cut it, or pass "
-                f"length={size}."
-            )
+            raise ValueError(f"Document {number} has {size} tokens and a row {length}.")
         if filled + size > length:
             ends.append(number)
             filled = 0
@@ -188,25 +150,6 @@ def _real(filled: list[int], shape: tuple[int, int], device: torch.device) -> Te
     return real
 
 
-def _ids(
-    documents: list[Any],
-    join: Callable[[list[Any], Tensor], object] | None,
-    rows: list[tuple[int, int]],
-    filled: list[int],
-    shape: tuple[int, int],
-    padding_id: int,
-    device: torch.device,
-) -> Tensor:
-    if join is None:
-        return _in_rows(_joined(documents, device), filled, shape, padding_id)
-    ids = torch.empty(shape, dtype=torch.int64, device=device)
-    for row, (begin, end) in enumerate(rows):
-        if filled[row]:
-            join(documents[begin:end], ids[row, : filled[row]])
-        ids[row, filled[row] :] = padding_id
-    return ids
-
-
 def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_id: int) -> Tensor:
     if len(joined) == shape[0] * shape[1]:
         return joined.view(shape)
@@ -223,43 +166,6 @@ def _device(documents: list[Any]) -> torch.device:
     return next(tensors, torch.empty(0)).device
 
 
-def _join(
-    documents: list[Any], device: torch.device
-) -> Callable[[list[Any], Tensor], object] | None:
-    """What writes several documents where they belong, if all of them are as ids are here."""
-    if device.type != "cpu":
-        return None
-    kinds, numpy = set(map(type, documents)), sys.modules.get("numpy")
-    if kinds == {Tensor} and _all(documents, dtype=torch.int64, ndim=1, is_cpu=True):
-        return _join_tensors
-    if (
-        numpy is not None
-        and kinds == {numpy.ndarray}
-        and _all(documents, dtype=numpy.dtype("int64"), ndim=1)
-    ):
-        return lambda some, out: numpy.concatenate(some, out=out.numpy())
-    return None
-
-
-def _all(documents: list[Any], **known: Any) -> bool:
-    """Whether these attributes are the same of all: there may be a great many to ask."""
-    return all(set(map(attrgetter(name), documents)) == {value} for name, value in known.items())
-
-
-def _join_tensors(some: list[Tensor], out: Tensor) -> None:
-    torch.cat(some, out=out)
-
-
 def _joined(documents: list[Any], device: torch.device) -> Int64[Tensor, "tokens"]:
     """All tokens in one row."""
-    ids, numpy = partial(checked, name="token ids", device=device), sys.modules.get("numpy")
-    alike = len({getattr(each, "dtype", None) for each in documents}) == 1
-    if alike and numpy is not None and set(map(type, documents)) == {numpy.ndarray}:
-        joined = ids(numpy.concatenate(documents))
-    elif alike and all(isinstance(each, Tensor) for each in documents):
-        joined = ids(torch.cat(documents))
-    else:
-        joined = torch.cat(list(map(ids, documents)))
-    if joined.ndim != 1:
-        raise ValueError(f"Documents join to shape {tuple(joined.shape)}; each must be one row.")
-    return joined
+    return torch.cat([checked(document, "token ids", device=device) for document in documents])

@@ -9,26 +9,18 @@ from typing import Any
 import torch
 from jaxtyping import Bool
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
 
-from posenc.guards import check_dense
-from posenc.positions.common import (
-    NOWHERE,
-    check_no_marks,
+from posenc.positions.counted import NOWHERE, Counted, common_scale
+from posenc.positions.steps import (
+    MOST,
+    checked_scale,
+    counts_of,
     in_step,
-    leave_int64,
+    nearest_counts,
+    product,
     rounded_counts,
     size_of,
-)
-from posenc.positions.counted import Counted, common_scale
-from posenc.positions.real_numbers import MOST, ONE, counts_of, nearest_counts
-from posenc.positions.scales import (
-    checked_scale,
-    exact,
-    multiplied,
-    product,
     the_one,
-    whole_steps,
     written,
 )
 
@@ -37,13 +29,14 @@ class Coordinates(Counted):
     """Real numbers as whole numbers of one exact step: coordinate = values · scale.
 
     ``values`` is an int64 tensor, and ``scale`` a positive rational number, or one an axis. A float
-    is taken as the binary fraction that it is; thirds and hundredths are given as fractions or by
-    their scale. Encodings whose formula takes reals take coordinates wherever positions go, and are
-    as exact there as at whole positions.
+    is taken as the binary fraction that it is. Encodings whose formula takes reals take coordinates
+    wherever positions go, and are as exact there as at whole positions.
 
     Numbers are exact where int64 holds them in one step. Where it does not, as for 0.1 beside
-    3600.1, the step is the power of two that leaves 62 bits to the largest, and each number is the
-    nearest: off by 2^-62 of the largest at most, so 1e-9 beside 1e9 is off by 7e-11.
+    3600.1, the step is the power of two that leaves 62 bits to the largest, and each number is
+    rounded to nearest: off by 2^-62 of the largest at most, so 1e-9 beside 1e9 is off by 7e-11.
+
+    Shape, indices and joining are those of tensors.
 
     Args:
         values: Floats (float64, float32; a tensor, an array of numpy, or a list), whole numbers, or
@@ -52,10 +45,6 @@ class Coordinates(Counted):
             one for each entry of the last axis. Integers over a common denominator are
             ``Coordinates(integers, scale=Fraction(1, denominator))``.
         device: Where to make the tensor, if ``values`` are none yet.
-
-    Raises:
-        TypeError: ``values`` are no real numbers, 16-bit floats, or floats where nobody can look.
-        ValueError: A number is not finite, or the scale is not positive.
 
     Example:
         >>> seconds = Coordinates([0.0, 0.5, 2.25])
@@ -68,8 +57,7 @@ class Coordinates(Counted):
         Fraction(1, 15)
     """
 
-    __array_ufunc__ = None
-    """Arrays of numpy on the left leave operators to coordinates."""
+    __array_ufunc__ = None  # arrays of numpy on the left leave operators to coordinates
 
     def __init__(
         self,
@@ -78,11 +66,10 @@ class Coordinates(Counted):
         scale: Rational | Sequence[Rational] | None = None,
         device: torch.device | str | None = None,
     ):
-        check_dense(values=values)
         if isinstance(values, Coordinates):
             counts, own = values.values, values.scale
         elif isinstance(values, Tensor) and values.dtype == torch.int64:
-            counts, own = values, ONE
+            counts, own = values, Fraction(1)
         else:
             counts, own = counts_of(values, device)
         self.values = counts
@@ -103,7 +90,6 @@ class Coordinates(Counted):
             >>> Coordinates.rounded([0.1, 0.2, 0.3], Fraction(1, 10)).values
             tensor([1, 2, 3])
         """
-        check_dense(values=values)
         chosen = the_one(checked_scale(step))
         return cls(nearest_counts(values, chosen, device), scale=chosen)
 
@@ -129,26 +115,18 @@ class Coordinates(Counted):
 
     __hash__ = object.__hash__
 
-    def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Any:
-        if _is_number(other):
-            return self._compared_with_number(exact(other), relation)
-        others = _as_coordinates(other, self.device)
-        if others is None:
-            return NotImplemented
-        here, there = common_scale(self, others)
-        return relation(here.values, there.values)
-
-    def _compared_with_number(
-        self, other: Fraction, relation: Callable[..., Tensor]
-    ) -> Bool[Tensor, "*shape"]:
-        """n < x is n < ⌈x⌉ and n ≤ x is n ≤ ⌊x⌋ for whole n, and no n is x where x is not whole."""
+    def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Bool[Tensor, "*shape"]:
+        if not isinstance(other, Rational):
+            here, there = common_scale(self, self._beside(other))
+            return relation(here.values, there.values)
         if isinstance(self.scale_text, tuple):
-            axes = [axis._compared_with_number(other, relation) for axis in self.unbind(-1)]
+            axes = [axis._compared(other, relation) for axis in self.unbind(-1)]
             return torch.stack(axes, dim=-1)
-        steps = other / the_one(self.scale)
+        # For whole n: n < x is n < ⌈x⌉, n ≤ x is n ≤ ⌊x⌋, and n = x only where x is whole.
+        steps = Fraction(other) / the_one(self.scale)
         bound = ceil(steps) if relation in (torch.lt, torch.ge) else floor(steps)
         never = steps != bound and relation in (torch.eq, torch.ne)
-        if never or not NOWHERE <= bound <= MOST:  # all are as 0 is to it
+        if never or not NOWHERE <= bound <= MOST:  # all compare as 0 does
             return relation(torch.zeros_like(self.values), 1 if steps > 0 else -1)
         return relation(self.values, bound)
 
@@ -159,26 +137,10 @@ class Coordinates(Counted):
 
         It is exact where 62 bits hold both in one step.
         """
-        steps = self._whole_steps(other)
-        if steps is not None:
-            check_no_marks(self.values)
-            return self.with_values(lambda values: values + steps)
-        others = _as_coordinates(other, self.device)
-        if others is None:
-            return NotImplemented
-        check_no_marks(self.values, others.values)
-        here, there = _summable(self, others)
+        here, there = _summable(self, self._beside(other))
         return here.with_values(lambda values: values + there.values)
 
     __radd__ = __add__
-
-    def _whole_steps(self, other: Any) -> int | None:
-        """How many steps a number is, where they are whole and no sum leaves int64."""
-        if not _is_number(other) or is_dynamo_compiling() or isinstance(self.scale_text, tuple):
-            return None
-        steps = whole_steps(self.scale_text, other)
-        near = steps is not None and abs(steps) + (size_of(self.values) or 0) <= MOST
-        return steps if near else None
 
     def shifted(self, by: Sequence[Rational | int]) -> "Coordinates":
         """The sum with a number for each entry of the last axis.
@@ -187,7 +149,6 @@ class Coordinates(Counted):
             >>> Coordinates([[0.5, 2.0]]).shifted([1, -2]).tolist()
             [[Fraction(3, 2), Fraction(0, 1)]]
         """
-        check_no_marks(self.values)
         axes = zip(self.unbind(-1), by, strict=True)
         return Coordinates.stack([axis + number for axis, number in axes], dim=-1)
 
@@ -203,35 +164,30 @@ class Coordinates(Counted):
         return here.with_values(lambda values: values.unsqueeze(-1) - there.values.unsqueeze(-2))
 
     def __neg__(self) -> "Coordinates":
-        check_no_marks(self.values)
         return self.with_values(torch.neg)
 
     def __sub__(self, other: Any) -> "Coordinates":
         """The difference, as exact as a sum."""
-        if _is_number(other):
-            return self + (-exact(other))
-        others = _as_coordinates(other, self.device)
-        return NotImplemented if others is None else self + (-others)
+        return self + (-self._beside(other))
 
     def __rsub__(self, other: Any) -> "Coordinates":
         return -self + other
 
     def __mul__(self, other: Any) -> "Coordinates":
         """The exact product with a whole number or a ``Fraction``."""
-        if not _is_number(other):
-            _refuse_floats(other)
+        if not isinstance(other, Rational):
             return NotImplemented
         if other == 0:
-            check_no_marks(self.values)
             return Coordinates(torch.zeros_like(self.values))
-        made = self.with_values(lambda values: values, multiplied(self.scale_text, other))
+        text = written(product(self.scale, abs(Fraction(other))))
+        made = self.with_values(lambda values: values, text)
         return made if other > 0 else -made
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Coordinates":
         """The exact quotient by a whole number or a ``Fraction``."""
-        return self * (1 / exact(other)) if _is_number(other) else NotImplemented
+        return self * (1 / Fraction(other)) if isinstance(other, Rational) else NotImplemented
 
     def with_scale(self, scale: Rational) -> "Coordinates":
         """The same coordinates in other steps, as for a graph that shall not be compiled anew.
@@ -245,7 +201,6 @@ class Coordinates(Counted):
         """
         if isinstance(self.scale_text, tuple):
             return Coordinates.stack([axis.with_scale(scale) for axis in self.unbind(-1)], dim=-1)
-        check_no_marks(self.values)
         chosen = the_one(checked_scale(scale))
         return Coordinates(in_step(self.values, the_one(self.scale), chosen), scale=chosen)
 
@@ -258,43 +213,26 @@ class Coordinates(Counted):
         """
         return min(ceil(reach / the_one(self.scale)), MOST)
 
+    def _beside(self, other: Any) -> "Coordinates":
+        """Whole numbers, fractions and whole positions as coordinates; 0.1 may mean a tenth."""
+        if isinstance(other, Coordinates):
+            return other
+        if isinstance(other, Rational):
+            return Coordinates(Fraction(other), device=self.device)
+        if not hasattr(other, "dtype") or torch.as_tensor(other).is_floating_point():
+            raise TypeError(
+                f"Coordinates meet a {type(other).__name__}; give whole numbers, a Fraction, or "
+                f"other Coordinates."
+            )
+        return Coordinates(other, device=self.device)
+
 
 def _summable(one: Coordinates, other: Coordinates) -> tuple[Coordinates, ...]:
     """Both in one step, in which no sum or difference leaves int64."""
     both = common_scale(one, other)
-    if not leave_int64(both[0].values, both[1].values):
+    if size_of(both[0].values) + size_of(both[1].values) <= MOST:
         return both
     text = written(product(both[0].scale, Fraction(2)))
     return tuple(
         each.with_values(lambda values: rounded_counts(values, Fraction(2)), text) for each in both
     )
-
-
-def _is_number(other: Any) -> bool:
-    return isinstance(other, Rational) and not isinstance(other, bool)
-
-
-def _as_coordinates(other: Any, device: torch.device) -> Coordinates | None:
-    """Whole numbers, fractions and whole positions as coordinates."""
-    if isinstance(other, Coordinates):
-        return other
-    _refuse_floats(other)
-    if _is_number(other):
-        return Coordinates(exact(other), device=device)
-    return Coordinates(other, device=device) if hasattr(other, "dtype") else None
-
-
-def _refuse_floats(other: Any) -> None:
-    """Refuse what may mean another number than it is: 0.1 is no tenth.
-
-    Raises:
-        TypeError: Of floats, and of lists of numbers.
-    """
-    tensor = isinstance(other, Tensor) and other.is_floating_point()
-    kind = getattr(getattr(other, "dtype", None), "kind", None)  # of numpy
-    if tensor or kind == "f" or isinstance(other, float | list | tuple):
-        raise TypeError(
-            f"Coordinates meet a {type(other).__name__}; say which numbers are meant. "
-            f"Coordinates(…) takes a float as the binary fraction that it is, and Fraction(1, 10) "
-            f"is a tenth."
-        )

@@ -1,28 +1,30 @@
 """Counts of one exact step, handled as a tensor is."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc._rounding import rounded
 from posenc.guards import floating, has_float64, may_look
-from posenc.positions.common import check_no_marks, in_one_step
-from posenc.positions.scales import (
+from posenc.positions.steps import (
+    Factor,
     Step,
     Text,
-    as_fractions,
-    of_last_axis,
+    factors,
+    in_one_step,
     read,
-    scaled,
     the_one,
     written,
 )
 
-CHUNK = 1 << 16
-"""So many numbers at a time stay in cache."""
+NOWHERE = -(2**63)
+"""Every coordinate of the first token without a place; the next ones count on from there."""
 
+MANY = 2**16
+"""The number of marks for tokens without a place."""
 
 Coords = TypeVar("Coords", bound="Counted")
 
@@ -32,11 +34,8 @@ class Counted:
 
     values: Int64[Tensor, "*shape"]
     scale_text: Text
-    """The scale as text, which is what is the same where the scale is."""
 
-    def with_values(
-        self: Coords, change: Callable[[Tensor], Tensor], text: Text | None = None
-    ) -> Coords:
+    def with_values(self, change: Callable[[Tensor], Tensor], text: Text | None = None) -> Self:
         """The same scale, or another, with ``values`` changed."""
         made = type(self).__new__(type(self))
         made.values = change(self.values)
@@ -55,7 +54,7 @@ class Counted:
 
     @property
     def device(self) -> torch.device:
-        """Where they lie."""
+        """The device of the coordinates."""
         return self.values.device
 
     @property
@@ -64,7 +63,7 @@ class Counted:
         return read(self.scale_text)
 
     def numel(self) -> int:
-        """How many there are."""
+        """The number of coordinates."""
         return self.values.numel()
 
     def __len__(self) -> int:
@@ -73,21 +72,20 @@ class Counted:
     def __repr__(self) -> str:
         return f"Coordinates({self.values!r}, scale={self.scale!r})"
 
-    def __getitem__(self: Coords, index: Any) -> Coords:
+    def __getitem__(self, index: Any) -> Self:
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
         index = torch.as_tensor(index) if isinstance(index, list) else index
         values, text = self.values[index], self.scale_text
         if isinstance(text, tuple):
-            text = text[of_last_axis(index, self.ndim)]
+            text = text[_of_last_axis(index, self.ndim)]
             if isinstance(text, tuple) and values.shape[-1:] != (len(text),):
                 raise ValueError(
-                    f"The last axis has {len(text)} scales, one an entry; indexed so, the last has "
-                    f"shape {tuple(values.shape[-1:])}. Put new axes before it."
+                    f"The last axis has {len(text)} scales, one an entry; put new axes before it."
                 )
         return self.with_values(lambda _: values, text)
 
-    def unbind(self: Coords, dim: int = -1) -> tuple[Coords, ...]:
-        """Those of each entry of the last axis, each with the scale of its own, as of a tensor.
+    def unbind(self, dim: int = -1) -> tuple[Self, ...]:
+        """The coordinates along each axis, each with its own scale.
 
         Example:
             >>> from posenc.positions import Coordinates
@@ -100,26 +98,23 @@ class Counted:
         columns = zip(self.values.unbind(-1), self._texts(), strict=True)
         return tuple(self.with_values(lambda _, own=own: own, text) for own, text in columns)
 
-    def to(self: Coords, device: torch.device | str) -> Coords:
+    def to(self, device: torch.device | str) -> Self:
         """The same on another device."""
-        if isinstance(device, torch.dtype):
-            raise TypeError(f"Coordinates have no dtype; for floats call .floats({device}).")
         return self.with_values(lambda values: values.to(device))
 
-    def unsqueeze(self: Coords, dim: int) -> Coords:
+    def unsqueeze(self, dim: int) -> Self:
         """With one axis more, as of a tensor."""
         the_one(self.scale)
         return self.with_values(lambda values: values.unsqueeze(dim))
 
-    def expand(self: Coords, *sizes: int) -> Coords:
+    def expand(self, *sizes: int) -> Self:
         """Repeated without a copy, as of a tensor."""
         return self.with_values(lambda values: values.expand(*sizes))
 
-    def clamp(self: Coords, *, min: int) -> Coords:
+    def clamp(self, *, min: int) -> Self:
         """None below 0, as of a tensor; 0 is the bound that every scale has."""
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")
-        check_no_marks(self.values)
         return self.with_values(lambda values: values.clamp(min=0))
 
     def floats(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "*shape"]:
@@ -127,30 +122,25 @@ class Counted:
 
         Fewer than 2^53 steps of a power of two are exact in float64.
 
-        Raises:
-            TypeError: ``dtype`` is no floating one.
-            ValueError: A number is beyond the largest of float16, as far as can be seen.
-
         Example:
             >>> from fractions import Fraction
             >>> from posenc.positions import Coordinates
             >>> Coordinates(torch.tensor([1, 2]), scale=Fraction(1, 3)).floats(torch.float32)
             tensor([0.3333, 0.6667])
         """
-        dtype, values, text = floating(dtype), self.values, self.scale_text
-        if not has_float64(values.device):
-            return self.to("cpu").floats(dtype).to(values.device)
-        if values.numel() <= CHUNK or isinstance(text, tuple) or not may_look(values):
-            return scaled(values.double(), text, dtype)
-        made = torch.empty(self.shape, dtype=dtype, device=self.device)
-        chunks = zip(made.view(-1).split(CHUNK), values.reshape(-1).split(CHUNK), strict=True)
-        for to, some in chunks:
-            scaled(some.double(), text, dtype, out=to)
-        return made
+        dtype = floating(dtype)
+        if not has_float64(self.device):
+            return self.to("cpu").floats(dtype).to(self.device)
+        above, below = factors(self.scale_text)
+        wide = self.values.double()
+        wide = wide if above == 1.0 else wide.mul_(_row(above, wide))
+        # Divided by a tensor: by a number, torch multiplies with its rounded inverse.
+        wide = wide if below == 1.0 else wide.div_(_row(below, wide))
+        return rounded(wide, dtype)
 
     def tolist(self) -> Any:
         """As fractions, exactly, in lists."""
-        return as_fractions(self.values.tolist(), self.scale)
+        return _as_fractions(self.values.tolist(), self.scale)
 
     def _texts(self) -> tuple[str, ...]:
         """The scale of each entry of the last axis."""
@@ -158,7 +148,7 @@ class Counted:
         return text if isinstance(text, tuple) else (text,) * self.shape[-1]
 
     @staticmethod
-    def stack(parts: "Sequence[Coords]", dim: int = 0) -> "Coords":
+    def stack(parts: Sequence[Coords], dim: int = 0) -> Coords:
         """As ``torch.stack``; along a new last axis (``dim=-1``) each part keeps its own scale.
 
         Example:
@@ -177,7 +167,7 @@ class Counted:
         return parts[0].with_values(lambda _: torch.stack([p.values for p in parts], dim), text)
 
     @staticmethod
-    def cat(parts: "Sequence[Coords]", dim: int = 0) -> "Coords":
+    def cat(parts: Sequence[Coords], dim: int = 0) -> Coords:
         """As ``torch.cat``, at a ``common_scale``; along the last axis each part keeps its own,
         where one has a scale an axis.
 
@@ -199,7 +189,7 @@ class Counted:
 def common_scale(*given: Coords) -> tuple[Coords, ...]:
     """The same coordinates, all in steps of one size.
 
-    It is the coarsest of which all are whole numbers, where 62 bits hold them. Else it is the power
+    It is the largest of which all are whole numbers, where 62 bits hold them. Else it is the power
     of two that leaves 62 bits to the largest, and all are rounded to it.
 
     Example:
@@ -211,7 +201,8 @@ def common_scale(*given: Coords) -> tuple[Coords, ...]:
     """
     if len({each.scale_text for each in given}) == 1:
         return given
-    check_no_marks(*(each.values for each in given))
+    if any(map(_has_marks, given)):
+        raise ValueError("Tokens that stand nowhere cannot be moved; call prefixed at the end.")
     axes = {len(each.scale_text) for each in given if isinstance(each.scale_text, tuple)}
     if not axes:
         values, step = in_one_step([(each.values, the_one(each.scale)) for each in given])
@@ -222,3 +213,44 @@ def common_scale(*given: Coords) -> tuple[Coords, ...]:
     rows = [each.expand(*each.shape[:-1], *axes).unbind(-1) for each in given]
     columns = [common_scale(*column) for column in zip(*rows, strict=True)]
     return tuple(given[0].stack(row, dim=-1) for row in zip(*columns, strict=True))
+
+
+def _has_marks(given: Counted) -> bool:
+    """Whether there are points that stand nowhere, as far as can be seen."""
+    values = given.values
+    if values.ndim < 2 or not may_look(values):
+        return False
+    return bool((values < NOWHERE + MANY).all(-1).any())
+
+
+def _row(factor: Factor, like: Tensor) -> Tensor:
+    return torch.tensor(factor, dtype=like.dtype, device=like.device)
+
+
+def _as_fractions(values: Any, step: Step) -> Any:
+    """Lists of whole numbers, each times its step."""
+    if not isinstance(values, list):
+        return values * step
+    if isinstance(step, tuple) and values and not isinstance(values[0], list):
+        return [value * own for value, own in zip(values, step, strict=True)]
+    return [_as_fractions(each, step) for each in values]
+
+
+def _of_last_axis(index: Any, ndim: int) -> Any:
+    """What an index asks of the last axis."""
+    entries = index if isinstance(index, tuple) else (index,)
+    taken = [entry for entry in entries if entry is not None]
+    skips = any(entry is Ellipsis for entry in taken)
+    if sum(map(_axes_of, taken)) < ndim and not (skips and taken[-1] is not Ellipsis):
+        return slice(None)
+    last = next(entry for entry in reversed(taken) if entry is not Ellipsis)
+    if not isinstance(last, int | slice):
+        raise TypeError("Each entry of the last axis has its own scale; take a number or a slice.")
+    return last
+
+
+def _axes_of(entry: Any) -> int:
+    """How many axes an entry of an index is about; a mask has its own."""
+    if entry is Ellipsis:
+        return 0
+    return entry.ndim if str(getattr(entry, "dtype", "")) in ("bool", "torch.bool") else 1

@@ -1,7 +1,7 @@
 """Points of a grid with any number of axes: images, video and volumes."""
 
 from collections.abc import Sequence
-from numbers import Integral
+from operator import index
 
 import torch
 from jaxtyping import Int64
@@ -10,9 +10,6 @@ from torch import Tensor
 from posenc.positions.checks import checked
 from posenc.positions.padding import checked_mask
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import CODES, check_whole_numbers
-
-MOST = 2**62
 
 
 def grid(
@@ -35,24 +32,18 @@ def grid(
             one runs fastest.
         device: Where to make them.
 
-    Raises:
-        TypeError: A size is no whole number.
-        ValueError: No size is given, or one is negative; ``start`` or ``stride`` are not one number
-            an axis, or leave int64; ``order`` does not name each axis once.
-
     Example:
         >>> grid(2, 3).tolist()
         [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
         >>> grid(2, 2, start=(10, 0), stride=4, order=(1, 0)).tolist()
         [[10, 0], [14, 0], [10, 4], [14, 4]]
     """
-    count = _checked_sizes(sizes)
+    count = len(sizes)
     starts, strides = _each(start, count, "start"), _each(stride, count, "stride")
-    order = _checked_order(order, count)
-    axes = []
-    for axis in order:
-        _check_reach(sizes[axis], starts[axis], strides[axis])
-        axes.append(consecutive(sizes[axis], device=device) * strides[axis] + starts[axis])
+    order = list(range(count)) if order is None else list(order)
+    if sorted(order) != list(range(count)):
+        raise ValueError(f"order is {order}; it must name each of {count} axes once.")
+    axes = [consecutive(sizes[a], device=device) * strides[a] + starts[a] for a in order]
     visited = torch.meshgrid(*axes, indexing="ij")
     points = [visited[order.index(axis)] for axis in range(count)]
     return torch.stack(points, dim=-1).flatten(0, -2)
@@ -77,10 +68,6 @@ def centers(
         order: As of ``grid``.
         device: Where to make them.
 
-    Raises:
-        TypeError: As ``grid`` does.
-        ValueError: Likewise.
-
     Example:
         >>> fine, coarse = centers(4, 4), centers(2, 2, cell=2)
         >>> fine[:2].tolist(), coarse[:2].tolist()
@@ -88,8 +75,7 @@ def centers(
         >>> torch.cat((fine, coarse)).shape
         torch.Size([20, 2])
     """
-    count = _checked_sizes(sizes)
-    cells, starts = _each(cell, count, "cell"), _each(start, count, "start")
+    cells, starts = _each(cell, len(sizes), "cell"), _each(start, len(sizes), "start")
     return grid(
         *sizes,
         start=[2 * first + size for first, size in zip(starts, cells, strict=True)],
@@ -112,10 +98,6 @@ def masked_grid(mask: Tensor) -> Int64[Tensor, "*batch seq four"]:
         mask: ``[*batch, height, width]``, true (or nonzero) where a pixel is real; of ones for an
             image without padding.
 
-    Raises:
-        TypeError: ``mask`` is floating.
-        ValueError: It has no height and width.
-
     Reference:
         Carion et al. 2020, "End-to-End Object Detection with Transformers", appendix A.4
         (arXiv:2005.12872), and ``PositionEmbeddingSine`` of facebookresearch/detr.
@@ -124,16 +106,10 @@ def masked_grid(mask: Tensor) -> Int64[Tensor, "*batch seq four"]:
         >>> masked_grid(torch.tensor([[True, True, False]])).tolist()
         [[0, 0, 1, 2], [0, 1, 1, 2], [-1, 1, 0, 2]]
     """
-    marked = checked_mask(mask)
-    if mask.ndim < 2:
-        raise ValueError(
-            f"mask has shape {tuple(mask.shape)}; it must be [*batch, height, width], true where "
-            f"a pixel is real."
-        )
-    real = marked.to(torch.int64)
-    counted = [real.cumsum(axis) for axis in (-2, -1)]
-    totals = [real.sum(axis, keepdim=True).expand_as(real) for axis in (-2, -1)]
-    return torch.stack((counted[0] - 1, counted[1] - 1, *totals), dim=-1).flatten(-3, -2)
+    real = checked_mask(mask).to(torch.int64)
+    y, x = (real.cumsum(axis) - 1 for axis in (-2, -1))
+    rows, columns = (real.sum(axis, keepdim=True).expand_as(real) for axis in (-2, -1))
+    return torch.stack((y, x, rows, columns), dim=-1).flatten(-3, -2)
 
 
 def on_levels(
@@ -144,19 +120,11 @@ def on_levels(
     Args:
         points: Those of each level, ``[*batch, seq, coordinates]``, with equal batch axes.
 
-    Raises:
-        ValueError: There is none, or they differ in their coordinates.
-
     Example:
         >>> on_levels([grid(1, 2), grid(1, 1)]).tolist()
         [[0, 0, 0], [0, 1, 0], [0, 0, 1]]
     """
     each = [checked(of_one, "points") for of_one in points]
-    if not each or len({(*one.shape[:-2], one.shape[-1]) for one in each}) != 1:
-        raise ValueError(
-            f"points have shapes {[tuple(one.shape) for one in each]}; give one or more levels, "
-            f"[*batch, seq, coordinates], that differ in their number of points alone."
-        )
     marked = [
         torch.cat((one, torch.full_like(one[..., :1], level)), dim=-1)
         for level, one in enumerate(each)
@@ -164,45 +132,8 @@ def on_levels(
     return torch.cat(marked, dim=-2)
 
 
-def _checked_sizes(sizes: tuple[int, ...]) -> int:
-    """The number of axes; under torch.compile a size may be a symbol."""
-    check_whole_numbers(**{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
-    if not sizes or any(isinstance(size, Integral) and size < 0 for size in sizes):
-        raise ValueError(f"sizes are {sizes}; give one or more, each 0 or more.")
-    return len(sizes)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
 def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
-    several = isinstance(value, Sequence) and not isinstance(value, CODES)
-    values = tuple(value) if several else (value,) * count  # type: ignore[arg-type]
-    whole = all(map(_is_whole, values))
-    if len(values) != count or not whole:
-        raise ValueError(
-            f"{name} is {value!r}; it must be a whole number, or one for each of {count} axes."
-        )
-    return tuple(int(one) for one in values)  # type: ignore[arg-type]
-
-
-def _check_reach(size: int, start: int, stride: int) -> None:
-    last = start + stride * (int(size) - 1) if isinstance(size, Integral) else start
-    if max(abs(start), abs(last), abs(stride)) > MOST:
-        raise ValueError(
-            f"A grid of {size} points from {start} in steps of {stride} leaves int64; coordinates "
-            f"may be up to 2^62."
-        )
-
-
-def _checked_order(order: Sequence[int] | None, count: int) -> list[int]:
-    if order is None:
-        return list(range(count))
-    several = isinstance(order, Sequence) and not isinstance(order, CODES)
-    if not several or not all(map(_is_whole, order)) or sorted(order) != list(range(count)):
-        raise ValueError(
-            f"order is {order!r}; it must name each axis once, as {tuple(range(count))}, from the "
-            f"slowest to the fastest."
-        )
-    return list(order)
+    values = tuple(value) if isinstance(value, Sequence) else (value,) * count
+    if len(values) != count:
+        raise ValueError(f"{name} is {value!r}; it must be one number, or one for each axis.")
+    return tuple(map(index, values))

@@ -8,12 +8,6 @@ from torch import Tensor
 
 from posenc.positions.grids import grid
 from posenc.positions.placeless import PADDING, prefixed
-from posenc.positions.whole import (
-    check_listed,
-    check_several_whole_numbers,
-    check_whole_numbers,
-    plain,
-)
 
 
 def packed_grids(
@@ -36,9 +30,7 @@ def packed_grids(
         device: Where to make them.
 
     Raises:
-        TypeError: A number is not whole.
-        ValueError: The images have different numbers of axes or there is none, a size is negative,
-            or they are longer than ``length``.
+        ValueError: The images have more tokens than ``length``.
 
     Reference:
         Dehghani et al. 2023, "Patch n' Pack: NaViT", section 3.1 (arXiv:2307.06304).
@@ -48,27 +40,14 @@ def packed_grids(
         >>> points[:4].tolist(), images.tolist()
         ([[0, 0], [0, 1], [0, 0], [1, 0]], [0, 0, 1, 1, -1])
     """
-    check_listed(sizes=sizes)
-    for image, size in enumerate(sizes):
-        check_listed(**{f"sizes[{image}]": size})
-        check_several_whole_numbers(**{f"sizes[{image}]": size})
-    axes = {len(size) for size in sizes}
-    if len(axes) != 1:
-        raise ValueError(
-            f"sizes are {sizes!r}; give one or more images, all with as many axes, as "
-            f"[(height, width), …]."
-        )
     images = [prefixed(grid(*size, device=device), prefix) for size in sizes]
     points = torch.cat(images)
     counts = torch.tensor([len(image) for image in images], device=device)
     ids = torch.arange(len(images), device=device).repeat_interleave(counts)
     if length is None:
         return points, ids
-    check_whole_numbers(length=length)
-    missing = plain(length) - len(points)  # numbers of numpy would wrap
+    missing = length - len(points)
     if missing < 0:
-        raise ValueError(
-            f"The images have {len(points)} tokens together, and length is {length}. Pack fewer."
-        )
-    nowhere = torch.full((missing, axes.pop()), PADDING, dtype=torch.int64, device=device)
+        raise ValueError(f"The images have {len(points)} tokens together, and length is {length}.")
+    nowhere = points.new_full((missing, points.shape[1]), PADDING)
     return torch.cat((points, nowhere)), torch.cat((ids, ids.new_full((missing,), -1)))

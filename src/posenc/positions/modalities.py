@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_choice
 from posenc.positions.checks import checked
-from posenc.positions.grids import MOST
 from posenc.positions.packing import runs
 from posenc.positions.padding import checked_mask
-from posenc.positions.whole import check_listed, check_whole_numbers, plain
 
 Grid = Sequence[int] | Tensor
 After = Literal["sides", "all"]
@@ -68,11 +67,7 @@ def mixed_modalities(
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
 
     Raises:
-        TypeError: Types, grids or times are not whole numbers, or ``mask`` is floating, or no
-            tensor.
-        ValueError: The tokens of a type are not those of its grids, an image is cut in two, or
-            times are not one a frame, beyond 2^62 (with ``"all"``, those of all rows together), or
-            of a type without grids.
+        ValueError: The tokens of a type are not those of its grids, or an image is cut in two.
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191).
@@ -84,20 +79,16 @@ def mixed_modalities(
                 [0, 1, 2, 2, 3, 3, 4],
                 [0, 1, 2, 3, 2, 3, 4]])
     """
+    check_choice(("sides", "all"), after=after)
     types = checked(token_types, "token_types")
-    if after not in ("sides", "all"):
-        raise ValueError(f"after is {after!r}; it must be 'sides' or 'all'.")
     real = torch.ones_like(types, dtype=torch.bool)
     if mask is not None:
         real = checked_mask(mask).to(types.device)
-    if real.shape != types.shape:
-        raise ValueError(f"mask has shape {list(real.shape)}, and token_types {list(types.shape)}.")
     document = _documents(types, document_ids)[real]
     flat = types[real]
-    shown, which = _shown(flat, grids, times or {}, types.device)
-    placed = _placed(flat, document, shown, which, after)
+    shown, which = _shown(flat, grids, times or {})
     positions = types.new_zeros((*types.shape, 3))
-    positions[real] = placed
+    positions[real] = _placed(flat, document, shown, which, after)
     return positions
 
 
@@ -107,92 +98,46 @@ def _documents(types: Tensor, document_ids: Tensor | None) -> Tensor:
     rows = torch.arange(count, device=types.device).view(*types.shape[:-1], 1)
     if document_ids is None:
         return rows.expand_as(types)
-    number = runs(document_ids).to(types.device)
-    if number.shape != types.shape:
-        raise ValueError(
-            f"document_ids have shape {list(number.shape)}, and token_types "
-            f"{list(types.shape)}; give one a token."
-        )
-    return rows * types.shape[-1] + number
+    return rows * types.shape[-1] + runs(document_ids).to(types.device)
 
 
 def _shown(
     types: Tensor,
     grids: Mapping[int, Sequence[Grid]],
     times: Mapping[int, Sequence[Sequence[int] | Tensor]],
-    device: torch.device,
 ) -> tuple[_Shown, Tensor]:
     """All images and videos, and for each token which of them it is of; −1 for text."""
-    for name, given in (("grids", grids), ("times", times)):
-        if not isinstance(given, Mapping):
-            raise TypeError(
-                f"{name} are a {type(given).__name__}; give a dictionary, from a type of tokens to "
-                f"what its images and videos have, as {{1: [...]}}."
-            )
-        for kind in given:
-            check_whole_numbers(**{f"A type of {name}": kind})
-    homeless = [kind for kind in times if kind not in grids]
-    if homeless:
-        raise ValueError(f"times has types {homeless}, of which grids has none. Give both alike.")
+    device = types.device
     sizes, moments = [], []
     which = torch.full_like(types, -1)
     for kind, of_kind in grids.items():
-        check_listed(**{f"grids[{kind}]": of_kind, f"times[{kind}]": times.get(kind)})
-        listed = [_whole_grid(kind, grid) for grid in of_kind]
-        spoken = times.get(kind)
-        if spoken is not None and len(spoken) != len(listed):
-            raise ValueError(
-                f"times[{kind}] has {len(spoken)} lists for {len(listed)} grids; give one each."
-            )
+        listed = [_three(grid) for grid in of_kind]
         tokens = (types == kind).nonzero().squeeze(-1)
         counts = torch.tensor([t * h * w for t, h, w in listed], dtype=torch.int64, device=device)
         if int(counts.sum()) != len(tokens):
             raise ValueError(
                 f"There are {len(tokens)} tokens of type {kind}, and its {len(listed)} grids have "
-                f"{int(counts.sum())}. Give the sizes in tokens, after merging patches, in order."
+                f"{int(counts.sum())}, after merging patches."
             )
         numbers = torch.arange(len(listed), device=device) + len(sizes)
         which[tokens] = numbers.repeat_interleave(counts)
-        for index, grid in enumerate(listed):
-            moments.append(_moments(kind, index, grid, spoken, device))
+        given = times.get(kind, [range(frames) for frames, _, _ in listed])
+        for grid, moment in zip(listed, given, strict=True):
+            moments.append(checked(moment, "times", device=device).to(device))
+            if len(moments[-1]) != grid[0]:
+                raise ValueError(f"There are {len(moments[-1])} times for {grid[0]} frames.")
         sizes += listed
     frames, height, width = torch.tensor(sizes, dtype=torch.int64, device=device).view(-1, 3).T
     every = torch.cat(moments) if moments else types.new_zeros(0)
     return _Shown(frames, height, width, every, frames.cumsum(0) - frames), which
 
 
-def _whole_grid(kind: int, grid: Grid) -> list[int]:
-    if isinstance(grid, Tensor):
-        grid = checked(grid, f"grids[{kind}]").tolist()
-    check_listed(**{f"grids[{kind}]": grid})
-    sizes = plain(list(grid))
-    if len(sizes) != 3 or not all(type(n) is int and n > 0 for n in sizes):
-        raise ValueError(
-            f"grids[{kind}] has {sizes!r}; give (frames, height, width), whole and above 0."
-        )
+def _three(grid: Grid) -> list[int]:
+    """(frames, height, width)."""
+    sizes = grid.tolist() if isinstance(grid, Tensor) else list(grid)
+    if len(sizes) != 3 or min(sizes) < 1:
+        raise ValueError(f"A grid has {sizes!r}; give (frames, height, width), each above 0.")
     return sizes
-
-
-def _moments(
-    kind: int,
-    index: int,
-    grid: list[int],
-    spoken: Sequence[Sequence[int] | Tensor] | None,
-    device: torch.device,
-) -> Tensor:
-    """The times of the frames of one grid."""
-    if spoken is None:
-        return torch.arange(grid[0], device=device)
-    given = checked(spoken[index], f"times[{kind}]", device=device).to(device)
-    if given.shape != (grid[0],):
-        raise ValueError(
-            f"times[{kind}][{index}] has {given.numel()} times for {grid[0]} frames; give one each."
-        )
-    if bool((given.abs() > MOST).any()) or bool((given == -(2**63)).any()):
-        raise ValueError(
-            f"times[{kind}][{index}] are {given.tolist()}; coordinates may be up to 2^62."
-        )
-    return given
 
 
 def _placed(
@@ -214,11 +159,6 @@ def _placed(
     _refuse_cut(of[is_shown], counts[is_shown], shown)
     steps = torch.where(is_shown, _length(shown, after)[of.clamp(min=0)], counts)
     ends = steps.cumsum(0)
-    if bool(((ends > MOST) | (ends < 0)).any()):
-        raise ValueError(
-            "All rows together reach beyond 2^62, behind which int64 ends. Count the times of each "
-            "image or video from its first frame."
-        )
     begins = ends - steps
     opened = torch.ones_like(changes)
     opened[1:] = new_document
@@ -257,5 +197,5 @@ def _refuse_cut(of: Tensor, counts: Tensor, shown: _Shown) -> None:
         number = int(of[counts != whole][0])
         raise ValueError(
             f"The tokens of image or video {number} are cut in two, by text or by the end of a "
-            f"row or document. Give the grids in the order of the tokens."
+            f"row or document."
         )

@@ -1,16 +1,12 @@
 """Grids whose coordinates run from −1 or 0 to 1, whatever the resolution, as exact fractions."""
 
 from fractions import Fraction
-from numbers import Integral
 
 import torch
 
+from posenc.arguments import check_choice, check_whole
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.grids import grid
-from posenc.positions.whole import check_whole_numbers
-
-AT = ("centers", "corners")
-BY = ("each", "min", "max")
 
 
 def normalized_grid(
@@ -36,35 +32,21 @@ def normalized_grid(
             other axes begin at ``low`` and end elsewhere, as in DINOv3.
         device: Where to make them.
 
-    Raises:
-        TypeError: A size is no whole number.
-        ValueError: A size is not positive or there is none, an option is unknown, or corners are
-            to be divided by a side of one point.
-
     Example:
         >>> normalized_grid(3).tolist()
         [[Fraction(-2, 3)], [Fraction(0, 1)], [Fraction(2, 3)]]
         >>> normalized_grid(2, 3, low=0, at="corners").tolist()[-1]
         [Fraction(1, 1), Fraction(1, 1)]
     """
-    check_whole_numbers(low=low, **{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
-    if not sizes or not all(isinstance(n, Integral) and n > 0 for n in sizes):
-        raise ValueError(f"sizes are {sizes}; give one or more, each 1 or more.")
-    if low not in (-1, 0) or isinstance(low, bool):
+    check_whole(**{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
+    check_choice(("centers", "corners"), at=at)
+    check_choice(("each", "min", "max"), by=by)
+    if low not in (-1, 0):
         raise ValueError(f"low is {low!r}; it must be -1 or 0.")
-    if at not in AT or by not in BY:
-        raise ValueError(
-            f"at is {at!r} and by {by!r}; they must be one of {', '.join(AT)}, and of "
-            f"{', '.join(BY)}."
-        )
-    low, sizes = int(low), tuple(map(int, sizes))  # numbers of numpy would wrap
     chosen = {"each": sizes, "min": (min(sizes),) * len(sizes), "max": (max(sizes),) * len(sizes)}
     lengths = [n - (at == "corners") for n in chosen[by]]  # of which i or i + 1/2 is the part
     if any(length == 0 and n > 1 for length, n in zip(lengths, sizes, strict=True)):
-        raise ValueError(
-            f"sizes are {sizes}, at 'corners' and by 'min': a side of one point has no length that "
-            f"others could be divided by. Pass by='max', by='each', or at='centers'."
-        )
+        raise ValueError(f"sizes are {sizes}: corners are not divided by a side of one point.")
     first = int(at == "centers")
     starts = [first + low * length for length in lengths]
     halves = grid(*sizes, start=starts, stride=2, device=device)

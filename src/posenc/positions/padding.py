@@ -4,14 +4,9 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.guards import check_dense
-from posenc.positions.checks import Integers, checked, checked_within, is_one_a_row
+from posenc.positions.checks import Integers, checked, is_one_a_row
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers, plain
-
-MOST = 2**62
-"""A start so far out leaves room for any row behind it."""
 
 
 def left_padded(
@@ -29,11 +24,6 @@ def left_padded(
         start: The position of the first real token, one for all rows or one a row: behind a cache,
             its next position.
 
-    Raises:
-        TypeError: ``mask`` is floating: an additive mask has 0 where a token is real. Or it is no
-            tensor, or ``start`` no whole number.
-        ValueError: ``start`` is beyond 2^62, or not one a row.
-
     Example:
         >>> left_padded(torch.tensor([[False, False, True, True], [True, True, True, True]]))
         tensor([[0, 0, 0, 1],
@@ -42,45 +32,22 @@ def left_padded(
         tensor([6, 7, 8])
     """
     count = checked_mask(mask).cumsum(-1)
-    start = plain(start)
-    if isinstance(start, Tensor):
-        if start.ndim and start.shape != mask.shape[:-1]:
-            raise ValueError(
-                f"start has shape {tuple(start.shape)}, and mask {tuple(mask.shape)}; give one "
-                f"number, or one for each of the rows {tuple(mask.shape[:-1])}."
-            )
-        start = checked_within(start, -MOST, MOST, "start").unsqueeze(-1)
-        return (count + (start - 1)).maximum(start.clamp(max=0))
-    check_whole_numbers(start=start)
-    if isinstance(start, int) and abs(start) > MOST:
-        raise ValueError(
-            f"start is {start}; positions behind it fit into int64 from -2^62 to 2^62. Count from "
-            f"another start."
-        )
-    return (count + (start - 1)).clamp(min=min(start, 0))
+    if not isinstance(start, Tensor):
+        return (count + (start - 1)).clamp(min=min(start, 0))
+    if start.ndim and start.shape != mask.shape[:-1]:
+        raise ValueError(f"start has shape {[*start.shape]}, and mask {[*mask.shape]}.")
+    start = checked(start, "start").unsqueeze(-1)
+    return (count + (start - 1)).maximum(start.clamp(max=0))
 
 
 def checked_mask(mask: Tensor) -> Bool[Tensor, "*shape"]:
-    """``mask`` as bool, true (or nonzero) where a token is real.
+    """``mask`` as bool, true (or nonzero) where a token is real; an additive mask has 0 there.
 
     Raises:
-        TypeError: It is floating: an additive mask has 0 where a token is real. Or it is no tensor.
-
-    Example:
-        >>> checked_mask(torch.tensor([0, 2]))
-        tensor([False,  True])
+        TypeError: It is floating.
     """
-    if not isinstance(mask, Tensor):
-        raise TypeError(
-            f"mask is a {type(mask).__name__}; it must be a tensor, true where a token is real. "
-            f"Pass torch.as_tensor(mask)."
-        )
-    check_dense(mask=mask)
-    if mask.is_floating_point() or mask.is_complex():
-        raise TypeError(
-            f"mask is {mask.dtype}; it must be bool or integer, true where a token is real. "
-            f"For an additive mask pass mask == 0."
-        )
+    if mask.is_floating_point():
+        raise TypeError(f"mask is {mask.dtype}; it must be true where a token is real.")
     return mask != 0
 
 
@@ -89,29 +56,21 @@ def over_padding(
 ) -> Int64[Tensor, "*batch seq"]:
     """``positions`` with each token of padding at the place of the real token before it.
 
-    Padding may stand anywhere, since attention hides it. Encodings that count the tokens between a
-    key and its query tell it by its standing where another token stands, as ``left_padded`` has it;
-    this makes any positions such. Padding before the first real token stands with that one.
+    Encodings that count the tokens between a key and its query tell padding by its position, as
+    ``left_padded`` makes it; this makes any positions such. Padding before the first real token
+    stands with that one.
 
     Args:
-        positions: Where the tokens stand.
+        positions: Where the tokens stand, of each row or of all.
         mask: True (or nonzero) where a token is real.
-
-    Raises:
-        TypeError: ``mask`` is floating, or ``positions`` are not integers.
-        ValueError: ``positions`` are not one a token, of each row or of all.
 
     Example:
         >>> over_padding([5, 6, 7, 7, 8], torch.tensor([True, True, False, True, True]))
         tensor([5, 6, 6, 7, 8])
     """
     mask, positions = checked_mask(mask), checked(positions, device=mask.device)
-    one_a_token = positions.ndim and positions.shape[-1:] == mask.shape[-1:]
-    if not one_a_token or not is_one_a_row(positions.shape, mask.shape):
-        raise ValueError(
-            f"positions have shape {tuple(positions.shape)}, and mask {tuple(mask.shape)}; give "
-            f"one a token, of each row or of all."
-        )
+    if positions.shape[-1:] != mask.shape[-1:] or not is_one_a_row(positions.shape, mask.shape):
+        raise ValueError(f"positions have shape {[*positions.shape]}, and mask {[*mask.shape]}.")
     positions = positions.expand(mask.shape)
     if 0 in mask.shape:
         return positions
@@ -131,10 +90,6 @@ def in_documents(
         document_ids: A document is a run of equal ids.
         mask: True (or nonzero) where a token is real; all are if not given.
 
-    Raises:
-        TypeError: ``mask`` is floating, or ids are not integers.
-        ValueError: ``mask`` has another shape.
-
     Example:
         >>> in_documents(torch.tensor([5, 5, 9, 9, 9]), torch.tensor([1, 1, 0, 1, 1]) == 1)
         tensor([0, 1, 0, 0, 1])
@@ -144,10 +99,7 @@ def in_documents(
     real = checked_mask(mask).long()
     index = packed(document_ids=checked(document_ids, "document_ids", device=real.device))
     if mask.shape != index.shape:
-        raise ValueError(
-            f"mask has shape {tuple(mask.shape)}, and document_ids {tuple(index.shape)}; give one "
-            f"a token."
-        )
+        raise ValueError(f"mask has shape {[*mask.shape]}, and document_ids {[*index.shape]}.")
     count = real.cumsum(-1)
     begin = consecutive(real.shape[-1], device=real.device) - index
     return (count - 1 - (count - real).gather(-1, begin)).clamp(min=0)

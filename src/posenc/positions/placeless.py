@@ -1,18 +1,16 @@
 """Tokens that stand nowhere in a grid: class tokens, registers, padding."""
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import cast, overload
+from typing import overload
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc.guards import demand, graph_looks, may_look
-from posenc.positions.checks import Integers, Positions, checked, is_one_a_row
-from posenc.positions.common import MANY, NOWHERE
+from posenc.guards import may_look
+from posenc.positions.checks import Integers, Positions, checked
 from posenc.positions.coordinates import Coordinates
-from posenc.positions.whole import CODES, check_whole_numbers
+from posenc.positions.counted import MANY, NOWHERE
 
 PADDING = NOWHERE + MANY - 1
 """Every coordinate of padding behind packed images, the last of these marks."""
@@ -43,16 +41,14 @@ def prefixed(
     grids that know the mark leave such tokens alone, or give them rows of their own.
 
     Args:
-        points: Points of a grid. Coordinates keep their scale; put tokens before them at last,
-            since what has no place cannot be moved.
+        points: Points of a grid. Coordinates keep their scale; shift and scale them before, since
+            what has no place cannot be moved.
         count: How many tokens are put before them.
         at: The point where all of them stand, one coordinate for each axis or for all; in steps of
             the scale for coordinates.
 
     Raises:
-        TypeError: ``points`` are not integers, or ``at`` holds no whole numbers.
-        ValueError: They have no axes, ``count`` is negative or too large, ``at`` has other axes, or
-            marks of other tokens are there, whose numbers would be given twice.
+        ValueError: Class tokens are there already, whose numbers would be given twice.
 
     Example:
         >>> prefixed(torch.tensor([[0, 0], [0, 1]]), at=0).tolist()
@@ -62,38 +58,17 @@ def prefixed(
     """
     if isinstance(points, Coordinates):
         return points.with_values(lambda values: prefixed(values, count, at=at))
-    points = _checked_points(points)
-    if isinstance(count, bool) or not isinstance(count, Integral) or not 0 <= count < MANY:
-        raise ValueError(f"count is {count!r}; it must be a whole number from 0 to {MANY - 1}.")
+    points = checked(points, "points")
     axes = points.shape[-1]
     if at is None:
-        if count:
-            _check_unmarked(points)
-        rows = torch.arange(int(count), device=points.device).unsqueeze(-1).expand(-1, axes)
-        rows = rows + NOWHERE
+        marked = placeless(points) & (points[..., 0] != PADDING)
+        if count and marked.is_cpu and may_look(marked) and bool(marked.any()):
+            raise ValueError("points hold class tokens already; put all before the grid at once.")
+        rows = torch.arange(count, device=points.device).unsqueeze(-1) + NOWHERE
     else:
-        several = isinstance(at, Sequence) and not isinstance(at, CODES)
-        place = tuple(at) if several else (at,) * axes  # type: ignore[arg-type]
-        check_whole_numbers(**{f"at[{axis}]": one for axis, one in enumerate(place)})
-        if len(place) != axes:
-            raise ValueError(f"at is {at!r}; the points have {axes} axes. Give a coordinate each.")
-        rows = torch.tensor([place] * int(count), dtype=torch.int64, device=points.device)
-        rows = rows.reshape(int(count), axes)
-    return torch.cat((rows.expand(*points.shape[:-2], -1, -1), points), dim=-2)
-
-
-def _check_unmarked(points: Tensor) -> None:
-    """Refuse points that hold class tokens or registers already; padding has a mark of its own."""
-    marked = placeless(points) & (points[..., 0] != PADDING)
-    words = (
-        "points hold class tokens or registers already, and those put before them would have the "
-        "same numbers. Put all before the grid at once, as prefixed(grid(14, 14), 5), or pass at= "
-        "the point where these stand."
-    )
-    if graph_looks(marked):
-        demand(~marked.any(), words)
-    elif may_look(marked) and bool(marked.any()):
-        raise ValueError(words)
+        rows = torch.tensor(at, dtype=torch.int64, device=points.device)
+    rows = rows.expand(*points.shape[:-2], count, axes)
+    return torch.cat((rows, points), dim=-2)
 
 
 def placeless(
@@ -120,16 +95,9 @@ def with_places(points: Tensor, nowhere: Tensor) -> Tensor: ...
 def with_places(
     points: Int64[Tensor, "*batch seq axes"] | Coordinates, nowhere: Bool[Tensor, "*batch seq"]
 ) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
-    """``points`` with those that stand nowhere at 0, for who computes with all alike.
-
-    Example:
-        >>> points = torch.tensor([[NOWHERE, NOWHERE], [0, -5]])
-        >>> with_places(points, placeless(points))
-        tensor([[ 0,  0],
-                [ 0, -5]])
-    """
+    """``points`` with those that stand nowhere at 0, for who computes with all alike."""
     if isinstance(points, Coordinates):
-        return points.with_values(lambda values: values.masked_fill(nowhere.unsqueeze(-1), 0))
+        return points.with_values(lambda values: with_places(values, nowhere))
     return points.masked_fill(nowhere.unsqueeze(-1), 0)
 
 
@@ -148,9 +116,7 @@ def among_places(points: Tensor | Coordinates) -> tuple[Tensor | Coordinates, Te
 def among_places(
     points: Int64[Tensor, "*batch seq axes"] | Coordinates,
 ) -> tuple[Int64[Tensor, "*batch seq axes"] | Coordinates, Bool[Tensor, "*batch seq"] | None]:
-    """``with_places``, and which tokens stand nowhere; ``None`` where none does, as can be seen.
-
-    On accelerators, where a look would wait, it is not looked.
+    """``with_places``, and which tokens stand nowhere; ``None`` if a look on the CPU finds none.
 
     Example:
         >>> among_places(torch.tensor([[0, -5]]))
@@ -165,13 +131,7 @@ def among_places(
 def zeroed(
     table: Float[Tensor, "*tokens dim"], nowhere: Bool[Tensor, "*tokens"] | None
 ) -> Float[Tensor, "*tokens dim"]:
-    """``table`` with rows of zeros for the tokens that stand nowhere, as ``among_places`` has them.
-
-    Example:
-        >>> zeroed(torch.ones(2, 1), torch.tensor([True, False]))
-        tensor([[0.],
-                [1.]])
-    """
+    """``table`` with rows of zeros for the tokens that stand nowhere, as of ``among_places``."""
     return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0.0)
 
 
@@ -193,45 +153,13 @@ def kept(
             coordinates keep their scale.
         indices: Which tokens of each row are kept, as MAE's ``ids_keep``.
 
-    Raises:
-        TypeError: ``points`` or ``indices`` are not integers.
-        ValueError: ``points`` have no axes, or not the rows of ``indices``.
-        IndexError: An index is none of a token, as far as can be seen.
-
     Example:
         >>> kept([[0, 0], [0, 1], [1, 0]], torch.tensor([[2, 0], [1, 2]])).tolist()
         [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
     if isinstance(points, Coordinates):
         return points.with_values(lambda values: kept(values, indices))
-    points = _checked_points(points)
+    points = checked(points, "points")
     indices = checked(indices, "indices", device=points.device)
-    _check_indices(points, indices)
     batched = points.expand(*indices.shape[:-1], *points.shape[-2:])
     return batched.gather(-2, indices.unsqueeze(-1).expand(*indices.shape, points.shape[-1]))
-
-
-def _check_indices(points: Tensor, indices: Tensor) -> None:
-    rows, tokens = points.shape[:-2], points.shape[-2]
-    if not indices.ndim or not is_one_a_row(rows, indices.shape[:-1]):
-        raise ValueError(
-            f"indices have shape {tuple(indices.shape)}, and points {tuple(points.shape)}; give "
-            f"[*batch, some] indices of each row, {(*rows, 'some')}, or points for all rows."
-        )
-    if indices.is_cpu and may_look(indices) and indices.numel():
-        first, last = (int(end) for end in indices.aminmax())
-        if first < 0 or last >= tokens:
-            raise IndexError(
-                f"indices run from {first} to {last}, and the points are those of tokens 0 … "
-                f"{tokens - 1}. Give indices of these."
-            )
-
-
-def _checked_points(points: Tensor | Integers) -> Tensor:
-    points = cast(Tensor, checked(points, "points", reals=True))  # no Coordinates come here
-    if points.ndim < 2:
-        raise ValueError(
-            f"points have shape {tuple(points.shape)}; they must be [*batch, seq, axes], as of "
-            f"posenc.positions.grid."
-        )
-    return points

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_choice
 from posenc.positions.ranges import consecutive
-from posenc.positions.whole import check_whole_numbers, plain
 
 Sharding = Literal["contiguous", "zigzag", "striped"]
 
@@ -28,22 +28,18 @@ def shard(
     gives it the tokens r, r + world, r + 2·world, …, which balances it too.
 
     Raises:
-        TypeError: A number is not whole.
-        ValueError: The length does not divide evenly, the rank is not one of the world, or the
-            layout has no such name.
+        ValueError: The length does not divide evenly, or there is no such rank or layout.
 
     Example:
         >>> shard(8, 0, 2, layout="zigzag")
         tensor([0, 1, 6, 7])
     """
-    check_whole_numbers(length=length, rank=rank, world=world)
-    length, rank, world = map(plain, (length, rank, world))
     check_part(rank, world, layout)
     pieces = pieces_of(layout, world)
-    if length < 0 or length % pieces:
+    if length % pieces:
         raise ValueError(
             f"length is {length}; the {layout} layout over {world} ranks needs a multiple of "
-            f"{pieces}. Pad the sequence to one."
+            f"{pieces}."
         )
     if layout == "striped":
         return consecutive(length, device=device)[rank::world]
@@ -53,30 +49,14 @@ def shard(
 
 
 def check_part(rank: int, world: int, layout: str) -> None:
-    """Refuse a rank that is none of its world, and a layout of no such name.
-
-    Raises:
-        ValueError: It is one.
-
-    Example:
-        >>> check_part(2, 2, "zigzag")
-        Traceback (most recent call last):
-        ...
-        ValueError: rank is 2 of 2; it must be one of 0 … world − 1.
-    """
-    if layout not in get_args(Sharding):
-        raise ValueError(f"layout is {layout!r}; it must be one of {get_args(Sharding)}.")
-    if world < 1 or not 0 <= rank < world:
+    """Refuse a rank that is none of its world, and an unknown layout."""
+    check_choice(get_args(Sharding), layout=layout)
+    if not 0 <= rank < world:
         raise ValueError(f"rank is {rank} of {world}; it must be one of 0 … world − 1.")
 
 
 def pieces_of(layout: Sharding, world: int) -> int:
-    """The number that a length must divide by.
-
-    Example:
-        >>> pieces_of("zigzag", 4)
-        8
-    """
+    """The number that a length must divide by."""
     return 2 * world if layout == "zigzag" else world
 
 
@@ -88,22 +68,15 @@ def unshard(shards: Iterable[Tensor], *, dim: int = 0, layout: Sharding = "conti
     Args:
         shards: One tensor a rank, equal in shape.
         dim: The sequence axis.
-
-    Raises:
-        ValueError: No shard is given, or their shapes differ.
+        layout: How the sequence was cut.
 
     Example:
         >>> unshard([shard(8, r, 2, layout="zigzag") for r in range(2)], layout="zigzag")
         tensor([0, 1, 2, 3, 4, 5, 6, 7])
     """
     shards = list(shards)
-    shapes = {tuple(piece.shape) for piece in shards}
-    if len(shapes) != 1:
-        raise ValueError(f"shards have shapes {sorted(shapes)}; they must be equal, one a rank.")
-    joined = torch.cat(shards, dim=dim)
-    local = shards[0].shape[dim]
-    order = torch.cat([
-        shard(local * len(shards), rank, len(shards), layout=layout, device=joined.device)
-        for rank in range(len(shards))
-    ])  # fmt: skip
-    return joined.index_select(dim, order.argsort())
+    joined, world = torch.cat(shards, dim=dim), len(shards)
+    ranks = range(world)
+    length = joined.shape[dim]
+    held = [shard(length, rank, world, layout=layout, device=joined.device) for rank in ranks]
+    return joined.index_select(dim, torch.cat(held).argsort())

@@ -1,15 +1,13 @@
 """Where the tokens of a video stand beside text: coordinates that are no plain grid."""
 
 from fractions import Fraction
-from numbers import Rational
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions.coordinates import Coordinates
-from posenc.positions.grids import MOST, grid
-from posenc.positions.whole import check_whole_numbers, plain
+from posenc.positions.grids import grid
 
 
 def diagonal_video(
@@ -37,10 +35,6 @@ def diagonal_video(
             and takes one that is chosen afterwards. Text behind them may stand at fractions too.
         device: Where to make them.
 
-    Raises:
-        TypeError: A size is not whole; ``start`` or ``stride`` is a float, or no number.
-        ValueError: A size is negative.
-
     Reference:
         Wei et al. 2025, "VideoRoPE", section 4 (arXiv:2502.05173); ``get_t_scale_rope_index`` of
         Wiselnn570/VideoRoPE, which rounds the middle down as it is here. Li et al. 2025, "HoPE"
@@ -50,19 +44,13 @@ def diagonal_video(
         >>> diagonal_video(2, 1, 3, start=5).tolist()
         [[5, 5, 4], [5, 5, 5], [5, 5, 6], [7, 7, 6], [7, 7, 7], [7, 7, 8]]
     """
-    for name, given in (("start", start), ("stride", stride)):
-        if isinstance(given, bool) or not isinstance(given, Rational):
-            raise TypeError(
-                f"{name} is {given!r}; it must be a whole number or a Fraction, as Fraction(3, 4)."
-            )
-    check_whole_numbers(frames=frames, height=height, width=width)
-    frames, height, width = map(plain, (frames, height, width))
     t, row, column = grid(frames, height, width, device=device).unbind(-1)
-    t = Coordinates(t) * stride + start
     row, column = row - (height - 1) // 2, column - (width - 1) // 2
-    points = Coordinates.stack((t, t + row, t + column), dim=-1)
-    whole = all(Fraction(given).denominator == 1 for given in (start, stride))
-    return points.with_scale(Fraction(1)).values if whole else points
+    if Fraction(start).denominator == Fraction(stride).denominator == 1:
+        t = t * int(stride) + int(start)
+        return torch.stack((t, t + row, t + column), dim=-1)
+    when = Coordinates(t) * stride + start
+    return Coordinates.stack((when, when + row, when + column), dim=-1)
 
 
 def symmetric_video(
@@ -88,10 +76,6 @@ def symmetric_video(
         start: Where the first frame stands, the number of the tokens of text before it.
         device: Where to make them.
 
-    Raises:
-        TypeError: ``start`` or a size is no whole number.
-        ValueError: A size is negative, or a coordinate is beyond 2^62.
-
     Reference:
         Liu et al. 2025, "VRoPE" (arXiv:2502.11664); ``vrope.py`` of johncaged/VRoPE.
 
@@ -99,14 +83,6 @@ def symmetric_video(
         >>> symmetric_video(1, 2, 2).tolist()
         [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
     """
-    check_whole_numbers(frames=frames, height=height, width=width, start=start)
-    frames, height, width, start = map(plain, (frames, height, width, start))
-    reach = (height + width - 1) * frames
-    if isinstance(reach, int) and abs(start) + reach > MOST:
-        raise ValueError(
-            f"A video of {frames} frames from {start} on leaves int64; coordinates may be up to "
-            f"2^62."
-        )
     frame, y, x = grid(frames, height, width, device=device).unbind(-1)
     y_back, x_back = height - 1 - y, width - 1 - x
     sums = torch.stack((y + x, y + x_back, y_back + x, y_back + x_back), dim=-1)

@@ -12,7 +12,6 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 from posenc.frequencies import Geometric
-from posenc.positions.whole import check_several_whole_numbers
 
 
 def qwen2_vl(head_dim: int = 128) -> Positional:
@@ -146,7 +145,6 @@ def eva02(
         >>> eva02(grid=(32, 32)).queries_keys[0].stretch
         (Fraction(2, 1), Fraction(2, 1))
     """
-    check_several_whole_numbers(grid=grid, trained=trained)
     if len(grid) != 2 or len(trained) != 2 or min(*grid, *trained) < 1:
         raise ValueError(
             f"grid is {grid} and trained {trained}; both must be (rows, columns), from 1 on."

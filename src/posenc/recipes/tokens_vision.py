@@ -13,7 +13,6 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.level import LevelEmbedding
 from posenc.encodings.tokens.peg import PEG
-from posenc.positions.whole import check_several_whole_numbers
 
 
 def clip_vision(dim: int = 768, *, size: int = 7) -> Positional:
@@ -261,7 +260,6 @@ def _height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
     if not isinstance(size, Sequence):
         check_whole(size=size)
         return size, size
-    check_several_whole_numbers(size=size)
     if len(size) != 2 or min(size) < 1:
         raise ValueError(f"size is {size}; it must be a number, or (rows, columns), from 1 on.")
     return int(size[0]), int(size[1])

@@ -16,7 +16,6 @@ from posenc.backends.masks import joined, with_causal, within
 from posenc.backends.neighbors import check_mask_tells_nothing
 from posenc.backends.sdpa import refuse_context_parallel
 from posenc.guards import check_dense, check_tokens
-from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
 from posenc.transformer.tables import AttentionTables
@@ -98,7 +97,6 @@ class MultiHeadAttention(nn.Module):
         torch.Size([1, 4, 6, 6])
     """
 
-    @with_plain_numbers
     def __init__(
         self,
         dim: int,

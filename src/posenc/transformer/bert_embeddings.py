@@ -8,7 +8,6 @@ from posenc.arguments import check_whole
 from posenc.encodings.tokens import Learned
 from posenc.guards import hooked, recorded
 from posenc.positions import consecutive
-from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.embedding import TokenEmbedding, checked_ids, ends_of
 from posenc.transformer.normalization import LayerNorm
 
@@ -41,7 +40,6 @@ class BertEmbeddings(nn.Module):
         torch.Size([1, 3, 16])
     """
 
-    @with_plain_numbers
     def __init__(
         self,
         dim: int,

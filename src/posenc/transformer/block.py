@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_choice
 from posenc.backends.base import Dropout
-from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.dropout import dropped
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
@@ -75,7 +74,6 @@ class Block(nn.Module):
         torch.Size([1, 6, 16])
     """
 
-    @with_plain_numbers
     def __init__(
         self,
         dim: int,

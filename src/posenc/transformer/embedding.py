@@ -8,7 +8,6 @@ from posenc.arguments import check_whole
 from posenc.encodings.tokens.addition import Scale, factor
 from posenc.guards import check_dense, may_look
 from posenc.kernels.embedding.front import embedded
-from posenc.positions.whole import with_plain_numbers
 
 
 class TokenEmbedding(nn.Module):
@@ -41,7 +40,6 @@ TokenEmbedding with num_embeddings=101 or more, or map unknown tokens and paddin
 exists.
     """
 
-    @with_plain_numbers
     def __init__(
         self, num_embeddings: int, dim: int, *, padding_idx: int | None = None, scale: Scale = None
     ):

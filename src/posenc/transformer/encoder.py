@@ -22,7 +22,6 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.guards import check_dense
 from posenc.positions import Coordinates
-from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.dropout import dropped, drops
 from posenc.transformer.feed_forward import Activation
@@ -116,7 +115,6 @@ class Encoder(nn.Module):
         torch.Size([2, 5, 16])
     """
 
-    @with_plain_numbers
     def __init__(
         self,
         dim: int,

@@ -11,7 +11,6 @@ from posenc.arguments import check_flag, check_whole
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.guards import check_tokens
-from posenc.positions.whole import with_plain_numbers
 from posenc.transformer.dropout import dropped
 
 Activation = str | Callable[[Tensor], Tensor]
@@ -53,7 +52,6 @@ class FeedForward(nn.Module):
         torch.Size([2, 3, 16])
     """
 
-    @with_plain_numbers
     def __init__(
         self,
         dim: int,

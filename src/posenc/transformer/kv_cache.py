@@ -14,7 +14,6 @@ from posenc.arguments import check_whole
 from posenc.backends.base import ShardedKeys
 from posenc.guards import may_look
 from posenc.positions import Coordinates, consecutive
-from posenc.positions.whole import check_whole_numbers, with_plain_numbers
 from posenc.transformer.identity import Maker, same_maker
 from posenc.transformer.layer_cache import (
     CutLayerCache,
@@ -78,7 +77,6 @@ class KeyValueCache:
         KeyValueCache(length=3, layers=0)
     """
 
-    @with_plain_numbers
     def __init__(self, size: int | None = None, *, shards: ShardedKeys | None = None) -> None:
         whole = isinstance(size, Integral) and not isinstance(size, bool)
         if size is not None and (not whole or size < 1):
@@ -375,10 +373,8 @@ class KeyValueCache:
         """Forget all but the first ``length`` tokens, as when guessed ones are rejected.
 
         Raises:
-            TypeError: ``length`` is no whole number.
             ValueError: It is negative, or more than there are.
         """
-        check_whole_numbers(length=length)
         length = int(length)
         if not 0 <= length <= self.length:
             raise ValueError(f"length is {length}; the cache holds {self.length} tokens.")

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.guards import check_tokens, working_dtype
-from posenc.positions.whole import with_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class NormStages:
 class _Normalization(nn.Module):
     """What norms have in common: a weight γ and a bias β for each feature, and ε."""
 
-    @with_plain_numbers
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
         check_whole(dim=dim)

@@ -21,7 +21,6 @@ from posenc.positions import (
     over_padding,
     runs,
 )
-from posenc.positions.checks import checked_within
 from posenc.transformer.kv_cache import KeyValueCache, check_rows
 
 
@@ -239,8 +238,6 @@ def _default_positions(
         if next_position.shape == (1,):  # of one row, of which there may be several copies by now
             next_position = next_position.expand(len(x))
         below = None if cache.below is None else cache.size or cache.below + seq
-        if cache.below is None:  # they were given, and may be any
-            checked_within(next_position, -(2**63) + 1, 2**63 - 1 - seq, "next positions")
     if padding_mask is not None:
         return left_padded(padding_mask, start=0 if next_position is None else next_position), below
     new = consecutive(seq, device=x.device)

@@ -27,13 +27,10 @@ from posenc.frequencies import Powers
 from posenc.frequencies.schedule import TWO_PI, Schedule, exact, is_no_number, rational
 from posenc.guards import demand, floating, graph_looks, may_look, where_float64
 from posenc.positions import Coordinates, Positions, in_float64
-from posenc.positions.checks import checked_points, checked_within
+from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
 Normalization = Literal["separate", "min", "max"]
-
-REACH = 2**61
-"""A bound of coordinates: twice as many, and one, are int64."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,7 @@ class DINOv3Rotary(QueryKeyEncoding):
                 look would wait, only graphs compare.
         """
         points, nowhere = among_places(checked_points(positions, 2))
-        doubled = 2 * checked_within(points, -REACH, REACH, reals=True)
+        doubled = points * 2
         self._check_inside(points)
         steps = _of_each_axis(doubled, [1 - size for size in self.sizes])
         if self.training and any((self.shift, self.jitter, self.rescale)):

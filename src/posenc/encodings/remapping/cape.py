@@ -14,7 +14,6 @@ from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
 from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import Coordinates, Integers, checked, in_float64
-from posenc.positions.whole import keep_plain_numbers
 
 FINENESS = 2**20
 """Steps that each step of the given coordinates is cut into."""
@@ -71,7 +70,6 @@ class CAPE(PositionRemapping):
     scale: float = 1.03
 
     def __post_init__(self) -> None:
-        keep_plain_numbers(self)
         check_number(0.0, global_shift=self.global_shift, local_shift=self.local_shift)
         check_number(1.0, scale=self.scale)
         if self.scale > WIDEST:

@@ -10,7 +10,6 @@ from posenc.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.numerics.ring import around
 from posenc.positions import Integers, pair_distances
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ class CyclicOffset:
     period: int
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(period=self.period)
 
     @property

@@ -9,7 +9,6 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,6 @@ class DualChunk:
     local: int = 256
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(local=self.local)
         check_whole(self.local + 1, chunk=self.chunk)
 

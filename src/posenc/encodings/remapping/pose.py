@@ -11,7 +11,6 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share, uniform
 from posenc.positions import Integers, consecutive
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class PoSE(PositionRemapping):
     chunks: int = 2
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(longest=self.longest)
         check_whole(2, chunks=self.chunks)
 

@@ -11,7 +11,6 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share
 from posenc.positions import Integers, checked
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class Randomized(PositionRemapping):
     longest: int
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(longest=self.longest)
 
     def __call__(

@@ -9,7 +9,6 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,6 @@ class ReRoPE:
     leak: int | None = None
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(window=self.window)
         if self.leak is not None:
             check_whole(leak=self.leak)

@@ -7,11 +7,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.positions import Integers, pair_distances
-from posenc.positions.checks import checked_within
-
-FARTHEST = 2**56
-"""A bound of positions, so that what is made of two of them is an int64."""
+from posenc.positions import Integers, checked, pair_distances
 
 
 @dataclass(frozen=True)
@@ -67,8 +63,8 @@ def remapped_distance(
         >>> remapped_distance(ReRoPE(window=2), [4], range(5))
         tensor([[2, 2, 2, 1, 0]])
     """
-    queries = checked_within(q_positions, -FARTHEST, FARTHEST, "q_positions")
-    keys = checked_within(k_positions, -FARTHEST, FARTHEST, "k_positions")
+    queries = checked(q_positions, "q_positions")
+    keys = checked(k_positions, "k_positions")
     distance = pair_distances(queries, keys)
     for pairs in remapping.remapped_pairs(queries, keys):
         there = pair_distances(pairs.queries, pairs.keys) // remapping.parts

@@ -9,7 +9,6 @@ from torch import Tensor
 from posenc.arguments import check_flag, check_whole
 from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
 from posenc.positions import Integers, pair_distances
-from posenc.positions.whole import keep_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ class SelfExtend:
     floored: bool = True
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(group=self.group, window=self.window)
         check_flag(floored=self.floored)
         if not self.floored:

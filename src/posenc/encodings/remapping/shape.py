@@ -10,9 +10,7 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import uniform
-from posenc.positions import Integers, consecutive
-from posenc.positions.checks import checked_within
-from posenc.positions.whole import keep_plain_numbers
+from posenc.positions import Integers, checked, consecutive
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,6 @@ class SHAPE(PositionRemapping):
     most: int
 
     def __post_init__(self):
-        keep_plain_numbers(self)
         check_whole(0, most=self.most)
 
     def __call__(
@@ -61,8 +58,7 @@ class SHAPE(PositionRemapping):
 
         Raises:
             TypeError: Positions are not integers.
-            ValueError: A shifted one would leave int64.
         """
-        positions = checked_within(positions, -(2**63), 2**63 - 1 - self.most)
+        positions = checked(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)

@@ -5,27 +5,13 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.positions import Integers, checked
-from posenc.positions.checks import checked_within
-
-REACH = 2**56
-"""A bound of positions that are moved: where they go, and their differences, stay int64."""
 
 
 def both_positions(
     q_positions: Int64[Tensor, "*batch q_len"] | Integers,
     k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-    reach: int | None = None,
 ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
     """The position of the query and of the key, for every pair.
-
-    Args:
-        q_positions: Those of the queries.
-        k_positions: Those of the keys.
-        reach: A bound of their size.
-
-    Raises:
-        TypeError: Positions are not integers.
-        ValueError: A position goes beyond ``reach``.
 
     Example:
         >>> both_positions([5], [3, 4])
@@ -33,11 +19,7 @@ def both_positions(
         <BLANKLINE>
                 [[3, 4]]])
     """
-    given = ((q_positions, "q_positions"), (k_positions, "k_positions"))
-    if reach is None:
-        queries, keys = (checked(positions, name) for positions, name in given)
-    else:
-        queries, keys = (checked_within(each, -reach, reach, name) for each, name in given)
+    queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
     return torch.stack(torch.broadcast_tensors(queries[..., None], keys[..., None, :]), dim=-3)
 
 

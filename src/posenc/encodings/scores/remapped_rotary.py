@@ -12,7 +12,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
-from posenc.encodings.scores.both import REACH, both_positions, of_each
+from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.frequencies import Linear
 from posenc.numerics.sincos import SinCos
@@ -113,7 +113,7 @@ class RemappedRotary(ScoreEncoding):
             ValueError: A position reaches 2^56 steps of the remapping, where remapped ones may
                 leave int64.
         """
-        return both_positions(q_positions, k_positions, REACH // self.remapping.parts)
+        return both_positions(q_positions, k_positions)
 
     def encode(
         self,

@@ -14,13 +14,12 @@ from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.by_profile import refuse_profile
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
-from posenc.encodings.scores.both import REACH, both_positions, of_each
+from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content, products, scale_of
 from posenc.encodings.scores.hidden import checked_features, checked_hidden
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.rotary.front import rotate
 from posenc.positions import Integers, in_float64
-from posenc.positions.whole import plain
 
 
 class RePo(ScoreEncoding):
@@ -98,7 +97,6 @@ class RePo(ScoreEncoding):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "blend":  # at first, and as training goes on
-            value = plain(value)
             check_number(0.0, blend=value)
             if value > 1:
                 raise ValueError(f"blend is {value}; it must be a share from 0 to 1.")
@@ -132,7 +130,7 @@ class RePo(ScoreEncoding):
             TypeError: Positions are not integers.
             ValueError: A position reaches 2^56.
         """
-        return both_positions(q_positions, k_positions, REACH)
+        return both_positions(q_positions, k_positions)
 
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]

@@ -21,11 +21,8 @@ from posenc.numerics.joined import joined
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Coordinates, Positions, checked
-from posenc.positions.checks import checked_within, shifted
+from posenc.positions.checks import shifted
 from posenc.positions.placeless import among_places, zeroed
-
-REACH = 2**41
-"""A bound of normalized coordinates: two million times as many are an int64."""
 
 
 class AxialSinusoidal(TokenEncoding):
@@ -169,10 +166,6 @@ class AxialSinusoidal(TokenEncoding):
                 f"positions have shape {tuple(points.shape)}; AxialSinusoidal with form "
                 f"{self.form.name!r} takes [*batch, seq, {count}], as of posenc.positions.{made}."
             )
-        if isinstance(points, Tensor) and self.form.normalized:
-            inside, _ = among_places(points)
-            checked_within(inside[..., : self.axes], -REACH, REACH)
-            checked_within(inside[..., self.axes :], 0, REACH, "rows and columns")
         return points
 
     def encode(

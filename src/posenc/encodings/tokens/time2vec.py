@@ -11,7 +11,6 @@ from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens.addition import add, checked_dropout
 from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
-from posenc.positions.checks import within_float16
 
 Periodic = Literal["sin", "cos"]
 
@@ -98,7 +97,7 @@ class Time2Vec(TokenEncoding):
         angles = times * in_float64(self.weight) + in_float64(self.bias)
         periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
         table = torch.cat((angles[..., :1], periodic), dim=-1).to(floating(dtype))
-        return within_float16(table).to(positions.device)
+        return table.to(positions.device)
 
     def encode(
         self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]

@@ -11,7 +11,7 @@ from posenc.guards import plain
 from posenc.kernels.operators import check_devices, refusal, register, serve
 from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand
-from posenc.numerics.sincos import SinCos, check_factor, empty_table, written
+from posenc.numerics.sincos import SinCos, empty_table, written
 from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates, checked
 
@@ -66,8 +66,7 @@ def cos_sin(
         as the table.
 
     Raises:
-        ValueError: ``out`` shares memory with itself or with positions, or ``factor`` is a tensor
-            that learns.
+        ValueError: ``out`` shares memory with itself or with positions.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -75,7 +74,6 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
-    check_factor(factor)
     if isinstance(positions, Coordinates) and sincos.common is None:
         sincos, positions = sincos.of_steps(positions)
     if isinstance(positions, Coordinates) or sincos.common is not None:

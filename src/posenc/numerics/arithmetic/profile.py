@@ -11,7 +11,6 @@ from torch import Tensor
 from posenc.frequencies import Geometric, Linear
 from posenc.frequencies.schedule import Schedule
 from posenc.numerics.pairing import Pairing, split
-from posenc.numerics.sincos import check_factor
 
 Evidence = Literal["run", "table", "read"]
 Layout = Literal["cos_sin_cache", "cos_sin", "complex", "halves"]
@@ -89,7 +88,6 @@ class Profile(ABC):
         self, angles: Float32[Tensor, "*shape pairs"], factor: float
     ) -> tuple[Float[Tensor, "*shape pairs"], Float[Tensor, "*shape pairs"]]:
         """Cosines and sines in float32, then the attention factor."""
-        check_factor(factor)
         cos, sin = angles.cos(), angles.sin()
         return (cos, sin) if factor == 1.0 else (cos * factor, sin * factor)
 
