@@ -110,12 +110,7 @@ def test_every_encoding_runs_through_the_battery():
     assert {encoding.__name__ for encoding in encodings()} <= built
 
 
-ALL_MAY_SUBCLASS = {
-    "posenc.encodings.base",
-    "posenc.encodings.fixed",  # what all three interfaces are
-    "posenc.encodings.read_by",  # the same
-    "torch.nn.modules.module",
-}
+ALL_MAY_SUBCLASS = {"posenc.encodings.base", "posenc.encodings.bias", "torch.nn.modules.module"}
 
 
 def test_nothing_but_the_interfaces_is_subclassed():

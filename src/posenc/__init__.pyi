@@ -13,10 +13,10 @@ from . import transformer as transformer
 from .backends import attention as attention
 from .backends import explain_attention as explain_attention
 from .encodings.base import QueryKeyEncoding as QueryKeyEncoding
-from .encodings.base import RelativeBias as RelativeBias
-from .encodings.base import ScoreBias as ScoreBias
 from .encodings.base import ScoreEncoding as ScoreEncoding
 from .encodings.base import TokenEncoding as TokenEncoding
+from .encodings.bias import RelativeBias as RelativeBias
+from .encodings.bias import ScoreBias as ScoreBias
 from .encodings.graphs import Graph as Graph
 from .encodings.graphs import LaplacianEncoding as LaplacianEncoding
 from .encodings.graphs import RandomWalkEncoding as RandomWalkEncoding

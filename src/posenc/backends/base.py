@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from posenc.backends.specification import AttentionSpecification
-from posenc.encodings.base import ScoreBias, ScoreEncoding
+from posenc.encodings.base import ScoreEncoding
+from posenc.encodings.bias import ScoreBias
 
 TableBuilder = Callable[..., Tensor]
 """(encoding, q_positions, k_positions, dtype=...) → the table of a score encoding."""

@@ -14,7 +14,8 @@ from posenc.backends.neighbors import check_scores_know_documents
 from posenc.backends.sdpa import SDPA, sdpa
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided import strided
-from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.bias import ScoreBias
 from posenc.positions import Coordinates
 
 BACKENDS: dict[str, Callable[[Request], Backend | str]] = {

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 from posenc.backends.base import Backend, Request
 from posenc.backends.features import Features, named
 from posenc.backends.masks import joined, masked_softmax
-from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.bias import ScoreBias
 from posenc.numerics.product import product
 
 

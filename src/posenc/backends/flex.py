@@ -11,7 +11,8 @@ from torch import Tensor
 from posenc.backends.base import Backend, Request
 from posenc.backends.sdpa import grouped
 from posenc.backends.specification import AttentionSpecification
-from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
+from posenc.encodings.base import ScoreEncoding
+from posenc.encodings.bias import ScoreBias
 from posenc.positions import Coordinates, checked
 
 if TYPE_CHECKING:
@@ -69,12 +70,11 @@ def score_mod(
             return score + table[_row(b, table), h, q, k]
 
         return from_table
-    assert isinstance(bias, RelativeBias)
     assert isinstance(q_positions, Tensor)
     assert isinstance(k_positions, Tensor)
     queries, keys = _with_batch(q_positions), _with_batch(k_positions)
     least, most = ends
-    profile = bias.profile(torch.arange(least, most + 1, device=queries.device), dtype=dtype)
+    profile = bias.profile(torch.arange(least, most + 1, device=queries.device), dtype=dtype)  # type: ignore[operator]
 
     def from_profile(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         distance = queries[_row(b, queries), q] - keys[_row(b, keys), k]
@@ -94,7 +94,7 @@ def _ends_of_distance(
     """The least and the largest distance, where a bias goes by a distance that a profile spans."""
     if isinstance(q_positions, Coordinates) or isinstance(k_positions, Coordinates):
         return None
-    if not isinstance(bias, RelativeBias) or not (q_positions.numel() and k_positions.numel()):
+    if not bias.has_profile or not (q_positions.numel() and k_positions.numel()):
         return None
     least = int(q_positions.amin()) - int(k_positions.amax())
     most = int(q_positions.amax()) - int(k_positions.amin())

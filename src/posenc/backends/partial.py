@@ -24,7 +24,7 @@ from posenc.backends.segments import Segment
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend_into, may_be_wide
-from posenc.encodings.base import RelativeBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 
 MOST_RUNS = 64  # of keys, each with a call of its own
 
@@ -110,7 +110,7 @@ def with_sinks(merged: Partial, sinks: Tensor) -> Partial:
 def partial_attention(request: Request) -> Part:
     """The cheapest part that means what the request says; ``attn_mask`` and sinks are left out."""
     spec = request.specification
-    relative = request.biases_alone and all(isinstance(e, RelativeBias) for e in request.scores)
+    relative = request.biases_alone and all(e.has_profile for e in request.scores)
     if relative:
         runs = spec.runs_of_keys()
         if not isinstance(runs, str) and len(runs) <= MOST_RUNS:

@@ -20,7 +20,6 @@ from posenc.backends.shared_bias import attend_and_share
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend
 from posenc.backends.with_sum import attend_with_sum
-from posenc.encodings.base import RelativeBias
 from posenc.guards import eager, may_look, transformed
 
 MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls
@@ -161,7 +160,7 @@ def _may_cut(bias: Toeplitz, lengths: tuple[int, int, int]) -> bool:
 
 def _refusal(request: Request) -> str | None:
     spec = request.specification
-    if not request.biases_alone or not all(isinstance(e, RelativeBias) for e in request.scores):
+    if not request.biases_alone or not all(e.has_profile for e in request.scores):
         return "an encoding needs more than a distance"
     with_sum = spec.softcap is not None or spec.sinks is not None
     # A layer that is run again for its gradients must drop the weights that it dropped without.

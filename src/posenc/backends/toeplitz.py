@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.base import RelativeBias
+from posenc.encodings.bias import BiasSum, ScoreBias
 from posenc.encodings.scores import ALiBi, Sandwich, T5Bias
-from posenc.encodings.scores.sums import RelativeBiasSum
 from posenc.guards import may_look
 
 
@@ -95,7 +94,7 @@ def margin(terms: int, dtype: torch.dtype) -> float:
 
 
 def toeplitz(
-    biases: Iterable[RelativeBias],
+    biases: Iterable[ScoreBias],
     q_len: int,
     k_len: int,
     offset: int,
@@ -126,14 +125,14 @@ def toeplitz(
     distance = highest - torch.arange(q_len + k_len - 1, device=device)
     values = torch.zeros(1, len(distance), dtype=dtype, device=device)
     for bias in biases:
-        values = values + bias.profile(distance, dtype=dtype)
+        values = values + bias.profile(distance, dtype=dtype)  # type: ignore[operator]
     hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
     return Toeplitz(values.contiguous(), highest, _shared_from(biases) or None)
 
 
-def _shared_from(biases: Iterable[RelativeBias]) -> int | None:
+def _shared_from(biases: Iterable[ScoreBias]) -> int | None:
     """From where on the sum learns one number, at least; ``None`` where that is not known."""
     known = [_one_number_from(bias) for bias in biases]
     if any(start is None for start in known):
@@ -141,11 +140,11 @@ def _shared_from(biases: Iterable[RelativeBias]) -> int | None:
     return max(known, default=0)  # type: ignore[type-var]
 
 
-def _one_number_from(bias: RelativeBias) -> int | None:
+def _one_number_from(bias: ScoreBias) -> int | None:
     """The same of one bias, 0 where it learns nothing; the caller's own may say anything."""
     if bias.heads_of is not None:
         return _one_number_from(bias.heads_of)
-    if type(bias) is RelativeBiasSum:
+    if type(bias) is BiasSum:
         return _shared_from(bias.parts)  # type: ignore[arg-type]
     if type(bias) is T5Bias:
         return bias.borders[-1]

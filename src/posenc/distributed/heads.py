@@ -15,7 +15,8 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.collectives import exchanged
 from posenc.distributed.request import SpreadRequest
 from posenc.distributed.tokens import among
-from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.bias import ScoreBias
 
 if TYPE_CHECKING:
     from posenc.distributed.shards import Shards

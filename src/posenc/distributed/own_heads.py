@@ -11,10 +11,15 @@ from torch.func import functional_call
 
 from posenc.distributed.collectives import shared
 from posenc.distributed.groups import group_of
-from posenc.encodings.base import RelativeBias, ScoreBias, ScoreEncoding
-from posenc.encodings.scores.heads import BiasHeads, RelativeBiasHeads, bias_apart
-from posenc.encodings.scores.held import take_claims
-from posenc.encodings.scores.sums import BiasSum, RelativeBiasSum, bias_sum
+from posenc.encodings.base import ScoreEncoding
+from posenc.encodings.bias import (
+    BiasHeads,
+    BiasSum,
+    RelativeBias,
+    ScoreBias,
+    bias_apart,
+    take_claims,
+)
 from posenc.positions import Positions
 
 
@@ -58,9 +63,9 @@ def own_heads(bias: ScoreEncoding, mesh: DeviceMesh) -> ScoreBias:
             f"{type(bias).__name__} has {bias.heads} heads, which {world} ranks cannot share "
             f"evenly. Choose a mesh whose size divides them."
         )
-    if isinstance(bias, BiasSum | RelativeBiasSum):
-        return bias_sum(*(own_heads(part, mesh) for part in bias.parts))  # type: ignore[arg-type]
-    kind = RelativeOwnHeads if isinstance(bias, RelativeBias) else OwnHeads
+    if isinstance(bias, BiasSum):
+        return BiasSum(own_heads(part, mesh) for part in bias.parts)  # type: ignore[arg-type]
+    kind = RelativeOwnHeads if bias.has_profile else OwnHeads
     return kind(bias, mesh)  # type: ignore[arg-type]
 
 
@@ -98,7 +103,7 @@ class _Held:
         own = slice(group.rank() * each, (group.rank() + 1) * each)
         part = bias_apart(bias, own)
         self.group = group
-        whole = part is None and not isinstance(bias, BiasHeads | RelativeBiasHeads)
+        whole = part is None and not isinstance(bias, BiasHeads)
         self.prefix = "of.of." if whole else "of."  # heads of some heads are those of the whole
         self.called = _Called(bias[own] if part is None else part, method)
         self.axes = {} if part is None else dict(bias.head_axes or {})

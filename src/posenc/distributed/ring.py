@@ -25,7 +25,7 @@ from posenc.distributed.reach import may_see
 from posenc.distributed.request import SpreadRequest
 from posenc.distributed.tokens import between
 from posenc.distributed.transport import Schedule
-from posenc.encodings.base import RelativeBias, working_dtype
+from posenc.encodings.base import working_dtype
 
 if TYPE_CHECKING:
     from posenc.distributed.spreading import ShardedAttention
@@ -180,7 +180,7 @@ def _falling(request: SpreadRequest) -> Tensor | None:
     attention, shards = request.attention, request.attention.shards
     own_positions = attention.whole.positions
     told = own_positions is None or own_positions is shards.whole.positions
-    biases = [each for each in request.scores if isinstance(each, RelativeBias)]
+    biases = [each for each in request.scores if each.has_profile]
     learning = any(p.requires_grad for e in request.scores for p in e.parameters())
     if not (biases and len(biases) == len(request.scores) and told and shards.length) or learning:
         return None
@@ -188,7 +188,7 @@ def _falling(request: SpreadRequest) -> Tensor | None:
     values = torch.zeros(1, len(distance), dtype=working_dtype(request.sizes.dtype),
                          device=shards.device)  # fmt: skip
     for bias in biases:
-        values = values + bias.profile(distance, dtype=values.dtype)
+        values = values + bias.profile(distance, dtype=values.dtype)  # type: ignore[operator]
     falls = Toeplitz(values, shards.length - 1).falls_far(shards.length)
     return values.expand(request.sizes.heads, -1) if falls else None
 

@@ -19,7 +19,7 @@ A ``PositionRemapping`` changes the positions themselves, before any encoding se
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -33,7 +33,6 @@ from posenc.positions import (
     Integers,
     Positions,
     checked,
-    checked_distances,
     consecutive,
 )
 
@@ -238,6 +237,8 @@ class ScoreEncoding(nn.Module, ABC):
         takes_reals: Claim: ``Coordinates`` may be given as positions, and are as exact.
         makes_anew: Whether it computes scores anew and loses what others made of them before;
             ``Positional`` wants it first among encodings of scores.
+        has_profile: Whether it is a bias that ``profile(distance)`` tells in full; attention reads
+            that where rows are long.
         reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.
             Then ``encode`` takes ``q_features=`` and ``k_features=``, which ``query_features`` and
             ``key_features`` read there; a cache keeps them as it keeps keys.
@@ -251,6 +252,7 @@ class ScoreEncoding(nn.Module, ABC):
     changes_output: bool = False
     takes_reals: bool = False
     makes_anew: bool = False
+    has_profile: bool = False
     reads_hidden: bool = False
 
     def check_beside(
@@ -347,83 +349,3 @@ class ScoreEncoding(nn.Module, ABC):
                 "k_features": None if k_hidden is None else self.key_features(k_hidden),
             }
         return self.encode(scores, table, q=q, k=k, scale=scale, **features).to(scores.dtype)
-
-
-class ScoreBias(ScoreEncoding):
-    """A score encoding whose table is a number to add: ``[*batch, heads, q_len, k_len]``.
-
-    Attention adds the table without calling ``encode``; an encoding with an ``encode`` of its own
-    is a ``ScoreEncoding``.
-    """
-
-    is_pairwise = True
-
-    head_axes: ClassVar[Mapping[str, int] | None] = None
-    """The axis along which each parameter counts heads; ``None``: numbers of one head depend on
-    parameters of others, and a part computes with all."""
-
-    def __add__(self, other: "ScoreBias") -> "ScoreBias":
-        """Both as one bias; a ``RelativeBias`` where both are."""
-        from posenc.encodings.scores.sums import bias_sum  # it is made of this class
-
-        return bias_sum(self, other) if isinstance(other, ScoreBias) else NotImplemented
-
-    def __radd__(self, other: int) -> "ScoreBias":
-        """``sum(biases)``, which begins with 0."""
-        return self if isinstance(other, int) and other == 0 else NotImplemented
-
-    def __getitem__(self, heads: int | slice) -> "ScoreBias":
-        """The bias of some heads, bit for bit; it shares parameters with the whole."""
-        from posenc.encodings.scores.heads import bias_of_heads  # it is made of this class
-
-        return bias_of_heads(self, heads)
-
-    def take_heads(self, heads: slice) -> None:
-        """Forget all other heads; called on a copy, by ``bias_apart``."""
-        for name, axis in (self.head_axes or {}).items():
-            whole = getattr(self, name)
-            if whole is not None:
-                part = whole.detach().transpose(0, axis)[heads].transpose(0, axis).clone()
-                setattr(self, name, nn.Parameter(part, requires_grad=whole.requires_grad))
-        self.heads = len(range(self.heads)[heads])
-
-    def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows heads q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores + table``, added in float32 at least and rounded once."""
-        check_pairs(type(self).__name__, scores, table)
-        return (scores + table).to(scores.dtype)
-
-
-class RelativeBias(ScoreBias):
-    """A bias that knows only ``distance = q_position − k_position``; it defines ``profile`` alone.
-
-    Attention reads the profile where rows are long and the table where they are short.
-    """
-
-    is_relative = True
-    heads_of: "RelativeBias | None" = None
-    """The bias some of whose heads this one's profile is, if there is one."""
-
-    @abstractmethod
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
-        """The bias of every head at each distance."""
-
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``profile`` at every pair of positions."""
-        distance = checked_distances(q_positions, k_positions, reals=self.takes_reals)
-        return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.backends import attention
-from posenc.encodings.base import ScoreBias, working_dtype
+from posenc.encodings.base import working_dtype
+from posenc.encodings.bias import ScoreBias
 from posenc.encodings.positional import Positional
 from posenc.interop.told_mask import NAME, ToldMask, told_or_drawn
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from posenc import positions as lay_out
-from posenc.encodings.base import QueryKeyEncoding, RelativeBias
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.positional import Positional
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Scores, Tensors
@@ -199,7 +199,7 @@ def attention_at_another_scale(case: Case) -> str | None:
     given = {"positional": Positional(scores=module), "q_positions": at, "k_positions": at, **read}
     visible = None if later else lambda row, query, key: key <= query
     want = reference_attention(q, k, k, visible=visible, scale=SCALE, **given)
-    for backend in (None, "strided") if isinstance(module, RelativeBias) else (None,):
+    for backend in (None, "strided") if getattr(module, "has_profile", False) else (None,):
         got = attention(q, k, k, is_causal=not later, scale=SCALE, backend=backend, **given)
         what = f"attention with scale={SCALE}{', by its profile' if backend else ''}"
         assert_same(got, want, what, bitwise=False)

@@ -14,12 +14,7 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.backends.base import Backend
-from posenc.encodings.base import (
-    QueryKeyEncoding,
-    RelativeBias,
-    ScoreEncoding,
-    TokenEncoding,
-)
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.positional import check_company
 from posenc.guards import may_look
 from posenc.kernels.rows import rows_at
@@ -223,7 +218,7 @@ class Tables:
             return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         flat = q_positions.ndim < 3 and k_positions.ndim < 3
         size = None
-        if isinstance(encoding, RelativeBias) and flat:
+        if encoding.has_profile and flat:
             size = self._size(encoding, k_positions, below, q_positions)
         if size is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)
@@ -299,8 +294,8 @@ def _is_settled(value: object, *, in_list: bool) -> bool:
 
 def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # what is kept may serve a backward pass later
-        if isinstance(encoding, RelativeBias):
-            return encoding.profile(
+        if getattr(encoding, "has_profile", False):
+            return encoding.profile(  # type: ignore[operator]
                 consecutive(2 * size - 1, start=1 - size, device=device), dtype=dtype
             )
         return encoding.table(consecutive(size, device=device), dtype=dtype)  # type: ignore[operator]

@@ -20,7 +20,7 @@ from posenc import (
     Sinusoidal,
     attention,
 )
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.bias import ScoreBias
 
 LOWER = torch.ones(4, 4, dtype=torch.bool).tril()
 

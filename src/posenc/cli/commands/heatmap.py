@@ -117,7 +117,7 @@ class Heatmap:
 def _title(encoding: "Encoding", asked: Heatmap) -> str:
     from posenc import Sinusoidal
     from posenc.cli.encodings import drawn_as, is_plain, name_of
-    from posenc.encodings.base import ScoreBias
+    from posenc.encodings.bias import ScoreBias
 
     if isinstance(encoding, Sinusoidal) and is_plain(encoding):
         name = f"Sinusoidal, {encoding.convention.name}"

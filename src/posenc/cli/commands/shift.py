@@ -38,7 +38,7 @@ class Shift:
         from posenc.cli.encodings import chosen
         from posenc.cli.limits import check_range
         from posenc.cli.rows import rows_of
-        from posenc.encodings.base import ScoreBias
+        from posenc.encodings.bias import ScoreBias
 
         encoding = chosen(self, dim=4, seed=self.seed)
         rows_of(encoding)  # refuses what has no rows along one line

@@ -11,7 +11,8 @@ from posenc.cli.limits import check_memory
 from posenc.cli.render.screen import Screen, console
 from posenc.cli.render.sparklines import marks_for, sparkline
 from posenc.cli.rows import rows_of
-from posenc.encodings.base import QueryKeyEncoding, RelativeBias, TokenEncoding
+from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
+from posenc.encodings.bias import RelativeBias
 from posenc.inspection.similarity import ClosestPair, closest_pair, dot_product_profile
 from posenc.positions import consecutive
 

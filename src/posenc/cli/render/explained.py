@@ -22,7 +22,7 @@ from posenc.cli.render.explanation import (
 )
 from posenc.cli.rows import rows_of
 from posenc.cli.sinusoid import Sinusoid
-from posenc.encodings.base import RelativeBias, ScoreBias
+from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
 

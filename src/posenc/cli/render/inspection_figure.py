@@ -8,7 +8,7 @@ import torch
 
 from posenc.cli.errors import UserError
 from posenc.cli.render.inspection_report import layers
-from posenc.encodings.base import RelativeBias
+from posenc.encodings.bias import RelativeBias
 from posenc.encodings.expression import encoding_from
 from posenc.inspection.model import LayerNumbers, SetupNumbers
 from posenc.inspection.rotary import RotaryNumbers, grouped

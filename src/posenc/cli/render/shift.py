@@ -11,7 +11,8 @@ from posenc.cli.errors import UserError
 from posenc.cli.limits import check_memory
 from posenc.cli.render.grids import number, print_grid
 from posenc.cli.render.screen import console
-from posenc.encodings.base import QueryKeyEncoding, ScoreBias
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.bias import ScoreBias
 from posenc.inspection.shift import ShiftMap, shift_map
 from posenc.positions import consecutive
 

@@ -6,7 +6,8 @@ from typing import cast
 
 from torch import Tensor
 
-from posenc.encodings.base import QueryKeyEncoding, ScoreBias, TokenEncoding
+from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
+from posenc.encodings.bias import ScoreBias
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.transformer import (
     AttentionStages,

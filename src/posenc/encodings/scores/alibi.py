@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_positive_number
-from posenc.encodings.base import RelativeBias
+from posenc.encodings.bias import RelativeBias
 from posenc.guards import floating, widest
 from posenc.numerics import slopes as slope_rules
 from posenc.positions import Positions, checked, float_distances, floats

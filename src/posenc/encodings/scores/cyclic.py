@@ -5,8 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import RelativeBias
-from posenc.encodings.scores.held import take_claims
+from posenc.encodings.bias import RelativeBias, ScoreBias, take_claims
 from posenc.numerics.ring import around
 from posenc.positions import Integers, checked
 
@@ -41,7 +40,7 @@ class Cyclic(RelativeBias):
     def __init__(self, heads: int, bias: RelativeBias, period: int):
         super().__init__()
         check_whole(heads=heads, period=period)
-        if not isinstance(bias, RelativeBias):
+        if not (isinstance(bias, ScoreBias) and bias.has_profile):
             raise TypeError(
                 f"bias is a {type(bias).__name__}; Cyclic takes a RelativeBias, as ALiBi({heads}) "
                 f"or T5Bias({heads}), whose distances it takes around a ring."

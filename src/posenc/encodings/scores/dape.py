@@ -6,9 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.bias import ScoreBias, take_claims
 from posenc.encodings.scores.content import checked_content, products
-from posenc.encodings.scores.held import take_claims
 from posenc.guards import floating
 from posenc.positions import Positions, checked
 
@@ -49,7 +49,7 @@ class DAPE(ScoreEncoding):
         torch.Size([1, 4, 5, 5])
     """
 
-    is_pairwise = True
+    is_relative = is_pairwise = takes_reals = True
 
     def __init__(
         self,
@@ -65,8 +65,6 @@ class DAPE(ScoreEncoding):
         if bias is not None:
             check_bias("DAPE", heads, bias)
         self.heads, self.bias, self.hidden = heads, bias, hidden
-        self.is_relative = bias is None or bias.is_relative
-        self.takes_reals = bias is None or bias.takes_reals
         take_claims(self, *([] if bias is None else [bias]))
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Linear(heads if bias is None else 2 * heads, hidden, **factory)

@@ -6,12 +6,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import ScoreBias, ScoreEncoding, working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.bias import ScoreBias, take_claims
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.both import both_positions, of_each
 from posenc.encodings.scores.content import checked_content
 from posenc.encodings.scores.dape import check_bias
-from posenc.encodings.scores.held import take_claims
 from posenc.positions import Integers, checked_distances
 
 
@@ -61,6 +61,7 @@ class DAPEv2(ScoreEncoding):
         torch.Size([1, 4, 5, 5])
     """
 
+    is_relative = True
     is_pairwise = False  # it looks at neighboring keys
     reads_neighbors = True
 
@@ -80,7 +81,6 @@ class DAPEv2(ScoreEncoding):
         if kernel % 2 == 0:
             raise ValueError(f"kernel is {kernel}; it must be odd, so that a key is in its middle.")
         self.heads, self.bias, self.hidden, self.kernel = heads, bias, hidden, kernel
-        self.is_relative = bias.is_relative
         take_claims(self, bias)
         factory = {"device": device, "dtype": dtype}
         self.expand = nn.Conv1d(2 * heads, hidden, kernel, **factory)

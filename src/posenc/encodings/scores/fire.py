@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_positive_number, check_whole
-from posenc.encodings.base import ScoreBias
+from posenc.encodings.bias import ScoreBias
 from posenc.positions import Positions, checked, float_distances, floats
 
 EPSILON = 1e-6

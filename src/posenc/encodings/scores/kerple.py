@@ -8,7 +8,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import RelativeBias, ScoreEncoding, check_pairs, working_dtype
+from posenc.encodings.base import ScoreEncoding, check_pairs, working_dtype
+from posenc.encodings.bias import RelativeBias
 from posenc.guards import eager, floating
 from posenc.positions import Positions, checked, float_distances, floats
 

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import RelativeBias
+from posenc.encodings.bias import RelativeBias
 from posenc.frequencies import Powers
 from posenc.guards import floating, widest
 from posenc.kernels.sincos.front import cos_sin

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
-from posenc.encodings.base import ScoreBias, working_dtype
+from posenc.encodings.base import working_dtype
+from posenc.encodings.bias import ScoreBias
 from posenc.encodings.scores.windows import (
     SPECIAL,
     checked_window,

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import ScoreBias, working_dtype
+from posenc.encodings.base import working_dtype
+from posenc.encodings.bias import ScoreBias
 from posenc.encodings.scores.content import products
 from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
 from posenc.guards import floating, widest

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_number, check_whole
-from posenc.encodings.base import RelativeBias
+from posenc.encodings.bias import RelativeBias
 from posenc.guards import floating, may_look, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
 from posenc.positions import Integers, checked

@@ -1,0 +1,222 @@
+"""Biases: encodings that add a number to each score, their sums, and the bias of some heads."""
+
+import operator
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from posenc.encodings.base import ScoreEncoding, check_pairs
+from posenc.positions import Integers, Positions, checked_distances
+
+
+class ScoreBias(ScoreEncoding):
+    """A score encoding whose table is added: ``[*batch, heads, q_len, k_len]``.
+
+    Attention adds the table and does not call ``encode``; what does more than add is a
+    ``ScoreEncoding``. ``bias + bias`` adds both, and ``bias[2:4]`` is the bias of two heads, for a
+    rank that computes no others. Both share their parameters with the biases they are made of.
+
+    Attributes:
+        head_axes: The axis along which each parameter counts heads. ``None``: the numbers of one
+            head depend on parameters of others.
+        heads_of: The bias some of whose heads this one is.
+
+    Example:
+        >>> from posenc import ALiBi, T5Bias
+        >>> (ALiBi(8) + T5Bias(8))[2:4].table(range(3), range(5)).shape
+        torch.Size([2, 3, 5])
+    """
+
+    is_pairwise = True
+    head_axes: ClassVar[Mapping[str, int] | None] = None
+    heads_of: "ScoreBias | None" = None
+
+    def __add__(self, other: "ScoreBias") -> "BiasSum":
+        return BiasSum([self, other]) if isinstance(other, ScoreBias) else NotImplemented
+
+    def __radd__(self, other: int) -> "ScoreBias":  # ``sum(biases)`` begins with 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __getitem__(self, heads: int | slice) -> "BiasHeads":
+        return BiasHeads(self, chosen_heads(range(self.heads), heads))
+
+    def take_heads(self, heads: slice) -> None:
+        """Forget all other heads; ``bias_apart`` calls it on a copy."""
+        for name, axis in (self.head_axes or {}).items():
+            whole = getattr(self, name)
+            if whole is not None:
+                part = whole.detach().transpose(0, axis)[heads].transpose(0, axis).clone()
+                setattr(self, name, nn.Parameter(part, requires_grad=whole.requires_grad))
+        self.heads = len(range(self.heads)[heads])
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows heads q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores + table``, added in float32 at least and rounded once."""
+        check_pairs(type(self).__name__, scores, table)
+        return (scores + table).to(scores.dtype)
+
+
+class RelativeBias(ScoreBias):
+    """A bias of ``distance = q_position − k_position`` alone; a subclass defines ``profile``.
+
+    Attention reads the profile where rows are long and the table where they are short.
+    """
+
+    is_relative = True
+    has_profile = True
+
+    @abstractmethod
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The bias of every head at each distance."""
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
+        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``profile`` at every pair of positions."""
+        distance = checked_distances(q_positions, k_positions, reals=self.takes_reals)
+        return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]
+
+
+def take_claims(holder: ScoreEncoding, *parts: ScoreBias) -> None:
+    """Let ``holder`` claim what it claims as a class and all the biases that it holds claim."""
+    for name in ("is_relative", "is_pairwise", "takes_reals", "has_profile"):
+        setattr(holder, name, all(getattr(each, name) for each in (holder, *parts)))
+    for name in ("reads_neighbors", "reads_later"):
+        setattr(holder, name, any(getattr(each, name) for each in (holder, *parts)))
+
+
+class BiasSum(ScoreBias):
+    """Biases that are added, as ``bias + bias``; it has a profile where all of them have one."""
+
+    is_relative = takes_reals = has_profile = True
+
+    def __init__(self, biases: Iterable[ScoreBias]):
+        super().__init__()
+        self.parts = nn.ModuleList()
+        for bias in biases:
+            self.parts.extend(bias.parts if isinstance(bias, BiasSum) else [bias])
+        heads = [part.heads for part in self.parts]
+        if len(set(heads)) != 1:
+            raise ValueError(f"Biases of {' and '.join(map(str, heads))} heads cannot be added.")
+        self.heads = heads[0]  # type: ignore[assignment]
+        self.training = self.parts.training = any(part.training for part in self.parts)
+        take_claims(self, *self.parts)  # type: ignore[arg-type]
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The sum of the tables."""
+        first, *others = (part.table(q_positions, k_positions, dtype=dtype) for part in self.parts)  # type: ignore[operator]
+        return sum(others, start=first)
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The sum of the profiles."""
+        first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]
+        return sum(others, start=first)
+
+
+class BiasHeads(ScoreBias):
+    """Some heads of a bias, as ``bias[2:4]``; it has a profile where the whole has one."""
+
+    is_relative = takes_reals = has_profile = True
+
+    def __init__(self, of: ScoreBias, chosen: range):
+        super().__init__()
+        self.of, self.chosen, self.heads, self.training = of, chosen, len(chosen), of.training
+        take_claims(self, of)
+
+    def __getitem__(self, heads: int | slice) -> "BiasHeads":
+        return BiasHeads(self.of, chosen_heads(self.chosen, heads))
+
+    @property
+    def heads_of(self) -> ScoreBias:  # type: ignore[override]
+        """The whole bias."""
+        return self.of
+
+    @property
+    def slopes(self) -> tuple[float, ...]:
+        """The slopes of these heads, where the whole has slopes."""
+        return self.of.slopes[self._rows]  # type: ignore[index]
+
+    @property
+    def _rows(self) -> slice:
+        return slice(self.chosen.start, self.chosen.stop, self.chosen.step)
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "..."] | Positions,
+        k_positions: Int64[Tensor, "..."] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The table of these heads."""
+        table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
+        return table[..., self._rows, :, :]
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The profile of these heads."""
+        return self.of.profile(distance, dtype=dtype)[self._rows]  # type: ignore[operator]
+
+    def extra_repr(self) -> str:
+        """Which heads."""
+        return ", ".join(map(str, self.chosen))
+
+
+def chosen_heads(every: range, index: int | slice) -> range:
+    """The heads that ``bias[index]`` takes of ``every`` head: one or more, in their order."""
+    if isinstance(index, slice):
+        chosen = every[index]
+        if chosen and chosen.step > 0:
+            return chosen
+        start, stop, step = ("" if n is None else n for n in (index.start, index.stop, index.step))
+        told = f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+        raise IndexError(f"bias[{told}] takes none of {len(every)} heads in their order.")
+    index = operator.index(index)
+    if not -len(every) <= index < len(every):
+        raise IndexError(f"bias[{index}] was asked of {len(every)} heads; they count from 0.")
+    return every[index:][:1]
+
+
+def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
+    """The bias of some heads with parameters of its own, which are cut from those of ``bias``.
+
+    ``None`` where a head depends on parameters of others, and where a class does not itself say its
+    ``head_axes``: a subclass may count heads.
+
+    Example:
+        >>> from posenc import ALiBi, FIRE
+        >>> bias_apart(ALiBi(4), slice(1, 3)), bias_apart(FIRE(4), slice(1, 3))
+        (ALiBi(heads=2, slopes=(0.0625, 0.015625)), None)
+    """
+    axes = vars(type(bias)).get("head_axes")
+    if axes is None or {name for name, _ in bias.named_parameters()} - set(axes):
+        return None
+    part = deepcopy(bias)
+    part.take_heads(heads)
+    return part
