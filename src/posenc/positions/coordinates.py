@@ -181,7 +181,7 @@ class Coordinates(Counted):
             return Coordinates(torch.zeros_like(self.values))
         text = written(product(self.scale, abs(Fraction(other))))
         made = self.with_values(lambda values: values, text)
-        return made if other > 0 else -made
+        return made if Fraction(other) > 0 else -made
 
     __rmul__ = __mul__
 
