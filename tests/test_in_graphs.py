@@ -70,16 +70,6 @@ LEVELS = posenc.LevelEmbedding(posenc.AxialSinusoidal(16), levels=2)
 
 Case = tuple[Callable[[Tensor], Tensor], Tensor, Tensor]
 CASES: dict[str, Case] = {
-    "cu_seqlens that end elsewhere": (
-        attended("cu_seqlens"), torch.tensor([0, 2, 6]), torch.tensor([0, 2, 5])),
-    "cu_seqlens that fall": (
-        attended("cu_seqlens"), torch.tensor([0, 2, 2, 6]), torch.tensor([0, 4, 2, 6])),
-    "cu_seqlens that fall by more than int64 holds": (
-        attended("cu_seqlens"), torch.tensor([0, 2, 2, 3, 6]),
-        torch.tensor([0, 5, -(2**63), -5, 6])),
-    "ids that come back": (
-        attended("document_ids", q_document_ids=DOCUMENTS), DOCUMENTS,
-        torch.tensor([[0, 0, 1, 1, 0, 0]])),
     "repeats before DAPEv2": (
         within_documents(DAPE), ANEW, torch.tensor([0, 1, 2, 2, 3, 4])),
     "neighbors across documents": (within_documents(DAPE), ANEW, RUNNING),
@@ -159,17 +149,13 @@ def test_a_compiled_lookup_does_not_count_from_the_end():
 
 def test_an_exported_graph_looks_too():
     class Packed(torch.nn.Module):
-        def forward(self, x: Tensor, cu_seqlens: Tensor) -> Tensor:
-            return attention(x, x, x, cu_seqlens=cu_seqlens)
+        def forward(self, positions: Tensor) -> Tensor:
+            return within_documents(DAPE)(positions)
 
-    dynamic = {"x": {2: torch.export.Dim.AUTO}, "cu_seqlens": None}
-    ends = torch.tensor([0, 2, 6])
-    exported = torch.export.export(Packed(), (X, ends), dynamic_shapes=dynamic).module()
-    longer = torch.cat((X, X), 2)
-    for x, last in ((X, ends), (longer, ends * 2)):
-        assert torch.equal(exported(x, last), Packed()(x, last))
-    with pytest.raises(RuntimeError, match="end at the number of keys"):
-        exported(longer, ends)
+    exported = torch.export.export(Packed(), (ANEW,)).module()
+    torch.testing.assert_close(exported(ANEW), Packed()(ANEW))
+    with pytest.raises(RuntimeError, match="positions run on"):
+        exported(RUNNING)
 
 
 @pytest.mark.slow("a graph is made for each")

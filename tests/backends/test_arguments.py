@@ -1,23 +1,18 @@
-"""What attention takes, what it refuses and in which words; queries that are some of the tokens."""
+"""What attention takes and what it refuses; queries that are some of the tokens."""
 
 import itertools
-from fractions import Fraction
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
 from posenc import (
     ALiBi,
-    AxialRotary,
     CoPE,
     Forgetting,
     Positional,
-    RoPEMixed,
     Rotary,
     Shaw,
-    SwinBias,
     T5Bias,
     attention,
     explain_attention,
@@ -147,30 +142,12 @@ def test_padding_of_keys_alone_hides_no_query():
 def test_documents_of_queries_with_places_of_their_own_are_asked_for():
     query, key, value = content(len(SOME))
     given = {"q_positions": SOME, "k_positions": torch.arange(SEQ), "document_ids": DOCUMENTS}
-    with pytest.raises(
-        ValueError, match=r"24 keys, and the 7 queries are not known.*q_document_ids"
-    ):
+    with pytest.raises(ValueError, match="q_document_ids"):
         attention(query, key, value, **given)
-    with pytest.raises(ValueError, match="given without document_ids"):
-        attention(query, key, value, q_document_ids=DOCUMENTS[:, SOME])
-    twice = torch.tensor([[0] * 8 + [1] * 8 + [0] * 8] * BATCH)
-    with pytest.raises(ValueError, match="Row 0 of document_ids has 3 documents and 2 ids"):
-        attention(query, key, value, **given | {"document_ids": twice},
-                  q_document_ids=twice[:, SOME])  # fmt: skip
 
 
-def test_more_queries_than_keys_are_placed_or_refused():
+def test_more_queries_than_keys_meet_all_keys():
     query, key, value = content(SEQ, 6)
-    for given, name in (
-        ({"is_causal": True}, "is_causal"),
-        ({"window": 3}, "window"),
-        ({"positional": Positional(scores=ALiBi(HEADS))}, "positional"),
-        ({"positional": Positional(queries_keys=Rotary(WIDTH))}, "positional"),
-    ):
-        with pytest.raises(
-            ValueError, match=rf"24 queries and 6 keys, read as \[batch.*{name} needs"
-        ):
-            attention(query, key, value, **given)
     with pytest.raises(ValueError, match="q_document_ids"):
         attention(query, key, value, document_ids=DOCUMENTS[:, :6])
     groups = [t.repeat_interleave(HEADS // KV_HEADS, 1) for t in (key, value)]
@@ -199,10 +176,6 @@ def test_cu_seqlens_are_document_ids_of_every_row():
         want = attention(query, key, value, document_ids=ids, backend=backend, **given)
         got = attention(query, key, value, cu_seqlens=ends, backend=backend, **given)
         assert torch.equal(got, want)
-    with pytest.raises(ValueError, match=r"cu_seqlens is \[0, 4, 19\].*ends at the 24 keys"):
-        attention(query, key, value, cu_seqlens=ends[:-1])
-    with pytest.raises(ValueError, match="document_ids and cu_seqlens were given"):
-        attention(query, key, value, cu_seqlens=ends, document_ids=ids)
 
 
 @pytest.mark.slow("more of its kind", spares=3)
@@ -272,7 +245,7 @@ def test_gradients_reach_sinks():
 
 def test_capping_scores_that_an_encoding_forms_is_refused():
     query, key, value = content()
-    with pytest.raises(ValueError, match=r"softcap is 5\.0 and Shaw forms scores by itself"):
+    with pytest.raises(ValueError, match="softcap"):
         attention(query, key, value, softcap=5.0, positional=POSITIONAL["shaw"][0]())
 
 
@@ -456,35 +429,6 @@ def test_positions_as_far_apart_as_int64_reaches():
         attention(x, x, x, positional=Positional(scores=ALiBi(2)), **placed)
 
 
-def test_grids_say_no_order_of_queries_that_are_not_keys():
-    x, points = torch.randn(1, 2, 6, 8), positions.grid(2, 3)[None]
-    with pytest.raises(ValueError, match="points of a grid, and the queries are not the keys"):
-        attention(x[:, :, :2], x, x, is_causal=True, q_positions=points[:, :2], k_positions=points)
-    with pytest.raises(ValueError, match="window is 2 and positions are points of a grid"):
-        attention(x, x, x, window=2, q_positions=points, k_positions=points)
-    with pytest.raises(ValueError, match="give both as a grid, or none"):
-        attention(x, x, x, q_positions=points, k_positions=torch.arange(6))
-
-
-@pytest.mark.parametrize("batch", [1, 2, 3])
-@pytest.mark.parametrize("tokens", [1, 2])
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        {"scores": SwinBias(HEADS, (1, 2), std=1.0)},
-        {"queries_keys": AxialRotary(WIDTH)},
-        {"queries_keys": (Rotary(WIDTH), RoPEMixed(WIDTH, HEADS))},
-    ],
-    ids=["Swin", "axial", "mixed"],
-)
-def test_a_grid_without_a_batch_axis_is_refused_where_it_fits_rows_of_tokens(
-    encoding, tokens, batch
-):
-    x, grid = torch.randn(batch, HEADS, 2, WIDTH), positions.grid(1, 2)[:tokens]
-    with pytest.raises(ValueError, match=r"Pass .*, axes\]"):
-        attention(x, x, x, positional=Positional(**encoding), q_positions=grid, k_positions=grid)
-
-
 def test_rows_of_two_tokens_each_at_places_of_its_own():
     x = torch.randn(2, HEADS, 2, WIDTH)
     places = torch.tensor([[0, 1], [3, 7]])
@@ -508,67 +452,27 @@ def test_positions_may_be_lists_and_ranges():
 
 
 X = torch.randn(1, 2, 4, 8)
-BAD = [
-    ({"positional": ALiBi(2)}, TypeError, r"positional is a ALiBi; it takes Positional\("),
-    ({"attn_mask": Positional()}, TypeError, r"attn_mask is a Positional.*Pass it as positional="),
-    ({"attn_mask": torch.ones(4, 4, dtype=torch.int64)}, TypeError, r"torch.int64.*attn_mask.bool"),
-    ({"attn_mask": torch.ones(3, 1, 4, 4)}, ValueError, r"\(3, 1, 4, 4\); it must broadcast"),
-    ({"attn_mask": torch.ones(5)}, ValueError, r"\(5,\); it must broadcast to .*\[1, 2, 4, 4\]"),
-    ({"attn_mask": torch.ones(1, 1, 1, 4, 4)}, ValueError, "it must broadcast"),
-    ({"dropout_p": 1.5}, ValueError, "dropout_p is 1.5; it must be a probability"),
-    ({"dropout_p": True}, TypeError, "dropout_p is True"),
-    ({"is_causal": torch.ones(4, 4)}, TypeError, "is_causal is a tensor of shape"),
-    ({"scale": float("nan")}, ValueError, "scale is nan; it must be a number"),
-    ({"scale": torch.tensor(1.0)}, TypeError, r"scale is a tensor of shape \(\)"),
-    ({"scale": 10**400}, ValueError, "it must be a number"),
-    ({"softcap": Fraction(1, 10**400)}, ValueError, "it must be a positive number"),
-    ({"softcap": 0.0}, ValueError, "softcap is 0.0; it must be a positive number"),
-    ({"window": 0}, ValueError, "window is 0; it must be the number of positions"),
-    ({"window": 2.5}, ValueError, "window is 2.5"),
-    ({"window": True}, TypeError, "window is True"),
-    ({"window": 2**63}, ValueError, r"window is 9223372036854775808; it must be less than 2\^63"),
-    ({"window": np.uint64(2**63)}, ValueError, r"must be less than 2\^63"),
-    ({"enable_gqa": "False"}, TypeError, "enable_gqa is 'False'; it must be True or False"),
-    ({"enable_gqa": 0}, TypeError, "enable_gqa is 0; it must be True or False"),
-    ({"is_causal": np.True_}, TypeError, "is_causal is a numpy.bool; it must be True or False"),
-    ({"sinks": torch.zeros(3)}, ValueError, r"sinks have shape \(3,\); there are 2 query heads"),
-    ({"sinks": [0.0, 0.0]}, TypeError, "sinks are list"),
-    ({"padding_mask": torch.ones(1, 4)}, TypeError, "padding_mask is torch.float32.*pass ~mask"),
-    ({"padding_mask": torch.ones(4) > 0}, ValueError, r"there are 1 rows of 4 keys"),
-    ({"q_padding_mask": torch.ones(1, 3) > 0}, ValueError, r"there are 1 rows of 4 queries"),
-    ({"document_ids": torch.zeros(1, 4)}, TypeError, "document_ids are torch.float32"),
-    ({"q_positions": torch.arange(4)}, ValueError, "one side alone"),
-    ({"q_positions": torch.arange(3), "k_positions": torch.arange(4)}, ValueError,
-     r"q_positions have shape \(3,\); there are 1 rows of 4 tokens, on the third axis"),
-    ({"backend": "fast"}, ValueError, "backend is 'fast'; it must be one of sdpa, flex, strided"),
-    ({"positional": Positional(queries_keys=Rotary(8, heads_first=False))}, ValueError,
-     r"Rotary was built with heads_first=False; attention takes \[batch, heads, seq, head_dim\]"),
-]  # fmt: skip
+REFUSED = [
+    ({"attn_mask": torch.ones(4, 4, dtype=torch.int64)}, TypeError, "attn_mask"),
+    ({"document_ids": torch.zeros(1, 4)}, TypeError, "document_ids"),
+    ({"q_positions": torch.arange(4)}, ValueError, "one side"),
+    ({"q_positions": torch.zeros(4), "k_positions": torch.arange(4)}, TypeError, "q_positions"),
+    ({"q_positions": torch.arange(1), "k_positions": torch.arange(4)}, ValueError, "q_positions"),
+    ({"positional": Positional(scores=ALiBi(1))}, ValueError, "heads"),
+    ({"backend": "fast"}, ValueError, "backend"),
+    ({"backend": "sdpa", "softcap": 1.0}, ValueError, "cannot serve"),
+    ({"enable_gqa": False, "query": torch.randn(1, 4, 4, 8)}, ValueError, "shapes"),
+    ({"key": X[:, :, :3]}, ValueError, "shapes"),
+    ({"query": X[0]}, ValueError, "shapes"),
+    ({"query": torch.randn(1, 3, 4, 8)}, ValueError, "shapes"),
+    ({"key": X.double()}, TypeError, "float64"),
+]
 
 
-@pytest.mark.parametrize(("change", "error", "text"), BAD, ids=[str(i) for i in range(len(BAD))])
-def test_wrong_arguments_are_told(change, error, text):
-    with pytest.raises(error, match=text):
-        attention(X, X, X, **change)
-
-
-@pytest.mark.parametrize(
-    ("content", "error", "text"),
-    [
-        ((X[0], X[0], X[0]), ValueError, "four axes"),
-        ((X.long(), X, X), TypeError, "query is torch.int64"),
-        ((X.tolist(), X, X), TypeError, "query is a list"),
-        ((X, X.double(), X), TypeError, "Give all three one dtype"),
-        ((X[:, :0], X[:, :0], X[:, :0]), ValueError, "without heads"),
-        ((X[..., :0], X[..., :0], X), ValueError, "without width"),
-        ((X, torch.randn(1, 3, 4, 8), torch.randn(1, 3, 4, 8)), ValueError, "cannot serve evenly"),
-        ((X, X[:, :, :3], X), ValueError, "one batch, heads and length"),
-    ],
-    ids=["axes", "integers", "list", "dtypes", "no-heads", "no-width", "uneven", "lengths"],
-)
-def test_wrong_content_is_told(content, error, text):
-    with pytest.raises(error, match=text):
-        attention(*content)
+@pytest.mark.parametrize(("change", "error", "word"), REFUSED)
+def test_what_would_broadcast_or_be_misread_is_refused(change, error, word):
+    with pytest.raises(error, match=word):
+        attention(**{"query": X, "key": X, "value": X} | change)
 
 
 @pytest.mark.parametrize("backend", ["dense", "explicit"])
@@ -588,18 +492,6 @@ def test_a_mask_of_the_lowest_number_hides_less_than_order_does(backend, sunk):
     if not sunk:
         both = value[0, :, :2].mean(1).repeat_interleave(HEADS // KV_HEADS, 0)
         torch.testing.assert_close(got[0, :, 1], both)
-
-
-def test_grouped_queries_may_be_refused():
-    query, key, value = content()
-    with pytest.raises(ValueError, match="4 heads and key 2, and enable_gqa is False"):
-        attention(query, key, value, enable_gqa=False)
-
-
-def test_content_in_another_order_of_axes_hears_of_the_order():
-    x = torch.randn(2, 50, 8, 64)  # [batch, seq, heads, head_dim]
-    with pytest.raises(ValueError, match=r"the queries have 50, on the second of \[batch, heads"):
-        attention(x, x, x, positional=Positional(scores=ALiBi(8)))
 
 
 @pytest.fixture
@@ -651,24 +543,3 @@ def test_flex_says_what_it_holds():
     said = explain_attention(x, x, x, positional=Positional(scores=ALiBi(2)), backend="flex",
                              q_positions=far, k_positions=far)  # fmt: skip
     assert "a table of queries × keys" in said
-
-
-@pytest.mark.parametrize("backend", [None, "strided", "dense", "explicit"])
-@pytest.mark.parametrize("third", [Fraction(1, 3), np.float32(1 / 3)])
-def test_a_scale_may_be_any_number(backend, third):
-    scores = {"positional": Positional(scores=ALiBi(2))}
-    got = attention(X, X, X, scale=third, dropout_p=Fraction(0), backend=backend, **scores)
-    torch.testing.assert_close(got, attention(X, X, X, scale=1 / 3, backend=backend, **scores))
-    if backend in (None, "strided", "explicit"):
-        got = attention(X, X, X, softcap=third, backend=backend)
-        torch.testing.assert_close(got, attention(X, X, X, softcap=1 / 3, backend=backend))
-
-
-@pytest.mark.parametrize("backend", [None, "dense", "explicit"])
-def test_a_window_of_numpy_is_its_number(backend):
-    """One of 8 bits too, which adds up to 127 and no further."""
-    x = content(q_len=SEQ, k_len=SEQ)
-    wide = [part.repeat(1, 1, 10, 1) for part in x]
-    for window in (np.int64(100), np.int8(100)):
-        given = attention(*wide, window=window, is_causal=True, backend=backend)
-        assert torch.equal(given, attention(*wide, window=100, is_causal=True, backend=backend))

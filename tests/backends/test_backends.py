@@ -274,30 +274,6 @@ def test_no_matrix_of_scores_is_built(monkeypatch):
     assert largest < 8 * 2048 * 2048 * 4 / 16
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"backend": "fast"}, "backend is 'fast'; it must be one of sdpa, .*flex, strided"),
-        ({"backend": "sdpa"}, "cannot serve: an encoding changes the scores"),
-        ({"q_positions": torch.arange(4)}, "one side alone"),
-        ({"window": 0}, "window is 0"),
-        ({"padding_mask": torch.ones(1, 5) > 0}, r"has shape \(1, 5\); there are 1 rows of 4 keys"),
-    ],
-)
-def test_bad_arguments(change, text):
-    x = torch.randn(1, 2, 4, 8)
-    with pytest.raises(ValueError, match=text):
-        attention(x, x, x, positional=Positional(scores=ALiBi(2)), **change)
-
-
-def test_heads_must_fit():
-    x = torch.randn(1, 4, 4, 8)
-    with pytest.raises(ValueError, match=r"ALiBi was built for 8 heads.*Build it with heads=4"):
-        attention(x, x, x, positional=Positional(scores=ALiBi(8)))
-    with pytest.raises(ValueError, match="query has 4 heads, which 3 key heads cannot serve"):
-        attention(x, x[:, :3], x[:, :3])
-
-
 @pytest.mark.compiles
 def test_a_graph_is_strided_for_all_lengths():
     from torch._dynamo.testing import CompileCounter

@@ -25,7 +25,7 @@ HEADS, WIDTH, DIM, LONG = 4, 8, 32, 6
 DOCUMENTS = torch.arange(2).repeat_interleave(LONG)[None]
 ANEW = torch.arange(LONG).repeat(2)
 ON = torch.arange(2 * LONG)
-REFUSED = r"reads the tokens beside each token .* these run on where one begins"
+REFUSED = "reads the tokens beside each token, and positions run on"
 SCORES = {
     "selective-rope": lambda: SelectiveRoPE(HEADS, Rotary(WIDTH), DIM),
     "dape-v2": lambda: DAPEv2(HEADS, ALiBi(HEADS)),
@@ -174,7 +174,7 @@ def test_padding_of_an_earlier_pass_is_nobodys_neighbor(name, size):
         with torch.no_grad():
             encoder(x[:, :2], given[0], padding_mask=real[:, :2], cache=cache)
             if places is not None:
-                with pytest.raises(ValueError, match=r"as if it were the next\. Leave positions"):
+                with pytest.raises(ValueError, match="padding lies between"):
                     encoder(x[:, 2:], given[1], padding_mask=real[:, 2:], cache=cache)
                 continue
             made = encoder(x[:, 2:], padding_mask=real[:, 2:], cache=cache)[1:]
@@ -186,7 +186,7 @@ def test_padding_of_an_earlier_pass_is_nobodys_neighbor(name, size):
 def test_padding_between_tokens_is_refused_by_scores(name, real):
     encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
     real = torch.tensor([real]).bool()
-    with pytest.raises(ValueError, match="padding lies between tokens of one document"):
+    with pytest.raises(ValueError, match="padding lies between"):
         encoder(torch.randn(1, LONG, DIM), padding_mask=real)
 
 
@@ -218,7 +218,7 @@ def test_tokens_between_of_the_next_document_are_not_counted(name, is_causal):
             k_positions=places, **given, **read,
         )[:, :, :9]  # fmt: skip
 
-    with pytest.raises(ValueError, match="a query at 9 would count tokens of the next document"):
+    with pytest.raises(ValueError, match="would count tokens of the next document"):
         first_document(FALLING, 0.0)
     for places in (torch.arange(12), FALLING.where(torch.arange(12) < 9, FALLING - 9)):
         one, other = (first_document(places, more) for more in (0.0, 1.0))
@@ -262,9 +262,8 @@ def test_a_mask_alone_is_refused_by_what_goes_by_the_tokens(name, mask):
     real, ids = REAL[None], torch.zeros(1, LONG, dtype=torch.int64)
     padding = {"padding_mask": real, "q_padding_mask": real[:, -queries:]}
     documents = {"document_ids": ids, "q_document_ids": ids[:, -queries:]}
-    both = "Pass padding_mask and document_ids with it"
     for given in ({}, padding, documents):
-        with pytest.raises(ValueError, match=rf"attn_mask is given, and .* counts\. {both}"):
+        with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
             masked(encoding, mask, queries, **given)
     assert masked(encoding, mask, queries, **padding, **documents).isfinite().any()
 
@@ -295,6 +294,6 @@ def test_a_layer_of_attention_refuses_a_mask_that_it_cannot_be_told_more_of(name
         scores=((encoding, encoding.table(places, places)),), readers=readers([encoding])
     )
     x = torch.randn(1, LONG, DIM)
-    with pytest.raises(ValueError, match=r"attn_mask is given, and .* Encoder and posenc"):
+    with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
         layer(x, tables=tables, attn_mask=CAUSAL)
     assert layer(x, tables=tables, is_causal=True).shape == x.shape

@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc.backends.arguments import Arguments, prepared
+from posenc.backends.arguments import Arguments, read_arguments
 from posenc.backends.base import Backend, Sharded, Sizes
 from posenc.backends.choice import considered, explained
 from posenc.backends.explicit import reading
 from posenc.backends.features import read, readers
 from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import refuse_context_parallel
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.base import working_dtype
 from posenc.encodings.positional import Positional
 from posenc.positions import Positions
 
@@ -130,7 +130,7 @@ def attention(
         torch.Size([1, 8, 600, 64])
     """
     refuse_context_parallel()
-    given = prepared(
+    given = read_arguments(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa,
         positional=positional, q_positions=q_positions, k_positions=k_positions,
         padding_mask=padding_mask, q_padding_mask=q_padding_mask, document_ids=document_ids,
@@ -138,26 +138,44 @@ def attention(
         softcap=softcap, keys_encoded=keys_encoded, q_hidden=q_hidden, k_hidden=k_hidden,
         shards=shards,
     )  # fmt: skip
-    given, chosen, _ = _considered(given, backend, shards, spread)
-    reads_padding = chosen.reads_padding or given.likely_real is not None
-    content = given.without_padding() if reads_padding else (query, key, value)
-    chosen = reading(chosen, read(readers(given.scores), *given.hidden_without_padding()))
-    query, key, value, tables = _encoded(given, *content, keys_encoded)
-    query, key, value = _in_one_dtype(query, key, value)
-    if shards is None and given.specification.is_empty:
+    if shards is None:
+        chosen = _considered(given, backend, spread)[0]
+    else:
+        given, chosen, _ = _spread(given, backend, shards, spread)
+    if chosen.reads_padding or given.likely_real is not None:
+        query, key, value = given.without_padding()
+    if reading_scores := readers(given.scores):
+        chosen = reading(chosen, read(reading_scores, *given.hidden_without_padding()))
+    outputs = []
+    spec, dtype = given.specification, working_dtype(query.dtype)
+    for encoding in given.queries_keys:
+        table = encoding.table(spec.queries, dtype=dtype)  # type: ignore[arg-type]
+        query = encoding.encode_queries(query, table)
+        if encoding.changes_output:
+            outputs.append((encoding, table))
+        if not keys_encoded:
+            if spec.keys is not spec.queries:
+                table = encoding.table(spec.keys, dtype=dtype)  # type: ignore[arg-type]
+            key = encoding.encode_keys(key, table)
+            if encoding.changes_values:
+                value = encoding.encode_values(value, table)
+    if not query.dtype == key.dtype == value.dtype:
+        query, key, value = _in_one_dtype(query, key, value)
+    if shards is None and spec.is_empty:
         out = query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing_of(query, key, value)
     else:
-        out = chosen(query, key, value, scale=given.scale, dropout_p=given.dropout_p)
-    for encoding, table in reversed(tables):
+        out = chosen(query, key, value, scale=given.scale, dropout_p=dropout_p)
+    for encoding, table in reversed(outputs):
         out = encoding.encode_output(out, table)
     return out
 
 
 def _in_one_dtype(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """All three as torch's attention takes them inside autocast, where alone they may differ."""
-    if query.dtype == key.dtype == value.dtype:
-        return query, key, value
-    dtype = torch.get_autocast_dtype(query.device.type)
+    kind, dtypes = query.device.type, {query.dtype, key.dtype, value.dtype}
+    if torch.float64 in dtypes or query.is_meta or not torch.is_autocast_enabled(kind):
+        raise TypeError(f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}.")
+    dtype = torch.get_autocast_dtype(kind)
     return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
@@ -181,38 +199,36 @@ def explain_attention(
           not flex: it pays on an accelerator only
           not strided: the mask may be any
     """
-    return _considered(prepared(*arguments, shards=shards, **named), backend, shards, spread)[2]
+    given = read_arguments(*arguments, shards=shards, **named)
+    if shards is not None:
+        return _spread(given, backend, shards, spread)[2]
+    return explained(*_considered(given, backend, spread))
 
 
 def _considered(
-    given: Arguments, backend: str | None, shards: Sharded | None, spread: str | None
-) -> tuple[Arguments, Backend, str]:
-    """The arguments, the backend that serves them, and the words of ``explain_attention``."""
-    if shards is not None:
-        return _spread(given, backend, shards, spread)
+    given: Arguments, backend: str | None, spread: str | None
+) -> tuple[Backend, dict[str, str]]:
+    """The backend that serves these arguments, and why each before it was passed over."""
     if spread is not None:
-        raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards(...).")
-    chosen, passed = considered(
-        list(given.scores),
+        raise ValueError(f"spread is {spread!r}, and there are no shards.")
+    return considered(
+        given.scores,
         given.specification,
         heads=given.query.shape[1],
         dtype=given.query.dtype,
         dropout_p=given.dropout_p,
         backend=backend,
     )
-    return given, chosen, explained(chosen, passed)
 
 
 def _spread(
-    given: Arguments,
-    backend: str | None,
-    shards: Sharded,
-    spread: str | None,
+    given: Arguments, backend: str | None, shards: Sharded, spread: str | None
 ) -> tuple[Arguments, Backend, str]:
-    if given.positional.remaps:
+    """The same where tokens are cut among devices, and the words of ``explain_attention``."""
+    if given.remaps:
         raise ValueError(
-            "positional changes positions, and each device would draw its own. Change the "
-            "positions of the whole row, cut them, and leave Positional(positions=...) out."
+            "positional changes positions, and each device would draw its own; change those of "
+            "the whole row before they are cut."
         )
     spreading = shards.spreading(given.specification)
     q, k, v = given.query, given.key, given.value
@@ -223,21 +239,3 @@ def _spread(
         spread=spread, backend=backend, dropout_p=given.dropout_p,
     )  # fmt: skip
     return given, chosen, why
-
-
-def _encoded(
-    given: Arguments, query: Tensor, key: Tensor, value: Tensor, keys_encoded: bool
-) -> tuple[Tensor, Tensor, Tensor, list[tuple[QueryKeyEncoding, Tensor]]]:
-    """Queries, keys and values with their positions in them, and the tables of the queries."""
-    spec, dtype = given.specification, working_dtype(query.dtype)
-    tables: list[tuple[QueryKeyEncoding, Tensor]] = []
-    for encoding in given.queries_keys:
-        table = encoding.table(spec.queries, dtype=dtype)  # type: ignore[arg-type]
-        tables.append((encoding, table))
-        query = encoding.encode_queries(query, table)
-        if not keys_encoded:
-            if not spec.one_table:
-                table = encoding.table(spec.keys, dtype=dtype)  # type: ignore[arg-type]
-            key = encoding.encode_keys(key, table)
-            value = encoding.encode_values(value, table)
-    return query, key, value, tables

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from posenc.backends.base import Backend, Request, TableBuilder
 from posenc.backends.dense import Dense, dense
-from posenc.backends.explicit import Explicit, explicit
+from posenc.backends.explicit import Explicit, check_table, explicit
 from posenc.backends.flex import flex
 from posenc.backends.masks import added, with_causal
 from posenc.backends.neighbors import check_scores_know_documents
@@ -60,10 +60,6 @@ def chosen(
         table: What gives dense tables; one that keeps them may save work.
         backend: The name of a backend to insist on.
 
-    Raises:
-        ValueError: An encoding was built for other heads, ``backend`` is no name of one or cannot
-            serve, or scores are to be capped that an encoding forms by itself.
-
     Example:
         >>> from posenc import ALiBi
         >>> spec = AttentionSpecification(1, 512, 512)
@@ -87,28 +83,24 @@ def considered(
     backend: str | None = None,
 ) -> tuple[Backend, dict[str, str]]:
     """The backend, and why each before it was passed over; arguments as for ``chosen``."""
-    check_heads(scores, heads)
-    check_softcap(scores, specification)
-    check_scores_know_documents(scores, specification)
-    if backend not in (None, *BACKENDS):
-        raise ValueError(
-            f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}, or None."
-        )
+    if scores:
+        check_heads(scores, heads)
+        check_softcap(scores, specification)
+        check_scores_know_documents(scores, specification)
     if specification.is_empty:
         return SDPA("there is no pair of a query and a key", is_causal=False), {}
-    insisted = backend is not None
     request = Request(
-        scores, specification, working_dtype(dtype), dropout_p, table, insisted=insisted
+        scores, specification, working_dtype(dtype), dropout_p, table, insisted=backend is not None
     )
     passed: dict[str, str] = {}
     for name in BACKENDS if backend is None else (backend,):
+        if name not in BACKENDS:
+            raise ValueError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}.")
         made = BACKENDS[name](request)
         if not isinstance(made, str):
             return made, passed
         passed[name] = made
-    raise ValueError(
-        f"The backend {backend!r} cannot serve: {passed[str(backend)]}. Leave backend out."
-    )
+    raise ValueError(f"The backend {backend!r} cannot serve: {passed[str(backend)]}.")
 
 
 def explained(chosen: Backend, passed: dict[str, str]) -> str:
@@ -146,40 +138,26 @@ def from_tables(
             "an encoding needs the scores themselves", tuple(scores), mask, softcap, sinks
         )
     for encoding, table in scores:
-        _check_table(encoding, table, q_len, k_len)
+        check_table(encoding, table, q_len, k_len)
         mask = added(table if table.ndim == 4 else table.unsqueeze(0), mask)
     assert mask is not None
     return Dense("tables of queries × keys were given", mask, any_numbers=any_numbers)
 
 
 def check_heads(scores: Sequence[ScoreEncoding], heads: int) -> None:
-    """Raise for an encoding that was built for another number of heads."""
+    """Refuse encodings of other heads, of which one would serve all."""
     for encoding in scores:
         if encoding.heads != heads:
             raise ValueError(
                 f"{type(encoding).__name__} was built for {encoding.heads} heads; the queries "
-                f"have {heads}, on the second of [batch, heads, seq, head_dim]. Build it with "
-                f"heads={heads}, or exchange the axes if heads are the third."
+                f"have {heads}, on the second of [batch, heads, seq, head_dim]."
             )
 
 
-def _check_table(encoding: ScoreEncoding, table: Tensor, q_len: int, k_len: int) -> None:
-    """Refuse a bias of other queries or keys, of which one row would serve all."""
-    if tuple(table.shape[-3:]) != (encoding.heads, q_len, k_len):
-        raise ValueError(
-            f"The table of {type(encoding).__name__} has shape {tuple(table.shape)}; there are "
-            f"{encoding.heads} heads, {q_len} queries and {k_len} keys. Pass the table of these, "
-            f"cached keys included."
-        )
-
-
 def check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification) -> None:
-    """Raise where scores are to be capped that an encoding forms by itself."""
-    if spec.softcap is None:
-        return
-    for encoding in scores:
+    """Refuse to cap scores that an encoding computes by itself: no paper says which comes first."""
+    for encoding in scores if spec.softcap is not None else ():
         if not isinstance(encoding, ScoreBias):
             raise ValueError(
-                f"softcap is {spec.softcap} and {type(encoding).__name__} forms scores by "
-                f"itself; which of them comes first is defined nowhere. Leave one of them out."
+                f"softcap is {spec.softcap}, and {type(encoding).__name__} computes scores itself."
             )

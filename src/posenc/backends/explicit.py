@@ -66,6 +66,7 @@ def attend_explicitly(
         scores = softcap * (scores / softcap).tanh()
     changed = scores
     for encoding, table in encodings:
+        check_table(encoding, table, *scores.shape[-2:])
         read = named(encoding, features)
         changed = encoding.encode(changed, table, q=query, k=key, scale=scale, **read)
     changed, weights = masked_softmax(changed, mask, sinks)
@@ -75,6 +76,20 @@ def attend_explicitly(
         if encoding.changes_output:
             heads = encoding.encode_output(heads, weights, table)
     return Attended(scores, changed, weights, heads.to(value.dtype))
+
+
+def check_table(encoding: ScoreEncoding, table: Tensor, q_len: int, k_len: int) -> None:
+    """Refuse a table of other queries, keys or heads, of which one row would broadcast to all."""
+    shape = tuple(table.shape)
+    if isinstance(encoding, ScoreBias):
+        fits = shape[-3:] == (encoding.heads, q_len, k_len)
+    else:
+        fits = shape[-2:] == (q_len, k_len) or 1 not in shape[-2:]
+    if not fits:
+        raise ValueError(
+            f"The table of {type(encoding).__name__} has shape {shape}; there are {encoding.heads} "
+            f"heads, {q_len} queries and {k_len} keys, cached ones included."
+        )
 
 
 @dataclass(frozen=True, eq=False)

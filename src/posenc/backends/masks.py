@@ -108,6 +108,15 @@ def masked_softmax(
     return scores.masked_fill(~seen, -torch.inf), weights.masked_fill(nothing, 0.0)
 
 
+def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | None:
+    """Where order or a window hides a key from its query; ``None`` where nothing does."""
+    hidden = distance < 0 if is_causal else None
+    if window is not None:
+        outside = (distance >= window) | (distance <= -window)  # |−2^63| is no int64
+        hidden = outside if hidden is None else hidden | outside
+    return hidden
+
+
 def nothing_of(*content: Tensor) -> Tensor:
     """Zero, with gradients of zeros: where nobody sees anybody, all content counts for nothing.
 

@@ -20,7 +20,7 @@ from posenc.backends.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.explicit import attend_explicitly
 from posenc.backends.flash import flash, serves
 from posenc.backends.learned_bias import ELEMENTS, narrowed
-from posenc.backends.segments import Segment
+from posenc.backends.segments import Segment, runs_of_keys, segments_of
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend_into, may_be_wide
@@ -112,7 +112,7 @@ def partial_attention(request: Request) -> Part:
     spec = request.specification
     relative = request.biases_alone and all(e.has_profile for e in request.scores)
     if relative:
-        runs = spec.runs_of_keys()
+        runs = runs_of_keys(spec)
         if not isinstance(runs, str) and len(runs) <= MOST_RUNS:
             parts = [_of_run(request, run) for run in runs]
             found = [part for part in parts if part is not None]
@@ -138,7 +138,7 @@ def in_one_segment(q: Tensor, k: Tensor, bias: Toeplitz, offset: int) -> "InSegm
 
 def in_segments(request: Request, spec: AttentionSpecification) -> "InSegments | str":
     """For keys that are one run; or why queries and these keys have no segments."""
-    segments, made = spec.segments(), {}
+    segments, made = segments_of(spec), {}
     if isinstance(segments, str):
         return segments
     for lengths in {segment.lengths for segment in segments}:

@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from posenc.backends.specification import AttentionSpecification
 from posenc.guards import may_look
 from posenc.positions import Coordinates
-
-if TYPE_CHECKING:
-    from posenc.backends.specification import AttentionSpecification
 
 MOST_SEGMENTS = 4096  # a row; with more, each would be too small to pay for its call
 FARTHEST = 2**61  # with any length of a row added, distances stay int64
@@ -44,7 +41,7 @@ Run = tuple[slice, slice, int]
 """Queries, keys and offset of a segment in one row of the batch."""
 
 
-def segments_of(told: "AttentionSpecification") -> tuple[Segment, ...] | str:
+def segments_of(told: AttentionSpecification) -> tuple[Segment, ...] | str:
     """A specification, taken apart into runs; or the reason why it cannot be.
 
     Queries that may see nothing are in none of them, and padded ones need not be.
@@ -71,11 +68,23 @@ def segments_of(told: "AttentionSpecification") -> tuple[Segment, ...] | str:
     return _gathered(rows, told.batch)
 
 
+def runs_of_keys(told: AttentionSpecification) -> list[slice] | str:
+    """The runs of keys one position apart, in all rows of the batch; or why none are known."""
+    keys = told.keys
+    if isinstance(keys, Coordinates) or keys.ndim > 2:
+        return "positions are no numbers in one line"
+    if not may_look(keys):
+        return "positions cannot be looked at here"
+    rows = keys if keys.ndim > 1 else keys.unsqueeze(0)
+    ends = {run.stop for row in rows for run in consecutive_runs(row, slice(0, told.k_len))}
+    return [slice(begin, end) for begin, end in pairwise(sorted({0, *ends}))]
+
+
 def _rows_are_alike(given: list[Tensor]) -> bool:
     return all(t.ndim == 1 or len(t) == 1 for t in given)
 
 
-def _runs(told: "AttentionSpecification", row: int) -> list[Run] | str:
+def _runs(told: AttentionSpecification, row: int) -> list[Run] | str:
     """The segments of one row of the batch."""
     keys_of = _keys_of_documents(told, row)
     if isinstance(keys_of, str):
@@ -101,7 +110,7 @@ def _runs(told: "AttentionSpecification", row: int) -> list[Run] | str:
 
 
 def _keeps_order(
-    told: "AttentionSpecification", row: int, run: slice, seen: slice, offset: int
+    told: AttentionSpecification, row: int, run: slice, seen: slice, offset: int
 ) -> bool:
     """Whether distances of encodings are those by which order and windows hide keys."""
     if told.is_causal and told.q_rows is not None and told.k_rows is not None:
@@ -117,7 +126,7 @@ def _keeps_order(
     return _in_line(queries, keys, offset)
 
 
-def _keys_of_documents(told: "AttentionSpecification", row: int) -> dict[int, slice] | str:
+def _keys_of_documents(told: AttentionSpecification, row: int) -> dict[int, slice] | str:
     """The run of real keys of each document of one row."""
     ids = _labels(told.documents, told.padding_mask, row, told.k_len)
     if ids is None:
@@ -132,7 +141,7 @@ def _keys_of_documents(told: "AttentionSpecification", row: int) -> dict[int, sl
     return found
 
 
-def _queries_by_document(told: "AttentionSpecification", row: int) -> list[tuple[int, slice]]:
+def _queries_by_document(told: AttentionSpecification, row: int) -> list[tuple[int, slice]]:
     """Runs of real queries of one row, each with its document."""
     ids = _labels(told.q_documents, told.q_padding_mask, row, told.q_len)
     if ids is None:

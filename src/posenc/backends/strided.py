@@ -15,8 +15,9 @@ from posenc.backends.flash import serves
 from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
 from posenc.backends.partial import InSegments, in_one_segment, in_segments
-from posenc.backends.segments import Segment
+from posenc.backends.segments import Segment, segments_of
 from posenc.backends.shared_bias import attend_and_share
+from posenc.backends.specification import known
 from posenc.backends.toeplitz import Toeplitz, toeplitz
 from posenc.backends.wide_blocks import attend
 from posenc.backends.with_sum import attend_with_sum
@@ -127,7 +128,7 @@ def strided(request: Request) -> Backend | str:
     if spec.is_one_segment:  # also in a graph, where lengths are symbols and cannot be compared
         offset = spec.k_len - spec.q_len
         return Strided(why, None, (bias(spec.q_len, spec.k_len, offset),), (offset,))
-    segments = spec.segments()
+    segments = segments_of(spec)
     if isinstance(segments, str):
         return segments
     if not request.insisted and _are_scattered(segments):
@@ -174,7 +175,7 @@ def _refusal(request: Request) -> str | None:
         return "it works block by block, which can be neither recorded nor transformed"
     if request.insisted:
         return None
-    if spec.q_len * spec.k_len <= SMALL:
+    if known(spec.q_len * spec.k_len <= SMALL):
         return "there are few pairs"
     if not request.scores and spec.hides_padding_alone and not with_sum:
         return "padding alone needs no matrix"

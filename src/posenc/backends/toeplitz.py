@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.backends.masks import hides
 from posenc.encodings.bias import BiasSum, ScoreBias
 from posenc.encodings.scores import ALiBi, Sandwich, T5Bias
 from posenc.guards import may_look
@@ -123,7 +124,7 @@ def toeplitz(
     """
     highest, biases = offset + q_len - 1, tuple(biases)
     distance = highest - torch.arange(q_len + k_len - 1, device=device)
-    values = torch.zeros(1, len(distance), dtype=dtype, device=device)
+    values = torch.zeros(1, distance.shape[0], dtype=dtype, device=device)
     for bias in biases:
         values = values + bias.profile(distance, dtype=dtype)  # type: ignore[operator]
     hidden = hides(distance, is_causal=is_causal, window=window)
@@ -149,12 +150,3 @@ def _one_number_from(bias: ScoreBias) -> int | None:
     if type(bias) is T5Bias:
         return bias.borders[-1]
     return 0 if type(bias) in (ALiBi, Sandwich) else None
-
-
-def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | None:
-    """Where order or a window hides a key from its query; ``None`` where nothing does."""
-    hidden = distance < 0 if is_causal else None
-    if window is not None:
-        outside = (distance >= window) | (distance <= -window)  # |−2^63| is no int64
-        hidden = outside if hidden is None else hidden | outside
-    return hidden

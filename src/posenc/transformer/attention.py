@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_flag, check_whole
+from posenc.backends.arguments import checked_attn_mask
 from posenc.backends.choice import check_heads, from_tables
-from posenc.backends.content import check_flags, checked_attn_mask
 from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
@@ -20,11 +20,6 @@ from posenc.transformer.identity import Identity, Maker
 from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
 from posenc.transformer.tables import AttentionTables
 from posenc.transformer.version import version_of_all
-
-TELL_OTHERS = (
-    "Encoder and posenc.attention take padding_mask and document_ids, which say so; order may be "
-    "said by is_causal here, and a window by MultiHeadAttention(window=...)."
-)
 
 
 @dataclass(frozen=True)
@@ -169,7 +164,6 @@ class MultiHeadAttention(nn.Module):
         """
         tables = _checked_tables(tables)
         _check_kind(cache)
-        check_flags(is_causal=is_causal)
         if tables.backend is not None:
             self._check_alone(tables, attn_mask, is_causal)
         check_dense(x=x)
@@ -203,8 +197,8 @@ class MultiHeadAttention(nn.Module):
         if backend is None:
             scores = [encoding for encoding, _ in tables.scores]
             check_heads(scores, self.heads)
-            attn_mask = checked_attn_mask(attn_mask, q, k)
-            check_mask_tells_nothing(scores, attn_mask, TELL_OTHERS)
+            attn_mask = None if attn_mask is None else checked_attn_mask(attn_mask, q, k)
+            check_mask_tells_nothing(scores, attn_mask)
             attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
             backend = from_tables(
                 tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
@@ -234,7 +228,6 @@ class MultiHeadAttention(nn.Module):
         """
         refuse_context_parallel()
         tables = _checked_tables(tables)
-        check_flags(is_causal=is_causal, told=told)
         if tables.backend is not None:
             raise ValueError(
                 "tables bring a backend, whose numbers cannot be told one by one. Pass "
@@ -244,9 +237,9 @@ class MultiHeadAttention(nn.Module):
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
         scores_by = [encoding for encoding, _ in tables.scores]
         check_heads(scores_by, self.heads)
-        attn_mask = checked_attn_mask(attn_mask, q, k)
+        attn_mask = None if attn_mask is None else checked_attn_mask(attn_mask, q, k)
         if not told:
-            check_mask_tells_nothing(scores_by, attn_mask, TELL_OTHERS)
+            check_mask_tells_nothing(scores_by, attn_mask)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
         mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
         dropout_p = self.dropout if self.training else 0.0

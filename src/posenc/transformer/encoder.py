@@ -16,7 +16,6 @@ from posenc.backends.base import Backend, ShardedTokens, Sizes, TableBuilder
 from posenc.backends.choice import chosen
 from posenc.backends.features import readers
 from posenc.backends.neighbors import check_scores_know_documents
-from posenc.backends.places import check_points
 from posenc.encodings.base import ScoreEncoding, TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout
@@ -403,7 +402,6 @@ class Encoder(nn.Module):
 
     def _attention_tables(self, x: Tensor, placement: Placement) -> list[AttentionTables]:
         """Every table that attention needs in each block, those of scores queries × keys."""
-        self._check_points(placement)
         specification = placement.specification
         q, k = specification.queries, specification.keys
         build, dtype = self._bias_table(placement), working_dtype(x.dtype)
@@ -425,7 +423,6 @@ class Encoder(nn.Module):
         self, x: Tensor, placement: Placement, spread: str | None = None
     ) -> list[AttentionTables]:
         """The same for the cheapest backend; biases and masks meet once here, not in each block."""
-        self._check_points(placement)
         layers = list(zip(scores_of(self.layers), self.windows, strict=True))
         backends = once_each(layers, partial(self._chosen, x=x, placement=placement, spread=spread))
         rotations = self._rotations(x, placement)
@@ -435,10 +432,6 @@ class Encoder(nn.Module):
                 rotations, backends, layers, strict=True
             )
         ]
-
-    def _check_points(self, placement: Placement) -> None:
-        every = dict.fromkeys(each for scores in scores_of(self.layers) for each in scores)
-        check_points("positions", placement.positions, every, self.windows)
 
     def _chosen(
         self,

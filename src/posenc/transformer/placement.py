@@ -9,7 +9,6 @@ from torch import Tensor
 from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.neighbors import check_documents_are_told, check_padding_is_outside
 from posenc.backends.specification import AttentionSpecification
-from posenc.backends.token_masks import check_padding
 from posenc.encodings.positional import Positional
 from posenc.positions import (
     Coordinates,
@@ -248,8 +247,8 @@ def check_masks(
     batch: int, seq: int, padding_mask: Tensor | None, document_ids: Tensor | None
 ) -> None:
     """Raise for a padding mask or document ids that are no such thing."""
-    if padding_mask is not None:
-        check_padding("padding_mask", padding_mask)
+    if padding_mask is not None and padding_mask.dtype != torch.bool:
+        raise TypeError(f"padding_mask is {padding_mask.dtype}; it must be boolean.")
     given = {"padding_mask": padding_mask, "document_ids": document_ids}
     for name, value in given.items():
         if value is not None and value.shape != (batch, seq):

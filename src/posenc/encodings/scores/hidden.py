@@ -1,7 +1,5 @@
 """The check of what an encoding read in the hidden state."""
 
-from typing import NoReturn
-
 from torch import Tensor
 
 
@@ -83,31 +81,3 @@ def checked_hidden(name: str, dim: int, hidden: Tensor) -> None:
             f"The hidden state has width {hidden.shape[-1]}; {name} was built for dim {dim}. Build "
             f"it with dim={hidden.shape[-1]}."
         )
-
-
-def refuse_unread(*names: str) -> NoReturn:
-    """Refuse hidden states that no encoding here reads, and say which would.
-
-    Args:
-        names: The encodings that are here.
-
-    Raises:
-        ValueError: Always.
-
-    Example:
-        >>> refuse_unread("ALiBi")
-        Traceback (most recent call last):
-        ...
-        ValueError: A hidden state was given, which ALiBi does not read; CABLE, PaTH, \
-RePo, RelativeLogits and SelectiveRoPE do. Leave q_hidden and k_hidden out, or add one of these \
-to the scores.
-    """
-    from posenc.encodings import scores  # whose encodings are made with this module
-
-    *others, last = [n for n in scores.__all__ if getattr(getattr(scores, n), "reads_hidden", 0)]
-    here = f"{' and '.join(names)} {'do' if names[1:] else 'does'} not read"
-    raise ValueError(
-        f"A hidden state was given, which {here if names else 'nothing here reads'}; "
-        f"{', '.join(others)} and {last} do. Leave q_hidden and k_hidden out, or add one of these "
-        f"to the scores."
-    )
