@@ -36,7 +36,7 @@ def test_shapes_can_be_worked_out_without_numbers(build):
 def test_a_compiled_lookup_refuses_what_the_eager_one_refuses():
     encoding = Learned(8, 16, offset=2)
     compiled = torch.compile(encoding.table, backend="eager")
-    with pytest.raises(ValueError, match="Position -1 is outside"):
+    with pytest.raises(IndexError, match="has 16 rows"):
         encoding.table(torch.tensor([-1]))
     with pytest.raises((IndexError, RuntimeError)):
         compiled(torch.tensor([-1]))
@@ -57,5 +57,3 @@ def test_what_is_no_encoding_is_told():
         Positional(tokens=None)
     with pytest.raises(TypeError, match=r"Pass it as Positional\(scores="):
         Positional(tokens=ALiBi(4))
-    with pytest.raises(TypeError, match=r"offset is 1\.5; it must be a whole number"):
-        Sinusoidal(4, offset=1.5)

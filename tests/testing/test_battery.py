@@ -476,13 +476,13 @@ def test_few_positions_are_no_fault(limit):
     for check in battery(case, compiling=False):
         check()
     assert _ask("kept_rows_serve", case) == "it encodes no queries and keys"
-    assert "it has 1 positions, and 13 may be asked for: Position" in _ask(
+    assert "it has 1 positions, and 13 may be asked for: positions" in _ask(
         "purity", Case(Learned, {"dim": 4, "max_len": 1}, limit=1)
     )
 
 
 def test_thirteen_positions_are_enough_for_every_check():
-    with pytest.raises(ValueError, match="is outside of Learned"):
+    with pytest.raises(IndexError, match="has 9 rows"):
         _ask("rows_stand_alone", Case(Learned, {"dim": 4, "max_len": 9}, limit=13))
 
 

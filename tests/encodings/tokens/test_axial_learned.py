@@ -77,26 +77,25 @@ def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: AxialLearned(4, ()), "size is ()"),
         (lambda: AxialLearned(4, (2, 0)), r"size\[1\] is 0; it must be a whole number from 1 on"),
         (lambda: AxialLearned(1, (2, 2), "forward"), "dim is 1; 2 axes share it"),
         (lambda: AxialLearned(4, (2, 2), "product"), "join is 'product'; it must be 'sum'"),
-        (lambda: AxialLearned(4, (2, 2)).table([0, 1]), r"takes \[\*batch, seq, 2\]"),
-        (lambda: AxialLearned(4, (2, 2)).table([[0, -1]]), r"Point \(0, -1\) is outside"),
-        (lambda: AxialLearned.from_tables([]), "tables have shapes"),
-        (
-            lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 2).double()]),
-            "tables are torch.float32 on cpu, torch.float64 on cpu; give all of them as one",
-        ),
+        (lambda: AxialLearned(4, (2, 2)).table([0, 1]), "positions have shape"),
         (
             lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 5)], "forward"),
-            r"the widths of 7 channels are \[4, 3\]",
+            r"join='forward' takes \[4, 3\]",
         ),
     ],
 )
 def test_what_it_refuses(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+@pytest.mark.parametrize("point", [[0, -1], [2, 0]])
+def test_points_outside_have_no_vector(point):
+    with pytest.raises(IndexError):
+        AxialLearned(4, (2, 2)).table([point])
 
 
 @pytest.mark.parametrize("held", [torch.bfloat16, torch.float16, torch.float32])

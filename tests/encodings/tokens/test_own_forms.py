@@ -16,43 +16,22 @@ from posenc.encodings.tokens.conventions import (
 )
 from posenc.encodings.tokens.grid_forms import GRID_FORMS
 
-CASES = [
-    (lambda: replace(GRID_FORMS["mae"], order="forwards"), "order is 'forwards'"),
-    (lambda: replace(GRID_FORMS["mae"], order=(0, 0), any_axes=False), "name each of 2 axes once"),
-    (lambda: replace(GRID_FORMS["mae"], order=(1, 0)), "pass any_axes=False"),
-    (lambda: replace(GRID_FORMS["mae"], shares=(3,)), "2 whole numbers, one an axis"),
-    (lambda: replace(GRID_FORMS["mae"], shares=(3, 1)), "pass any_axes=False"),
-    (lambda: replace(GRID_FORMS["mae"], normalized="no"), "normalized is 'no'"),
-    (lambda: replace(GRID_FORMS["mae"], start=(1, 2)), "adds a whole number"),
-    (lambda: replace(GRID_FORMS["mae"], start=(2, 2)), "adds a whole number"),
-    (lambda: replace(GRID_FORMS["detr"], start=(1, 3)), "must divide 10\\^6"),
-    (lambda: replace(GRID_FORMS["detr"], start=(1, 0)), r"start\[1\] is 0"),
-    (lambda: replace(GRID_FORMS["positional_encodings"], shares=(1, 2)), "leave shares out"),
-    (lambda: replace(timestep(), first=1.5), "first is 1.5"),
-    (lambda: replace(timestep(), first=True), "first is True"),
-    (lambda: replace(timestep(), odd="sine"), "called 'zero'"),
-    (lambda: replace(CONVENTIONS["paper"], odd="zero"), "called 'sine'"),
-    (lambda: replace(CONVENTIONS["per_dimension"], odd="zero"), "called 'unpaired'"),
-    (lambda: timestep(flip="no"), "flip is 'no'"),  # type: ignore[arg-type]
-    (lambda: timestep(shift=True), "shift is True"),
-    (lambda: PerChannel(step=0.5), "step is 0.5"),  # type: ignore[arg-type]
-    (lambda: PerChannel(first=-1), "first is -1"),
-]
 
-
-@pytest.mark.parametrize(("make", "said"), CASES, ids=[said for _, said in CASES])
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: replace(GRID_FORMS["mae"], order="forwards"), "order is 'forwards'"),
+        (lambda: replace(GRID_FORMS["mae"], order=(0, 0)), "name each of 2 axes"),
+        (lambda: replace(GRID_FORMS["mae"], shares=(3,)), "must have 2 numbers"),
+        (lambda: replace(timestep(), first=1.5), "first is 1.5"),
+        (lambda: replace(timestep(), odd="sine"), "has 'zero'"),
+        (lambda: replace(CONVENTIONS["paper"], odd="zero"), "has 'sine'"),
+        (lambda: PerChannel(step=0.5), "step is 0.5"),  # type: ignore[arg-type]
+    ],
+)
 def test_what_would_be_read_otherwise_is_refused(make, said):
     with pytest.raises(ValueError, match=said):
         make()
-
-
-def test_a_waveform_is_one():
-    with pytest.raises(
-        TypeError, match="waveform is 'halves'; it must be Interleaved, Halves or Per"
-    ):
-        replace(timestep(), waveform="halves")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="it must be Halves or Interleaved"):
-        replace(GRID_FORMS["mae"], waveform=PerChannel())  # type: ignore[arg-type]
 
 
 def test_forms_of_ones_own_are_what_they_say():
@@ -79,7 +58,7 @@ def test_any_shift_of_timesteps_is_that_of_diffusers(shift):
 @pytest.mark.parametrize("given", [{"size": (3, 2)}, {"size": (6,)}, {"prefix": 1, "size": (5,)}])
 def test_the_shape_of_a_weight_is_not_contradicted(given):
     weight = torch.arange(24.0).view(1, 2, 3, 4)
-    with pytest.raises(ValueError, match="a grid of \\(2, 3\\) alone"):
+    with pytest.raises(ValueError, match="weight has shape"):
         LearnedGrid.from_weight(weight, **given)
     assert LearnedGrid.from_weight(weight, size=(2, 3), prefix=0).size == (2, 3)
     assert LearnedGrid.from_weight(weight.flatten(1, -2), size=(3, 2)).size == (3, 2)

@@ -80,33 +80,17 @@ def test_a_graph_agrees():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: PEG(4, 2), "kernel is 2; it must be odd, as 3, to have a middle."),
+        (lambda: PEG(4, 2), "kernel is 2; it must be odd"),
         (lambda: PEG(4, axes=0), "axes is 0; it must be a whole number from 1 on."),
-        (lambda: PEG(4).table([[1, 2, 3]]), "PEG with axes=2 takes [*batch, seq, 2], as of"),
-        (lambda: PEG(4)(torch.zeros(1, 4, 6), grid(2, 2)), "x has width 6; PEG was built for dim"),
-        (lambda: PEG(4)(torch.zeros(1, 3, 4), grid(2, 2)), "x has shape (1, 3, 4) and the table"),
+        (lambda: PEG(4).table([[1, 2, 3]]), "must be [*batch, seq, 2]"),
+        (lambda: PEG(4)(torch.zeros(1, 4, 6), grid(2, 2)), "Each token takes one"),
+        (lambda: PEG(4)(torch.zeros(1, 3, 4), grid(2, 2)), "Each token takes one"),
         (
             lambda: PEG(4)(torch.zeros(4, 4), packed_grids([(1, 2), (2, 1)])[0]),
-            "Two tokens stand at one point, as those of images that are packed in one row",
-        ),
-        (
-            lambda: PEG(4)(torch.zeros(2, 4), [[0, 0], [2**40, 2**40]]),
-            "Points lie so far apart that int64 cannot number all between.",
+            "Two tokens stand at one point",
         ),
     ],
 )
 def test_what_it_refuses(make, text):
     with refused(text):
         make()
-
-
-def test_integers_are_no_content():
-    with refused("x is torch.int64; PEG takes floating embeddings", TypeError):
-        PEG(4)(torch.zeros(4, 4, dtype=torch.int64), grid(2, 2))
-
-
-@pytest.mark.parametrize("ends", [(-(2**62), 2**62), (-(2**63) + 2**20, 2**63 - 1)])
-def test_points_whose_distance_wraps_are_refused(ends):
-    points = torch.tensor([[ends[0], 0], [ends[1], 0], [0, 1]])
-    with pytest.raises(ValueError, match="Points lie so far apart that int64"):
-        PEG(2)(torch.ones(1, 3, 2), points)

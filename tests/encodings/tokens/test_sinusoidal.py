@@ -223,29 +223,13 @@ def test_its_print_shows_what_is_not_default():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Sinusoidal(0), "dim is 0; it must be a positive whole number, as 512."),
-        (lambda: Sinusoidal(-4), "dim is -4; it must be a positive whole number, as 512."),
-        (lambda: Sinusoidal(4.0), "dim is 4.0; it must be a positive whole number, as 512."),
-        (lambda: Sinusoidal(True), "dim is True; it must be a positive whole number, as 512."),
-        (
-            lambda: Sinusoidal(15, convention="concatenated"),
-            "dim is 15; the 'concatenated' convention has no odd width. Use 16, or a convention "
-            "that has: paper, tensor2tensor, timestep, per_dimension_one_based, per_dimension, "
-            "double_exponent.",
-        ),
-        (
-            lambda: Sinusoidal(2, convention="tensor2tensor"),
-            "dim is 2; exponents of i / (dim // 2 − 1) need 4 or more.",
-        ),
-        (
-            lambda: Sinusoidal(4, convention="fairseq"),
-            "convention is 'fairseq'; it must be one of paper, concatenated, tensor2tensor, "
-            "timestep, per_dimension_one_based, per_dimension, double_exponent, or a Convention.",
-        ),
-        (
-            lambda: Sinusoidal(4, base=0.0),
-            "base is 0.0; it must be a finite number above 0",
-        ),
+        (lambda: Sinusoidal(0), "dim is 0; it must be a whole number from 1 on."),
+        (lambda: Sinusoidal(4.0), "dim is 4.0; it must be a whole number from 1 on."),
+        (lambda: Sinusoidal(15, convention="concatenated"), "'concatenated' convention has no odd"),
+        (lambda: Sinusoidal(2, convention="tensor2tensor"), "i / (dim // 2 − 1) need 4 or more."),
+        (lambda: Sinusoidal(4, convention="fairseq"), "convention is 'fairseq'; it must be one of"),
+        (lambda: Sinusoidal(4, base=0.0), "base is 0.0"),
+        (lambda: Sinusoidal(4, offset=1.5), "offset is 1.5"),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
         (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a finite"),
         (
@@ -259,37 +243,34 @@ def test_what_cannot_be_built(make, text):
         make()
 
 
-def test_content_that_does_not_fit():
-    encoding = Sinusoidal(16)
-    with refused("x has width 12; Sinusoidal was built for dim 16. Build it with dim=12."):
-        encoding(torch.zeros(2, 5, 12))
-    with refused(
-        "x has 5 tokens and the table 4 rows. Pass one position a token (batch_first=True"
-    ):
-        encoding(torch.zeros(2, 5, 16), consecutive(4))
-    with refused("x is torch.int64; Sinusoidal takes floating embeddings", TypeError):
-        encoding(torch.zeros(2, 5, 16, dtype=torch.int64))
-    with refused("positions are torch.float32; they must be integers (int64).", TypeError):
-        encoding.table(torch.zeros(5))
-    with refused("x has shape (5, 16); batch_first=False takes [seq, batch, dim]."):
-        Sinusoidal(16, batch_first=False)(torch.zeros(5, 16))
-    with refused("x has shape (5, 5, 2, 16); batch_first=False takes [seq, batch, dim]."):
-        Sinusoidal(16, batch_first=False)(torch.zeros(5, 5, 2, 16))
-    with refused("batch_first=False takes [seq, batch, dim]. Give it one batch axis"):
-        encoding = Sinusoidal(16, batch_first=False)
-        encoding.encode(torch.zeros(5, 5, 2, 16), encoding.table(range(9)), torch.arange(5))
-    with refused("batch_first=False makes axis 0 the sequence"):
-        Sinusoidal(16, batch_first=False)(torch.zeros(5, 2, 16), consecutive(4))
-
-
 @pytest.mark.parametrize(
-    ("content", "rows"), [((1, 5, 16), (3, 5)), ((5, 16), (3, 5)), ((2, 5, 16), (3, 5))]
+    ("content", "rows", "batch_first"),
+    [
+        ((2, 5, 12), (5,), True),
+        ((2, 5, 16), (4,), True),
+        ((2, 5, 16), (1,), True),
+        ((5, 2, 16), (4,), False),
+        ((5, 2, 16), (3, 5), False),
+        ((1, 5, 16), (3, 5), True),
+        ((5, 16), (3, 5), True),
+        ((2, 5, 16), (3, 5), True),
+    ],
 )
-def test_positions_of_more_rows_than_the_content_are_refused(content, rows):
-    """Broadcasting would make the output larger than the input."""
-    table = (*rows, 16)
-    with refused(f"x has shape {content} and the table {table}. Pass positions [seq] for all"):
-        Sinusoidal(16)(torch.zeros(content), consecutive(5).expand(rows))
+def test_rows_of_other_tokens_are_refused(content, rows, batch_first):
+    """Broadcasting would go unnoticed, or make the output larger than the input."""
+    encoding = Sinusoidal(16, batch_first=batch_first)
+    positions = consecutive(rows[-1]).expand(rows)
+    for table, at in ((encoding.table(positions), None), (encoding.table(range(9)), positions)):
+        with refused("Each token takes one"):
+            encoding.encode(torch.zeros(content), table, at)
+
+
+def test_what_is_no_content_and_no_position():
+    encoding = Sinusoidal(16)
+    with pytest.raises(TypeError, match=r"x is torch\.int64"):
+        encoding(torch.zeros(2, 5, 16, dtype=torch.int64))
+    with pytest.raises(TypeError, match=r"positions are torch\.float32"):
+        encoding.table(torch.zeros(5))
 
 
 def test_positions_of_one_row_or_of_each_row_fit():

@@ -2,12 +2,12 @@
 from .axial import AxialSinusoidal as AxialSinusoidal
 from .axial_learned import AxialLearned as AxialLearned
 from .convolutional import Convolutional as Convolutional
+from .features import NeRFFeatures as NeRFFeatures
+from .features import PerceiverFeatures as PerceiverFeatures
+from .features import RandomFourierFeatures as RandomFourierFeatures
 from .learned import Learned as Learned
 from .learned_grid import LearnedGrid as LearnedGrid
 from .level import LevelEmbedding as LevelEmbedding
-from .nerf import NeRFFeatures as NeRFFeatures
 from .peg import PEG as PEG
-from .perceiver import PerceiverFeatures as PerceiverFeatures
-from .random_fourier import RandomFourierFeatures as RandomFourierFeatures
 from .sinusoidal import Sinusoidal as Sinusoidal
 from .time2vec import Time2Vec as Time2Vec

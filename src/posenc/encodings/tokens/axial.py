@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_flag, check_positive_number, check_whole
-from posenc.encodings.base import TokenEncoding
-from posenc.encodings.tokens.addition import Scale, add, checked_dropout, factor
+from posenc.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import SinCosChannels
-from posenc.encodings.tokens.grid_forms import ELSEWHERE, GRID_FORMS, MILLION, GridForm
+from posenc.encodings.tokens.grid_forms import GRID_FORMS, MILLION, GridForm
+from posenc.encodings.told import arguments_told
 from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.guards import floating
@@ -20,23 +20,24 @@ from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Coordinates, Positions, checked
-from posenc.positions.checks import shifted
+from posenc.positions import Positions, checked
+from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
+Stretch = int | float | Fraction
 
-class AxialSinusoidal(TokenEncoding):
+
+class AxialSinusoidal(Added):
     """Sines and cosines of each coordinate of a grid, side by side, added to the embeddings.
 
     PE(y, x) = [sin(x ω_i) | cos(x ω_i) | sin(y ω_i) | cos(y ω_i)],  ω_i = n^(−4i/d),  i < d/4
 
-    is the form of MAE; the others are listed in ``posenc.encodings.tokens.grid_forms``, with their
-    formulas. Positions are ``[*batch, seq, axes]``, as ``posenc.positions.grid(height, width)``
-    makes them; those of normalized forms (``"detr"``, ``"deformable_detr"``) are
-    ``[*batch, seq, 4]``, as of ``posenc.positions.masked_grid(mask)``. Tables are exact at any
-    coordinate, as those of ``Sinusoidal`` are, for normalized forms up to 2^41; real coordinates
-    (``posenc.positions.normalized_grid``) are taken by all other forms. Tokens that stand
-    nowhere (``posenc.positions.prefixed``) have rows of zeros, as MAE's class token has.
+    is the form of MAE; ``posenc.encodings.tokens.grid_forms`` lists the others with their formulas.
+    Positions are ``[*batch, seq, axes]``, as ``posenc.positions.grid(height, width)`` makes them;
+    for normalized forms (``"detr"``, ``"deformable_detr"``) they are ``[*batch, seq, 4]``, as of
+    ``posenc.positions.masked_grid(mask)``. Tables are exact at any coordinate, for normalized forms
+    up to 2^41. All other forms take real coordinates too (``posenc.positions.normalized_grid``).
+    Class tokens (``posenc.positions.prefixed``) have rows of zeros, as in MAE.
 
     Args:
         dim: Width d of the embeddings.
@@ -51,11 +52,7 @@ class AxialSinusoidal(TokenEncoding):
         dropout: Probability of dropping an element of the sum while training.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas;
-            normalized forms have the exact one alone.
-
-    Raises:
-        ValueError: An unknown form, a width or a number of axes that it does not have, a stretch
-            that is no positive number, or a normalized form with a stretch or another arithmetic.
+            normalized forms have only the exact one, and no stretch.
 
     Reference:
         He et al. 2022, "Masked Autoencoders Are Scalable Vision Learners" (arXiv:2111.06377), and
@@ -71,9 +68,6 @@ class AxialSinusoidal(TokenEncoding):
         torch.Size([2, 196, 192])
     """
 
-    keeps_norm = False
-    keeps_shift = False
-
     def __init__(
         self,
         dim: int,
@@ -81,40 +75,40 @@ class AxialSinusoidal(TokenEncoding):
         *,
         axes: int | None = None,
         base: float = 10_000.0,
-        stretch: int | float | Fraction | Sequence[int | float | Fraction] = 1,
+        stretch: Stretch | Sequence[Stretch] = 1,
         scale: Scale = None,
         dropout: float = 0.0,
         batch_first: bool = True,
         arithmetic: Arithmetic = "exact",
     ):
-        super().__init__()
         check_whole(dim=dim)
         check_positive_number(base=base)
         if not isinstance(form, GridForm):
-            if isinstance(form, str) and form in ELSEWHERE:
-                raise ValueError(f"form is {form!r}, which is {ELSEWHERE[form]}.")
             check_choice(tuple(GRID_FORMS), form=form)
             form = GRID_FORMS[form]
-        check_flag(batch_first=batch_first)
-        self.dim, self.form, self.base, self.batch_first = dim, form, base, batch_first
-        self.takes_reals = not form.normalized
-        self.axes = _checked_axes(form, axes)
-        self.stretch = _checked_stretch(stretch, self.axes)
-        if form.normalized and (arithmetic != "exact" or set(self.stretch) != {1}):
+        axes = form.axes if axes is None else axes
+        check_whole(axes=axes)
+        if axes != form.axes and not form.any_axes:
+            raise ValueError(f"axes is {axes}; form {form.name!r} has {form.axes}.")
+        each = tuple(stretch) if isinstance(stretch, Sequence) else (stretch,) * axes
+        check_positive_number(**{f"stretch[{axis}]": one for axis, one in enumerate(each)})
+        if len(each) != axes:
+            raise ValueError(f"stretch is {stretch!r}; there are {axes} axes.")
+        if form.normalized and (arithmetic != "exact" or set(each) != {1}):
             raise ValueError(
                 f"arithmetic is {arithmetic!r} and stretch {stretch!r}; form {form.name!r} is "
-                f"normalized, which leaves arithmetic='exact' and stretch=1."
+                f"normalized and takes arithmetic='exact' and stretch=1."
             )
-        self.scale, self.dropout = scale, checked_dropout(dropout)
-        self.factor, self.arithmetic = factor(scale, dim), arithmetic
-        blocks = form.blocks(dim, self.axes, base)
+        super().__init__(dim, scale=scale, dropout=dropout, batch_first=batch_first)
+        self.form, self.axes, self.base, self.stretch = form, axes, base, each
+        self.arithmetic, self.takes_reals = arithmetic, not form.normalized
+        blocks = form.blocks(dim, axes, base)
         self.order = _channels(blocks, form.sines_first, dim)
         # Row p turns each pair by an angle that is linear in p; a width cut in a pair loses one.
         self.keeps_norm = dim % 2 == 0
         self.keeps_shift = self.keeps_norm and not form.normalized
         self.parts = [
-            (axis, SinCos(_divided(part.cosines, self.stretch[axis]), arithmetic))
-            for axis, part in blocks
+            (axis, SinCos(_divided(part.cosines, each[axis]), arithmetic)) for axis, part in blocks
         ]
         # Normalized coordinates count turns, not radians.
         self.turns = [_whole_turns(sincos) if form.normalized else () for _, sincos in self.parts]
@@ -125,29 +119,25 @@ class AxialSinusoidal(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """PE at ``positions``, float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are not integers, or ``dtype`` is no floating one.
-            ValueError: They do not have as many coordinates as the form takes.
-        """
+        """PE at ``positions``, float32 unless another dtype is asked for."""
         dtype = floating(dtype)
-        points = self._checked_points(positions)
+        if self.form.normalized:
+            points = checked_points(checked(positions), 2 * self.axes)
+        else:
+            points = checked_points(positions, self.axes)
         points, nowhere = among_places(points)
-        return zeroed(self._at(points, dtype), nowhere)
-
-    def _at(self, points: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
-        columns = []
+        columns, start = [], self.form.start[0]
         for (axis, sincos), turns in zip(self.parts, self.turns, strict=True):
-            start = self.form.start[0]
             if isinstance(points, Tensor) and self.form.normalized:
-                along, many = points[..., axis], points[..., axis + 2]
-                cos, sin = self._normalized(along, many, turns, dtype)
+                cos, sin = self._normalized(points[..., axis], points[..., axis + 2], turns, dtype)
             else:
-                cos, sin = cos_sin(sincos, shifted(points[..., axis], start, reals=True), dtype)
+                along = points[..., axis]
+                cos, sin = cos_sin(sincos, along + start if start else along, dtype)
             columns += [sin, cos]
         table = joined(columns, -1)
-        return table if self.order == list(range(table.shape[-1])) else table[..., self.order]
+        if self.order != list(range(table.shape[-1])):
+            table = table[..., self.order]
+        return zeroed(table, nowhere)
 
     def _normalized(
         self, along: Tensor, many: Tensor, turns: tuple[int, ...], dtype: torch.dtype
@@ -157,85 +147,12 @@ class AxialSinusoidal(TokenEncoding):
         numerators = (halves * along + start) * (MILLION // halves)
         return quotient_cos_sin(numerators, many * MILLION + 1, turns, dtype)
 
-    def _checked_points(self, positions: Tensor | Positions) -> Tensor | Coordinates:
-        points = checked(positions, reals=not self.form.normalized)
-        count = 2 * self.axes if self.form.normalized else self.axes
-        if points.ndim < 2 or points.shape[-1] != count:
-            made = "masked_grid(mask)" if self.form.normalized else "grid(...)"
-            raise ValueError(
-                f"positions have shape {tuple(points.shape)}; AxialSinusoidal with form "
-                f"{self.form.name!r} takes [*batch, seq, {count}], as of posenc.positions.{made}."
-            )
-        return points
-
-    def encode(
-        self,
-        x: Float[Tensor, "*batch seq dim"],
-        table: Float[Tensor, "*rows dim"],
-        positions: Int64[Tensor, "*tokens"] | None = None,
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
-        """``dropout(x · scale + table)``; see ``posenc.encodings.tokens.addition``.
-
-        With ``positions`` the table holds rows that are kept, and each token takes its own;
-        ``out=x`` adds in place.
-        """
-        return add(
-            x,
-            table,
-            positions,
-            name="AxialSinusoidal",
-            factor=self.factor,
-            dropout=self.dropout if self.training else 0.0,
-            batch_first=self.batch_first,
-            out=out,
-        )
-
     def extra_repr(self) -> str:
-        """Width and form, and what is not at its default."""
-        told = [str(self.dim), f"form={self.form.name!r}"]
-        for name, default in DEFAULTS.items():
-            if getattr(self, name) != default:
-                told.append(f"{name}={getattr(self, name)!r}")
-        if self.axes != self.form.axes:
-            told.append(f"axes={self.axes}")
-        if set(self.stretch) != {1}:
-            told.append(f"stretch={self.stretch}")
-        return ", ".join(told)
+        ones = (1,) * self.axes
+        return arguments_told(self, form=None, axes=self.form.axes, stretch=ones)
 
 
-DEFAULTS = {
-    "base": 10_000.0,
-    "scale": None,
-    "dropout": 0.0,
-    "batch_first": True,
-    "arithmetic": "exact",
-}
-
-
-def _checked_axes(form: GridForm, axes: int | None) -> int:
-    axes = form.axes if axes is None else axes
-    check_whole(axes=axes)
-    if axes != form.axes and not form.any_axes:
-        raise ValueError(f"axes is {axes}; form {form.name!r} has {form.axes}.")
-    return int(axes)
-
-
-def _checked_stretch(
-    stretch: int | float | Fraction | Sequence[int | float | Fraction], axes: int
-) -> tuple[int | float | Fraction, ...]:
-    each = tuple(stretch) if isinstance(stretch, Sequence) else (stretch,) * axes
-    if len(each) != axes or isinstance(stretch, str):
-        raise ValueError(
-            f"stretch is {stretch!r}; give one number, or one for each of {axes} axes."
-        )
-    for one in each:
-        check_positive_number(stretch=one)
-    return each
-
-
-def _divided(powers: Schedule, stretch: int | float | Fraction) -> Schedule:
+def _divided(powers: Schedule, stretch: Stretch) -> Schedule:
     return powers if stretch == 1 else Divided(powers, (stretch,) * len(powers))
 
 

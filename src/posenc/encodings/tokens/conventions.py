@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from posenc.arguments import check_flag, check_number, check_whole
+from posenc.arguments import check_number, check_whole
 from posenc.frequencies import Powers
 
 Function = Literal["sin", "cos", "zero"]
@@ -68,9 +68,6 @@ class Halves:
     """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first.
 
     A shift of 0 gives the paper's frequencies, since i/h = 2i/d.
-
-    Raises:
-        ValueError: ``shift`` is no number, or ``flip`` neither true nor false.
     """
 
     odd = "zero"
@@ -80,7 +77,6 @@ class Halves:
 
     def __post_init__(self):
         check_number(shift=self.shift)
-        check_flag(flip=self.flip)
 
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         half = dim // 2
@@ -102,11 +98,7 @@ class Halves:
 
 @dataclass(frozen=True)
 class PerChannel:
-    """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own.
-
-    Raises:
-        ValueError: A number is not whole, or below 1 and 0.
-    """
+    """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own."""
 
     odd = "unpaired"
 
@@ -126,23 +118,6 @@ class PerChannel:
         return SinCosChannels(powers(sines), powers(cosines), sines, cosines)
 
 
-def check_waveform(waveform: object, *known: type) -> None:
-    """Refuse what lays no sines and cosines over channels.
-
-    Raises:
-        TypeError: It is none of the waveforms that are ``known``.
-
-    Example:
-        >>> check_waveform("halves", Interleaved, Halves)
-        Traceback (most recent call last):
-        ...
-        TypeError: waveform is 'halves'; it must be Interleaved or Halves.
-    """
-    if not isinstance(waveform, known):
-        *others, last = [each.__name__ for each in known]
-        raise TypeError(f"waveform is {waveform!r}; it must be {', '.join(others)} or {last}.")
-
-
 @dataclass(frozen=True)
 class Convention:
     """A named way to lay sines and cosines over the channels.
@@ -156,11 +131,6 @@ class Convention:
             column of ``zero`` (``Halves``), is ``unpaired`` like every width (``PerChannel``), or
             is refused (``None``).
         waveform: From (dim, base) to the sines and cosines.
-
-    Raises:
-        TypeError: ``waveform`` is none.
-        ValueError: ``first`` is no whole number from 0 on, or ``odd`` is not what the waveform
-            does.
     """
 
     name: str
@@ -171,83 +141,48 @@ class Convention:
     odd: Literal["sine", "zero", "unpaired"] | None = None
 
     def __post_init__(self):
-        check_waveform(self.waveform, Interleaved, Halves, PerChannel)
         check_whole(0, first=self.first)
         if self.odd not in (None, self.waveform.odd):
-            raise ValueError(
-                f"odd is {self.odd!r}; {self.waveform!r} makes of an odd width what is called "
-                f"{self.waveform.odd!r}. Pass that, or None to refuse odd widths."
-            )
+            raise ValueError(f"odd is {self.odd!r}; {self.waveform!r} has {self.waveform.odd!r}.")
 
     def sincos(self, dim: int, base: float) -> SinCosChannels:
-        """The sines and cosines for one width.
-
-        Raises:
-            ValueError: The width is not one that this convention has.
-        """
-        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:
-            raise ValueError(f"dim is {dim!r}; it must be a positive whole number, as 512.")
+        """The sines and cosines for one width."""
+        check_whole(dim=dim)
         if dim % 2 and self.odd is None:
-            takers = [c.name for c in CONVENTIONS.values() if c.odd]
-            raise ValueError(
-                f"dim is {dim}; the {self.name!r} convention has no odd width. "
-                f"Use {dim + 1}, or a convention that has: {', '.join(takers)}."
-            )
+            raise ValueError(f"dim is {dim}; the {self.name!r} convention has no odd width.")
         return self.waveform(dim, base)
 
     def channel(self, index: int, dim: int, base: float = 10_000.0) -> Channel:
-        """The facts of one channel, for those who want to see a number come about.
-
-        Raises:
-            ValueError: There is no such channel, or no such width.
+        """The facts of one channel.
 
         Example:
             >>> CONVENTIONS["paper"].channel(2, dim=4, base=100.0)
             Channel(function='sin', exponent=Fraction(1, 2), frequency=0.1, first=0)
         """
-        sincos = self.sincos(dim, base)
         if not 0 <= index < dim:
             raise ValueError(
                 f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
             )
-        for function, channels, powers in _sides(sincos):
-            if index in channels:
-                exponent = powers.exponents[channels.index(index)]
-                return self._channel(function, exponent, powers)
-        return self._zero
+        return self.channels(dim, base)[index]
 
     def channels(self, dim: int, base: float = 10_000.0) -> tuple[Channel, ...]:
         """The facts of all channels, in their order.
-
-        Raises:
-            ValueError: There is no such width.
 
         Example:
             >>> [channel.function for channel in CONVENTIONS["tensor2tensor"].channels(5)]
             ['sin', 'sin', 'cos', 'cos', 'zero']
         """
         sincos = self.sincos(dim, base)
-        found = [self._zero] * dim
-        for function, channels, powers in _sides(sincos):
+        sides: tuple[tuple[Function, range, Powers], ...] = (
+            ("sin", sincos.sine_channels, sincos.sines),
+            ("cos", sincos.cosine_channels, sincos.cosines),
+        )
+        found = [Channel("zero", Fraction(0), 0.0, self.first)] * dim
+        for function, channels, powers in sides:
             for index, exponent in zip(channels, powers.exponents, strict=True):
-                found[index] = self._channel(function, exponent, powers)
+                frequency = float(powers.base) ** -float(exponent)
+                found[index] = Channel(function, exponent, frequency, self.first)
         return tuple(found)
-
-    def _channel(self, function: Function, exponent: Fraction, powers: Powers) -> Channel:
-        frequency = float(powers.base) ** -float(exponent)
-        return Channel(function, exponent, frequency, self.first)
-
-    @property
-    def _zero(self) -> Channel:
-        return Channel("zero", Fraction(0), 0.0, self.first)
-
-
-def _sides(sincos: SinCosChannels) -> tuple[tuple[Function, range, Powers], ...]:
-    """The sines and the cosines: the function, its channels and their frequencies."""
-    return (
-        ("sin", sincos.sine_channels, sincos.sines),
-        ("cos", sincos.cosine_channels, sincos.cosines),
-    )
 
 
 def timestep(shift: int = 0, flip: bool = True) -> Convention:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from math import sqrt
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
@@ -13,7 +12,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.repeats import check_repeats
-from posenc.encodings.tokens.neighbors import check_content
+from posenc.encodings.tokens.addition import check_fit
+from posenc.encodings.told import arguments_told
 from posenc.guards import may_look
 from posenc.positions import Integers, checked
 
@@ -25,20 +25,20 @@ class Convolutional(TokenEncoding):
 
     y_p = x_p + GELU(b + Σ_o W_o x_{p+o}),  o = −⌊k/2⌋ … ⌈k/2⌉ − 1
 
-    with W_o of shape [dim, dim] in ``groups`` blocks. No position is told in numbers: a token finds
-    out where it stands by what is beside it, and by where there is nothing. So its table is no more
-    than the positions, and each token depends on k others (``is_pointwise`` is false): a token
+    with W_o of shape [dim, dim] in ``groups`` blocks. A token finds out where it stands by what is
+    beside it, and by where there is nothing. It depends on k others (``is_pointwise`` is false): it
     cannot be encoded alone, there is no decoding with a cache, and shards need their neighbors'
-    tokens. What positions do say is who is beside whom: tokens that do not follow one another by
-    1, as documents in a packed row or a sentence and its padding, are not, and count as nothing, as
-    does what lies behind such a break. Padding must stand before or behind a document's tokens, not
-    between them, and nowhere one before the first: ``left_padded(mask)`` has it so, and with a
-    ``start`` above 0 has not, since there padding stands with the last token of the chunk before.
+    tokens.
+
+    The table holds the positions, which say who is beside whom. Tokens whose positions do not
+    follow one another by 1, as documents in a packed row or a sentence and its padding, do not see
+    each other. Padding must stand before or behind a document's tokens, as ``left_padded(mask)``
+    has it, and not between them.
 
     wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer whose weights are normalized
-    for each o; data2vec has five narrower ones with a layer norm: ``Convolutional(dim, 19,
-    depth=5, weight_norm=False, layer_norm=True)``, its layers one after the other inside the GELU.
-    With padding they differ from ours from the second layer on, which let it in there.
+    for each o; data2vec has five narrower ones with a layer norm, one after the other inside the
+    GELU: ``Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)``. Their further
+    layers let padding in; ours do not.
 
     Args:
         dim: Width of the embeddings.
@@ -49,9 +49,6 @@ class Convolutional(TokenEncoding):
         layer_norm: Whether channels are normalized before the GELU, without parameters.
         device: Where the parameters are made.
         dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, or ``groups`` does not divide ``dim``.
 
     Reference:
         Baevski et al. 2020, "wav2vec 2.0", section 2 (arXiv:2006.11477), after Mohamed et al.
@@ -64,9 +61,6 @@ class Convolutional(TokenEncoding):
         torch.Size([2, 50, 32])
     """
 
-    batch_first = True
-    keeps_norm = False
-    keeps_shift = False
     is_pointwise = False
 
     def __init__(
@@ -81,18 +75,19 @@ class Convolutional(TokenEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
         check_whole(dim=dim, kernel=kernel, groups=groups, depth=depth)
         if dim % groups:
             raise ValueError(f"dim is {dim} and groups {groups}; groups must divide dim.")
+        super().__init__()
         self.dim, self.kernel, self.groups, self.depth = dim, kernel, groups, depth
-        self.weight_norm, self.layer_norm = bool(weight_norm), bool(layer_norm)
-        factory = {"device": device, "dtype": dtype}
-        shape = (depth, dim, dim // groups, kernel)
-        self.weight_v = nn.Parameter(torch.empty(shape, **factory))
-        sizes = nn.Parameter(torch.empty(depth, 1, 1, kernel, **factory))
-        self.weight_g = sizes if self.weight_norm else None
-        self.bias = nn.Parameter(torch.empty(depth, dim, **factory))
+        self.weight_norm, self.layer_norm = weight_norm, layer_norm
+
+        def parameter(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+
+        self.weight_v = parameter(depth, dim, dim // groups, kernel)
+        self.weight_g = parameter(depth, 1, 1, kernel) if weight_norm else None
+        self.bias = parameter(depth, dim)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -125,8 +120,7 @@ class Convolutional(TokenEncoding):
 
         Raises:
             KeyError: Some weight is not there.
-            ValueError: It has another shape, or the checkpoint has weights beside these, as those
-                of further layers.
+            ValueError: The checkpoint has weights beside these, as those of further layers.
 
         Example:
             >>> theirs = {"conv.bias": torch.ones(8), "conv.weight": torch.ones(8, 4, 3)}
@@ -137,34 +131,30 @@ class Convolutional(TokenEncoding):
         first = "layers.0.conv.bias" if self.depth > 1 else "conv.bias"
         found = [name for name in state if name.endswith(prefix + first)]
         if len(found) != 1:
-            raise KeyError(
-                f"The state dict holds {', '.join(found) or 'nothing'} that ends in "
-                f"{prefix + first}. Name what stands before it with prefix=..."
-            )
+            raise KeyError(f"{found or 'Nothing'} ends in {prefix + first!r}; pass prefix=...")
         before = found[0][: -len(first)]
-        taken: dict[str, Tensor] = {}
+        theirs = {name: weight for name, weight in state.items() if name.startswith(before)}
+        pairs: list[tuple[Tensor, Tensor]] = []
         for layer in range(self.depth):
             at = f"{before}layers.{layer}.conv." if self.depth > 1 else f"{before}conv."
-            taken |= _named(self.bias[layer], state, [f"{at}bias"])
-            names = [f"{at}parametrizations.weight.original", f"{at}weight_"]
+            parametrized = f"{at}parametrizations.weight.original"
+            pairs.append((self.bias[layer], _taken(theirs, f"{at}bias")))
             if self.weight_g is None:
-                taken |= _named(self.weight_v[layer], state, [f"{at}weight"])
-            else:
-                taken |= _named(self.weight_g[layer], state, [names[0] + "0", names[1] + "g"])
-                taken |= _named(self.weight_v[layer], state, [names[0] + "1", names[1] + "v"])
-        _check_whole_taken(state, before, taken)
-        for name, own in taken.items():
-            own.copy_(state[name])
+                pairs.append((self.weight_v[layer], _taken(theirs, f"{at}weight")))
+                continue
+            lengths = _taken(theirs, f"{parametrized}0", f"{at}weight_g")
+            directions = _taken(theirs, f"{parametrized}1", f"{at}weight_v")
+            pairs += [(self.weight_g[layer], lengths), (self.weight_v[layer], directions)]
+        if theirs:
+            raise ValueError(f"The checkpoint has {len(theirs)} more weights, as {min(theirs)}.")
+        for own, given in pairs:
+            own.copy_(given)
         return self
 
     def table(
         self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Int64[Tensor, "*batch seq one"]:
-        """The positions themselves, whole numbers whatever ``dtype``: they say who is beside whom.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-        """
+        """The positions themselves as whole numbers, whatever ``dtype``."""
         return checked(positions).unsqueeze(-1)
 
     def encode(
@@ -175,15 +165,10 @@ class Convolutional(TokenEncoding):
         """``x + GELU(conv(x))``, in float32 at least and rounded once.
 
         Where tokens follow one another, in every row, torch convolves; otherwise, and inside
-        graphs, which cannot ask, the k products are summed one by one. ``ordered`` is for graphs
-        whose tokens are known to follow one another.
-
-        Raises:
-            TypeError: ``x`` is not floating.
-            ValueError: It has another width, the table is of other tokens, or positions repeat
-                between others of one run, as they do where padding lies between tokens.
+        graphs, the k products are summed one by one. Use ``ordered`` in graphs whose tokens are
+        known to follow one another.
         """
-        check_content(x, table, name="Convolutional", dim=self.dim, coordinates=1)
+        check_fit("Convolutional", x.shape, (*table.shape[:-1], self.dim))
         positions = table[..., 0]
         follows = positions[..., 1:] == positions[..., :-1] + 1
         if may_look(follows) and bool(follows.all()):
@@ -237,12 +222,7 @@ class Convolutional(TokenEncoding):
         return total.flatten(-2)
 
     def extra_repr(self) -> str:
-        """Width, kernel and groups, and what is not as in wav2vec 2.0."""
-        told = [str(self.dim), f"kernel={self.kernel}", f"groups={self.groups}"]
-        usual = {"depth": 1, "weight_norm": True, "layer_norm": False}
-        told += [f"{name}={getattr(self, name)}" for name, value in usual.items()
-                 if getattr(self, name) != value]  # fmt: skip
-        return ", ".join(told)
+        return arguments_told(self, kernel=None, groups=None)
 
 
 def _lengths(weight: Tensor) -> Tensor:
@@ -250,25 +230,9 @@ def _lengths(weight: Tensor) -> Tensor:
     return weight.norm(dim=(1, 2), keepdim=True)
 
 
-def _named(own: Tensor, state: Mapping[str, Tensor], names: list[str]) -> dict[str, Tensor]:
-    """``own`` by the first of the names that the state dict knows."""
-    known = [name for name in names if name in state]
-    if not known:
-        raise KeyError(f"The state dict holds no {' and no '.join(names)}.")
-    shape = tuple(state[known[0]].shape)
-    if shape != own.shape:
-        raise ValueError(
-            f"{known[0]} has shape {shape}; this encoding has {tuple(own.shape)}. Build it with "
-            f"the sizes of the checkpoint."
-        )
-    return {known[0]: own}
-
-
-def _check_whole_taken(state: Mapping[str, Tensor], before: str, taken: Mapping[str, Any]) -> None:
-    left = [name for name in state if name.startswith(before) and name not in taken]
-    if left:
-        raise ValueError(
-            f"The checkpoint has {', '.join(left[:3])}{' …' if len(left) > 3 else ''} beside what "
-            f"this encoding takes. Build it with the depth and the norms of the checkpoint, or "
-            f"pass the state dict without these."
-        )
+def _taken(theirs: dict[str, Tensor], *names: str) -> Tensor:
+    """The weight with the first of these names that there is."""
+    for name in names:
+        if name in theirs:
+            return theirs.pop(name)
+    raise KeyError(f"The state dict has no {' and no '.join(names)}.")

@@ -2,13 +2,8 @@
 
 from dataclasses import dataclass
 
-from posenc.arguments import check_flag, check_whole, is_row
-from posenc.encodings.tokens.conventions import (
-    Halves,
-    Interleaved,
-    SinCosChannels,
-    check_waveform,
-)
+from posenc.arguments import check_whole
+from posenc.encodings.tokens.conventions import Halves, Interleaved, SinCosChannels
 
 MILLION = 10**6
 """DETR's ε is one millionth."""
@@ -34,11 +29,6 @@ class GridForm:
             2π · (y + start) / (rows + 10^−6) is what counts.
         start: What is added to y and x: 1, or 1/2 given as (1, 2), which only normalized forms
             take.
-
-    Raises:
-        TypeError: ``waveform`` is none.
-        ValueError: ``order`` does not name each axis once, ``shares`` are not one an axis, or stand
-            beside ``cut``; another field is not as said.
     """
 
     name: str
@@ -55,57 +45,12 @@ class GridForm:
     start: tuple[int, int] = (0, 1)
 
     def __post_init__(self):
-        check_waveform(self.waveform, Halves, Interleaved)
         check_whole(axes=self.axes)
-        check_flag(
-            any_axes=self.any_axes,
-            sines_first=self.sines_first,
-            cut=self.cut,
-            normalized=self.normalized,
-        )
-        self._check_order()
-        self._check_shares()
-        if not is_row(self.start) or len(self.start) != 2:
-            raise ValueError(f"start is {self.start!r}; it must be two whole numbers, as (1, 2).")
-        check_whole(0, **{"start[0]": self.start[0]})
-        check_whole(**{"start[1]": self.start[1]})
-        if not self.normalized and self.start[1] != 1:
-            raise ValueError(
-                f"start is {self.start!r}; a form that is not normalized adds a whole number, as "
-                f"(1, 1). Shift positions, as Coordinates(positions) + Fraction(1, 2)."
-            )
-        if MILLION % self.start[1]:
-            raise ValueError(
-                f"start is {self.start!r}; coordinates are counted in millionths, so that its "
-                f"second number must divide 10^6."
-            )
-
-    def _check_order(self) -> None:
-        if self.order in ("forward", "backward"):
-            return
-        if not isinstance(self.order, tuple) or sorted(self.order) != list(range(self.axes)):
-            raise ValueError(
-                f"order is {self.order!r}; it must be 'forward', 'backward', or name each of "
-                f"{self.axes} axes once, as {tuple(range(self.axes))}."
-            )
-        self._check_usual("order")
-
-    def _check_shares(self) -> None:
-        if self.shares is None:
-            return
-        if not is_row(self.shares) or len(self.shares) != self.axes:
-            raise ValueError(
-                f"shares are {self.shares!r}; they must be {self.axes} whole numbers, one an axis."
-            )
-        check_whole(**{f"shares[{axis}]": share for axis, share in enumerate(self.shares)})
-        if self.cut:
-            raise ValueError("cut gives all axes as much; leave shares out, or cut.")
-        self._check_usual("shares")
-
-    def _check_usual(self, field: str) -> None:
-        """Refuse any number of axes beside a field that says something of each."""
-        if self.any_axes:
-            raise ValueError(f"{field} are those of {self.axes} axes; pass any_axes=False.")
+        axes = set(range(self.axes))
+        if self.order not in ("forward", "backward") and set(self.order) != axes:
+            raise ValueError(f"order is {self.order!r}; it must name each of {self.axes} axes.")
+        if self.shares is not None and len(self.shares) != self.axes:
+            raise ValueError(f"shares are {self.shares!r}; it must have {self.axes} numbers.")
 
     def ordered(self, axes: int) -> tuple[int, ...]:
         """The axes in the order of their channels."""
@@ -114,11 +59,7 @@ class GridForm:
         return tuple(range(axes) if self.order == "forward" else reversed(range(axes)))
 
     def blocks(self, dim: int, axes: int, base: float) -> list[tuple[int, SinCosChannels]]:
-        """The axes in the order of their channels, each with its sines and cosines.
-
-        Raises:
-            ValueError: The width has no such shares.
-        """
+        """The axes in the order of their channels, each with its sines and cosines."""
         return [
             (axis, self.waveform(width, base))
             for axis, width in zip(self.ordered(axes), self._widths(dim, axes), strict=True)
@@ -202,31 +143,16 @@ POSITIONAL_ENCODINGS = GridForm(
     cut=True,
 )
 
-GRID_FORMS: dict[str, GridForm] = {
-    form.name: form
-    for form in (
-        MAE,
-        RT_DETR,
-        TIMM,
-        DETR,
-        DEFORMABLE_DETR,
-        DETR_UNNORMALIZED,
-        COGVIDEOX,
-        POSITIONAL_ENCODINGS,
-    )
-}
-"""Every form by its name."""
+FORMS = (
+    MAE,
+    RT_DETR,
+    TIMM,
+    DETR,
+    DEFORMABLE_DETR,
+    DETR_UNNORMALIZED,
+    COGVIDEOX,
+    POSITIONAL_ENCODINGS,
+)
 
-ELSEWHERE = {
-    "pixart": "form='mae' with stretch=size · scale / base size: see posenc.recipes.pixart",
-    "dit": "form='mae'",
-    "sd3": "form='mae' with stretch=3, at a crop: see posenc.recipes.stable_diffusion_3",
-    "aimv2": "form='mae'",
-    "dab_detr": "form='detr' with base=20",
-    "mask2former": "form='detr'",
-    "maskformer": "form='detr'",
-    "sam2": "form='detr'",
-    "vit": "learned: LearnedGrid(dim, (14, 14), prefix=1)",
-    "nerf": "NeRFFeatures(axes, bands)",
-}
-"""Names that are asked for, and what they are here."""
+GRID_FORMS: dict[str, GridForm] = {form.name: form for form in FORMS}
+"""Every form by its name."""

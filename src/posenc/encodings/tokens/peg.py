@@ -9,12 +9,11 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
-from posenc.encodings.tokens.neighbors import check_content
-from posenc.guards import demand, graph_looks, may_look, widest
+from posenc.encodings.tokens.addition import check_fit
+from posenc.encodings.told import arguments_told
+from posenc.guards import may_look
 from posenc.positions import Integers, checked, placeless
-
-ABSENT = -1
-"""A key that no neighbor has: those of a grid are 0 or more."""
+from posenc.positions.checks import checked_points
 
 
 class PEG(TokenEncoding):
@@ -22,15 +21,14 @@ class PEG(TokenEncoding):
 
     y_p = x_p + b + Σ_o w_o ⊙ x_{p+o},  o in a cube of k^axes displacements around 0
 
-    Edges are seen because nothing lies beyond them; so a model finds out where its patches stand
-    at any resolution. Positions are ``[*batch, seq, axes]``, as of ``posenc.positions.grid``: the
-    tokens may come in any order, and those that were dropped count as nothing, as what lies beyond
-    the edge. Class tokens and registers that stand nowhere (``posenc.positions.prefixed``) stay as
-    they are.
+    A model finds out where its patches stand by the edges, beyond which nothing lies, at any
+    resolution. Positions are ``[*batch, seq, axes]``, as of ``posenc.positions.grid``. Tokens may
+    come in any order; those that were dropped count as nothing, as what lies beyond the edge. Class
+    tokens and registers (``posenc.positions.prefixed``) stay as they are. Images that are packed in
+    one row must be encoded one by one.
 
-    The table is no more than the positions, and a token depends on its neighbors
-    (``is_pointwise`` is false): it cannot be encoded alone. Two tokens at one point, as in images
-    that are packed in one row, are refused where values can be looked at.
+    The table holds the positions themselves. A token depends on its neighbors (``is_pointwise`` is
+    false), so it cannot be encoded alone.
 
     Args:
         dim: Width of the embeddings.
@@ -38,9 +36,6 @@ class PEG(TokenEncoding):
         axes: Number of axes: 2 for images, 3 for video as in UniFormer.
         device: Where the parameters are made.
         dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, or ``kernel`` is even.
 
     Reference:
         Chu et al. 2023, "Conditional Positional Encodings for Vision Transformers", section 3.2
@@ -53,9 +48,6 @@ class PEG(TokenEncoding):
         torch.Size([2, 197, 32])
     """
 
-    batch_first = True
-    keeps_norm = False
-    keeps_shift = False
     is_pointwise = False
 
     def __init__(
@@ -67,15 +59,14 @@ class PEG(TokenEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
         check_whole(dim=dim, kernel=kernel, axes=axes)
         if kernel % 2 == 0:
-            raise ValueError(f"kernel is {kernel}; it must be odd, as 3, to have a middle.")
-        check_whole(**{"the number of weights": dim * kernel ** min(axes, 64)})
+            raise ValueError(f"kernel is {kernel}; it must be odd, to have a middle.")
+        super().__init__()
         self.dim, self.kernel, self.axes = dim, kernel, axes
-        factory = {"device": device, "dtype": dtype}
-        self.weight = nn.Parameter(torch.empty(dim, 1, *(kernel,) * axes, **factory))
-        self.bias = nn.Parameter(torch.empty(dim, **factory))
+        shape = (dim, 1, *(kernel,) * axes)
+        self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -90,18 +81,9 @@ class PEG(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch seq axes"]:
-        """The positions themselves, whole numbers whatever ``dtype``: they say who is beside whom.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-            ValueError: They have another number of axes.
-        """
+        """The positions themselves as whole numbers, whatever ``dtype``."""
         points = checked(positions)
-        if points.ndim < 2 or points.shape[-1] != self.axes:
-            raise ValueError(
-                f"positions have shape {tuple(points.shape)}; PEG with axes={self.axes} takes "
-                f"[*batch, seq, {self.axes}], as of posenc.positions.grid."
-            )
+        checked_points(points, self.axes)
         return points
 
     def encode(
@@ -109,14 +91,8 @@ class PEG(TokenEncoding):
         x: Float[Tensor, "*batch seq dim"],
         table: Int64[Tensor, "*rows seq axes"],
     ) -> Float[Tensor, "*batch seq dim"]:
-        """``x`` and the convolution over its grid, summed in float32 at least and rounded once.
-
-        Raises:
-            TypeError: ``x`` is not floating.
-            ValueError: It has another width, the table is of other tokens, two tokens stand at one
-                point, or points lie so far apart that int64 cannot number them.
-        """
-        check_content(x, table, name="PEG", dim=self.dim, coordinates=self.axes)
+        """``x`` and the convolution over its grid, summed in float32 at least and rounded once."""
+        check_fit("PEG", x.shape, (*table.shape[:-1], self.dim))
         if not x.numel():
             return x.clone()
         wide = working_dtype(x.dtype)
@@ -124,7 +100,8 @@ class PEG(TokenEncoding):
         nowhere = placeless(table)
         keys, steps = self._keys(table, nowhere)
         ordered, order = keys.sort(-1)
-        _check_distinct(ordered)
+        if may_look(ordered) and ordered.is_cpu and not bool(ordered.diff(dim=-1).all()):
+            raise ValueError("Two tokens stand at one point; encode packed images one by one.")
         reach = range(-(self.kernel // 2), self.kernel // 2 + 1)
         total = self.bias.to(wide).expand(x.shape)
         for weight, offset in zip(weights, product(reach, repeat=self.axes), strict=True):
@@ -146,17 +123,8 @@ class PEG(TokenEncoding):
         mark = nowhere.unsqueeze(-1)
         low = points.masked_fill(mark, 2**62).amin(-2, keepdim=True)
         high = points.masked_fill(mark, -(2**62)).amax(-2, keepdim=True)
-        low = torch.minimum(low, high)  # where no token stands anywhere
+        low = torch.minimum(low, high)  # where no token has a place
         room = (high - low + self.kernel).flatten(0, -2).amax(0).unbind()
-        apart = (
-            "Points lie so far apart that int64 cannot number all between. Give those of one grid."
-        )
-        wide = widest(points.device)  # a difference of 2^63 wraps in int64
-        lines = (high.to(wide) - low.to(wide) + self.kernel).flatten(0, -2).amax(0)
-        if graph_looks(points):
-            demand(lines.prod() <= 2**62, apart)
-        elif may_look(points) and bool(lines.prod() > 2**62):
-            raise ValueError(apart)
         steps = [torch.ones_like(room[0])]
         for size in reversed(room[1:]):
             steps.insert(0, steps[0] * size)
@@ -164,23 +132,9 @@ class PEG(TokenEncoding):
         keys = torch.stack(
             [inside[..., axis] * step for axis, step in enumerate(steps)], dim=-1
         ).sum(-1)
-        # Those that stand nowhere are told apart, and are nobody's neighbor.
-        apart = ABSENT - (1 << 62) - nowhere.to(torch.int64).cumsum(-1)
-        return torch.where(nowhere, apart, keys), steps
+        # Tokens without a place have keys of their own, far below those of any grid.
+        own = -(1 << 62) - nowhere.to(torch.int64).cumsum(-1)
+        return torch.where(nowhere, own, keys), steps
 
     def extra_repr(self) -> str:
-        """Width, kernel, and axes if they are not two."""
-        axes = f", axes={self.axes}" if self.axes != 2 else ""
-        return f"{self.dim}, kernel={self.kernel}{axes}"
-
-
-def _check_distinct(ordered: Tensor) -> None:
-    words = (
-        "Two tokens stand at one point, as those of images that are packed in one row: who is "
-        "beside whom cannot be told. Encode each image by itself."
-    )
-    distinct = ordered.diff(dim=-1) != 0
-    if graph_looks(ordered):
-        demand(distinct.all(), words)
-    elif may_look(ordered) and not bool(distinct.all()):
-        raise ValueError(words)
+        return arguments_told(self, kernel=None)

@@ -6,21 +6,20 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.encodings.base import TokenEncoding
-from posenc.encodings.tokens.addition import add, checked_dropout
+from posenc.arguments import check_choice, check_whole
+from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
 
 Periodic = Literal["sin", "cos"]
 
 
-class Time2Vec(TokenEncoding):
+class Time2Vec(Added):
     """t2v(τ)[0] = ω_0 τ + φ_0,   t2v(τ)[i] = f(ω_i τ + φ_i) for i from 1 on, all learned.
 
     With f = sin this is also the time embedding of mTAN (multi-time attention networks), which has
-    one for each head. Times are whole numbers, or real ones (``posenc.positions.Coordinates``). A
-    learned frequency has no exact value to keep: angles are float64.
+    one for each head. Times are whole numbers, or real ones (``posenc.positions.Coordinates``).
+    Angles are computed in float64.
 
     Args:
         dim: Width; one channel is linear.
@@ -34,9 +33,6 @@ class Time2Vec(TokenEncoding):
         weight: ω, ``[dim]``.
         bias: φ, ``[dim]``.
 
-    Raises:
-        ValueError: ``dim`` is below 2, or ``function`` has no such name.
-
     Reference:
         Kazemi et al. 2019, "Time2Vec: Learning a Vector Representation of Time", equation 1
         (arXiv:1907.05321); Shukla & Marlin 2021, "Multi-Time Attention Networks for Irregularly
@@ -49,8 +45,6 @@ class Time2Vec(TokenEncoding):
         torch.Size([2, 8])
     """
 
-    keeps_norm = False
-    keeps_shift = False
     takes_reals = True
 
     def __init__(
@@ -63,13 +57,10 @@ class Time2Vec(TokenEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
         check_whole(2, dim=dim)
         check_choice(get_args(Periodic), function=function)
-        self.dim = dim
-        self.function: Periodic = function
-        check_flag(batch_first=batch_first)
-        self.dropout, self.batch_first = checked_dropout(dropout), batch_first
+        super().__init__(dim, dropout=dropout, batch_first=batch_first)
+        self.function = function
         factory = {"device": device, "dtype": dtype}
         self.weight = nn.Parameter(torch.empty(dim, **factory))
         self.bias = nn.Parameter(torch.empty(dim, **factory))
@@ -86,31 +77,10 @@ class Time2Vec(TokenEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq dim"]:
-        """t2v at ``positions``, float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: ``dtype`` is float16, and a linear value is beyond its largest number.
-        """
+        """t2v at ``positions``, float32 unless another dtype is asked for."""
         positions = checked(positions, device=self.weight.device, reals=True)
         times = in_float64(positions).unsqueeze(-1)
         angles = times * in_float64(self.weight) + in_float64(self.bias)
         periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
-        table = torch.cat((angles[..., :1], periodic), dim=-1).to(floating(dtype))
-        return table.to(positions.device)
-
-    def encode(
-        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows dim"]
-    ) -> Float[Tensor, "*batch seq dim"]:
-        """``dropout(x + table)``."""
-        return add(
-            x,
-            table,
-            name="Time2Vec",
-            dropout=self.dropout if self.training else 0.0,
-            batch_first=self.batch_first,
-        )
-
-    def extra_repr(self) -> str:
-        """Width and function."""
-        return f"{self.dim}, function={self.function!r}"
+        table = torch.cat((angles[..., :1], periodic), dim=-1)
+        return table.to(floating(dtype)).to(positions.device)

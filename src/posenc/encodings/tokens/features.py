@@ -1,0 +1,289 @@
+"""Fourier features of real coordinates: NeRF's octaves, Perceiver's bands, random directions."""
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from statistics import NormalDist
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from posenc.arguments import check_positive_number, check_whole
+from posenc.encodings.tokens.addition import Added
+from posenc.encodings.told import arguments_told
+from posenc.frequencies import TurnsPerUnit
+from posenc.guards import floating
+from posenc.kernels.sincos.front import cos_sin
+from posenc.numerics.joined import joined
+from posenc.numerics.several_axes import cos_sin_of_axes
+from posenc.numerics.sincos import SinCos
+from posenc.positions import Positions, floats
+from posenc.positions.checks import checked_points
+from posenc.positions.placeless import among_places, zeroed
+
+MOST_BANDS = 64
+
+GRAIN = 2**32
+"""Random frequencies are whole numbers of σ over this, beyond what machines disagree on."""
+
+Directions = list[tuple[Fraction, ...]]
+
+
+class NeRFFeatures(Added):
+    """γ(p) = (sin 2^0 πp, cos 2^0 πp, …, sin 2^(L−1) πp, cos 2^(L−1) πp) for each coordinate p.
+
+    Coordinates are real numbers, in the paper from −1 to 1 (``posenc.positions.Coordinates``);
+    at whole positions all sines are 0. Octaves are exact.
+
+    Usually the features are not added but read by a network: use ``table``. The authors' code
+    leaves π out and goes through the coordinates within each octave, another order of the same
+    channels.
+
+    Args:
+        axes: Number of coordinates.
+        bands: L, at most 64: 10 for places and 4 for directions in the paper.
+        include_input: Whether the coordinates themselves come first, as in the authors' code.
+        dropout: Probability of dropping an element of the sum while training.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+
+    Attributes:
+        dim: axes · 2L, and ``axes`` more with the input.
+
+    Reference:
+        Mildenhall et al. 2020, "NeRF: Representing Scenes as Neural Radiance Fields for View
+        Synthesis", equation 4 (arXiv:2003.08934).
+
+    Example:
+        >>> from posenc.positions import Coordinates
+        >>> NeRFFeatures(axes=1, bands=2).table(Coordinates([[0.25], [1]]))
+        tensor([[ 0.7071,  0.7071,  1.0000,  0.0000],
+                [ 0.0000, -1.0000,  0.0000,  1.0000]])
+    """
+
+    takes_reals = True
+    keeps_neighbors_apart = False  # its sines of whole numbers of half turns are equal
+
+    def __init__(
+        self,
+        axes: int = 3,
+        bands: int = 10,
+        *,
+        include_input: bool = False,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+    ):
+        check_whole(axes=axes, bands=bands)
+        if bands > MOST_BANDS:
+            raise ValueError(f"bands is {bands}; there are {MOST_BANDS} octaves at most.")
+        dim = axes * (2 * bands + include_input)
+        super().__init__(dim, dropout=dropout, batch_first=batch_first)
+        self.axes, self.bands, self.include_input = axes, bands, include_input
+        self.keeps_norm = self.keeps_shift = not include_input
+        self.sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(bands))))
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
+        points, nowhere = among_places(checked_points(positions, self.axes))
+        dtype = floating(dtype)
+        parts = [floats(points, dtype)] if self.include_input else []
+        for axis in range(self.axes):
+            cos, sin = cos_sin(self.sincos, points[..., axis], dtype)
+            parts.append(joined((sin, cos), -1, torch.stack).flatten(-2))
+        return zeroed(joined(parts, -1) + 0.0, nowhere)  # half a turn has a sine of −0
+
+
+class PerceiverFeatures(Added):
+    """γ(p) = [p | sin π f_ak p_a | cos π f_ak p_a],  f_ak = 1 + (μ_a/2 − 1) · k / (K − 1).
+
+    a goes through the axes, and k through the K bands of each. Frequencies run from 1 to half of
+    the resolution μ_a, the Nyquist frequency of that axis. Coordinates run from −1 to 1:
+    ``posenc.positions.normalized_grid(H, W, at="corners")``, or any
+    ``posenc.positions.Coordinates``. Bands are exact fractions, so values have one rounding.
+
+    Usually the features are not added but put beside the inputs, or read by a network: use
+    ``table``.
+
+    Args:
+        resolution: μ of each axis, in samples: (224, 224) for images.
+        bands: K: 64 for images in the paper.
+        include_input: Whether the coordinates themselves come first, as in the paper.
+        dropout: Probability of dropping an element of the sum while training.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+
+    Attributes:
+        dim: axes · 2K, and ``axes`` more with the input.
+
+    Reference:
+        Jaegle et al. 2021, "Perceiver: General Perception with Iterative Attention", section 3.2
+        (arXiv:2103.03206); ``generate_fourier_features`` of transformers.
+
+    Example:
+        >>> from posenc.positions import normalized_grid
+        >>> features = PerceiverFeatures((224, 224), bands=64)
+        >>> features.table(normalized_grid(2, 3, at="corners")).shape
+        torch.Size([6, 258])
+    """
+
+    takes_reals = True
+    keeps_neighbors_apart = False  # bands are fractions, which come around at whole numbers
+
+    def __init__(
+        self,
+        resolution: Sequence[int],
+        bands: int = 64,
+        *,
+        include_input: bool = True,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+    ):
+        check_whole(bands=bands)
+        check_whole(2, **{f"resolution[{axis}]": each for axis, each in enumerate(resolution)})
+        dim = len(resolution) * (2 * bands + include_input)
+        super().__init__(dim, dropout=dropout, batch_first=batch_first)
+        self.resolution, self.axes = tuple(resolution), len(resolution)
+        self.bands, self.include_input = bands, include_input
+        self.keeps_norm = self.keeps_shift = not include_input
+        self.parts = tuple(
+            SinCos(TurnsPerUnit(tuple(each / 2 for each in _spaced(Fraction(samples, 2), bands))))
+            for samples in self.resolution
+        )
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
+        points, nowhere = among_places(checked_points(positions, self.axes))
+        dtype = floating(dtype)
+        axes = zip(self.parts, points.unbind(-1), strict=True)
+        cosines, sines = zip(*(cos_sin(each, along, dtype) for each, along in axes), strict=True)
+        given = [floats(points, dtype)] if self.include_input else []
+        made = joined((*given, *sines, *cosines), -1) + 0.0  # half a turn has a sine of −0
+        return zeroed(made, nowhere)
+
+
+def _spaced(last: Fraction, count: int) -> tuple[Fraction, ...]:
+    """As many numbers from 1 to the last, evenly."""
+    return tuple(1 + (last - 1) * Fraction(k, max(count - 1, 1)) for k in range(count))
+
+
+class RandomFourierFeatures(Added):
+    """γ(p) = [cos 2πBp | sin 2πBp], the rows of B drawn from N(0, σ²) once and for all.
+
+    Coordinates are real numbers (``posenc.positions.Coordinates``), one for each axis. Features of
+    a small σ are smooth; a large σ tells near points apart. The same seed gives the same B on every
+    machine; B is no parameter, and in no state dict. Use ``from_directions`` for the B of a trained
+    model, as of SAM's prompts or the noise levels of score models.
+
+    Args:
+        dim: Width, twice the number of rows of B.
+        axes: Number of coordinates.
+        std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
+        seed: Where B comes from.
+        sines_first: Whether the sines come before the cosines, as in SAM and score models.
+        dropout: Probability of dropping an element of the sum while training.
+        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
+
+    Attributes:
+        directions: B, a list of rows of fractions.
+
+    Reference:
+        Tancik et al. 2020, "Fourier Features Let Networks Learn High Frequency Functions in Low
+        Dimensional Domains", section 6.1 (arXiv:2006.10739); Rahimi & Recht 2007.
+
+    Example:
+        >>> from posenc.positions import Coordinates
+        >>> features = RandomFourierFeatures(64, axes=2, std=10.0)
+        >>> features.table(Coordinates([[0.25, 0.5]])).shape
+        torch.Size([1, 64])
+    """
+
+    keeps_norm = True
+    keeps_shift = True
+    takes_reals = True
+
+    def __init__(
+        self,
+        dim: int,
+        axes: int = 2,
+        std: float = 10.0,
+        seed: int = 0,
+        *,
+        sines_first: bool = False,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+    ):
+        check_whole(2, dim=dim)
+        check_whole(axes=axes)
+        check_whole(0, seed=seed)
+        check_positive_number(std=std)
+        if dim % 2:
+            raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
+        super().__init__(dim, dropout=dropout, batch_first=batch_first)
+        self.axes, self.std, self.seed, self.sines_first = axes, std, seed, sines_first
+        self._look(_drawn(dim // 2, axes, std, seed))
+
+    @classmethod
+    def from_directions(
+        cls, directions: Float[Tensor, "rows axes"], *, sines_first: bool = False
+    ) -> "RandomFourierFeatures":
+        """The features of given directions, taken as the exact numbers that they hold.
+
+        SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1; those of diffusers'
+        ``GaussianFourierProjection`` are ``weight[:, None]``, for logarithms of noise levels. Both
+        have the sines first.
+
+        Args:
+            directions: B, in turns a unit.
+            sines_first: As above.
+
+        Example:
+            >>> features = RandomFourierFeatures.from_directions(torch.tensor([[0.125]]))
+            >>> features.table([[1]])
+            tensor([[0.7071, 0.7071]])
+        """
+        rows, axes = directions.shape
+        made = cls(2 * rows, axes, sines_first=sines_first)
+        made._look([tuple(map(Fraction, row)) for row in directions.detach().double().tolist()])
+        made.given, made.std, made.seed = True, None, None
+        return made
+
+    def _look(self, directions: Directions) -> None:
+        self.directions, self.given = directions, False
+        self.parts = tuple(SinCos(TurnsPerUnit(along)) for along in zip(*directions, strict=True))
+        steps = [*zip(*directions, strict=True), [sum(row) for row in directions]]
+        # Whole turns along an axis, or along all of them, come around at the next position.
+        self.keeps_neighbors_apart = not any(all(n % 1 == 0 for n in step) for step in steps)
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq dim"]:
+        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
+        points, nowhere = among_places(checked_points(positions, self.axes))
+        cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
+        return zeroed(joined((sin, cos) if self.sines_first else (cos, sin), -1), nowhere)
+
+    def extra_repr(self) -> str:
+        return arguments_told(self) + (", given directions" if self.given else "")
+
+
+def _drawn(rows: int, axes: int, std: float, seed: int) -> Directions:
+    """Normal numbers by their quantiles, from bits that are the same everywhere."""
+    bits, normal = random.Random(seed), NormalDist()
+
+    def number() -> Fraction:
+        quantile = normal.inv_cdf((bits.getrandbits(52) + 0.5) / 2**52)
+        return Fraction(round(quantile * GRAIN), GRAIN) * Fraction(std)
+
+    return [tuple(number() for _ in range(axes)) for _ in range(rows)]
