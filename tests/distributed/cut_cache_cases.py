@@ -143,9 +143,6 @@ def refusals(group) -> dict[str, str]:
         "keys for tokens": lambda: encoder(cut, shards=keys),
         "size": lambda: KeyValueCache(8, shards=keys),
         "run": lambda: KeyShards(group, run=0),
-        "queries differ": lambda: encoder(
-            x[:, : 2 + group.rank()], cache=KeyValueCache(shards=keys)
-        ),
     }
     told = {}
     for name, call in calls.items():

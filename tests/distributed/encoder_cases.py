@@ -91,17 +91,6 @@ def at_attended_coordinates(group, spread: str) -> float:
     return float((shards.join(part, dim=2) - whole).abs().max())
 
 
-def scales_that_differ(group) -> str:
-    """Coordinates that each rank has made of its own part."""
-    shards, encoder = Shards(group, length=LENGTH), built(positional=Positional())
-    own = Coordinates(torch.arange(shards.local), scale=Fraction(1, 3 + group.rank()))
-    try:
-        encoder(shards.cut(content()), own, shards=shards)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def dropped(group, layout: str, norm: str) -> list:
     """What a training encoder gives where hidden states are dropped."""
     encoder = built(dropout=0.3, attention_dropout=0.0, embedding_norm=True, norm=norm).train()

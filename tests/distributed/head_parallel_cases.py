@@ -224,35 +224,6 @@ def saved(group) -> float:
     return max(_far(read[n], p) for n, p in expected.items())
 
 
-def states(group) -> dict[str, str]:
-    """What is said where a state dict of this rank's heads is loaded."""
-    mesh = mesh_of(group)
-
-    def encoder(**ways):
-        positional = Positional(scores=T5Bias(HEADS, **ways))
-        built = Encoder(DIM, HEADS, 1, positional=positional)
-        return parallelize_module(built, mesh, HeadParallel())
-
-    t5 = own_heads(T5Bias(HEADS), mesh)
-    pairs = {
-        "same": (t5, own_heads(T5Bias(HEADS), mesh)),
-        "other": (t5, own_heads(T5Bias(HEADS, max_distance=64), mesh)),
-        "other grid": (
-            own_heads(SwinV2Bias(HEADS, window=8, pretrained_window=4, hidden=8), mesh),
-            own_heads(SwinV2Bias(HEADS, window=8, hidden=8), mesh),
-        ),
-        "other encoder": (encoder(), encoder(bidirectional=False)),
-    }
-    told = {}
-    for name, (saved, loading) in pairs.items():
-        try:
-            loading.load_state_dict(saved.state_dict())
-            told[name] = "loaded"
-        except RuntimeError as error:
-            told[name] = str(error)
-    return told
-
-
 def refusals(group) -> dict[str, str]:
     mesh = mesh_of(group)
 
@@ -269,7 +240,6 @@ def refusals(group) -> dict[str, str]:
         "key heads": cut(Encoder(24, 6, 1, kv_heads=3)),
         "module": cut(torch.nn.Linear(2, 2)),
         "bias": lambda: own_heads(ALiBi(3), mesh),
-        "mesh": lambda: own_heads(ALiBi(4), group),
         "score": lambda: own_heads(CoPE(6, 4, 4), mesh),
     }
     told = {}

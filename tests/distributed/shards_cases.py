@@ -59,45 +59,6 @@ def refused(group, arguments: list[dict]) -> str:
     return "nothing was wrong"
 
 
-def refused_shapes(group) -> str:
-    """The words where one rank comes with more heads than the others."""
-    shards = Shards(group, length=8)
-    x = torch.zeros(1, 4 if group.rank() else 8, shards.local, 4)
-    try:
-        attention(x, x, x, shards=shards)
-    except ValueError as error:
-        return str(error)
-    return "nothing was wrong"
-
-
-def refused_orders(group) -> list[str]:
-    """The words where one rank asks for another order, window or cap than the others."""
-    shards, keys, told = Shards(group, length=8), KeyShards(group), []
-    x, places = torch.zeros(1, 4, shards.local, 4), torch.arange(shards.local)
-    every = {"is_causal": True}, {"window": 3}, {"softcap": 2.0}, {"sinks": torch.zeros(4)}
-    for given in every:
-        mine = given if group.rank() else {}
-        for cut in ({"shards": shards},
-                    {"shards": keys, "q_positions": places, "k_positions": places}):  # fmt: skip
-            try:
-                attention(x, x, x, **cut, **mine)
-            except ValueError as error:
-                told.append(str(error))
-    return told
-
-
-def refused_positions(group) -> str:
-    """The words where one rank passes the positions of its shards and the others a copy."""
-    shards = Shards(group, length=8)
-    x, places = torch.zeros(1, 4, shards.local, 4), shards.positions
-    places = places.clone() if group.rank() else places
-    try:
-        attention(x, x, x, shards=shards, q_positions=places, k_positions=places)
-    except ValueError as error:
-        return str(error)
-    return "nothing was wrong"
-
-
 def explained(group) -> list[str]:
     shards = Shards(group, length=512, layout="zigzag")
     x = torch.zeros(1, 4, shards.local, 16)
@@ -127,13 +88,8 @@ def locally_refused(group) -> dict[str, str]:
         "documents": lambda: attention(x, x, x, document_ids=ids, shards=shards),
         "mask": lambda: attention(x, x, x, torch.ones(1, 1).bool(), shards=shards),
         "dropout": lambda: attention(x, x, x, dropout_p=0.5, shards=shards),
-        "positions": lambda: attention(
-            x, x, x, q_positions=torch.arange(shards.local), shards=shards,
-            k_positions=torch.arange(shards.local) + 1,
-        ),
         "lengths": lambda: attention(x[:, :, 1:], x, x, shards=shards),
         "cut": lambda: shards.cut(torch.zeros(2, 5)),
-        "rank": lambda: shards.of_rank(9),
         "cap in a ring": lambda: attention(x, x, x, shards=shards, spread="ring", **capped),
         "cap of cut keys": lambda: attention(x, x, x, shards=KeyShards(group), **places, **capped),
     }  # fmt: skip

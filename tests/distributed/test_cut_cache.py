@@ -32,21 +32,15 @@ def test_a_step_moves_results_and_no_keys(ranks):
     assert ranks.run(4, f"{CASES}:moves") == [batch * heads * (width + 1)] * 4
 
 
-def test_refusals_say_what_to_do(ranks):
+def test_what_a_cut_cache_cannot_do_is_refused(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
-        assert "Build KeyValueCache(shards=KeyShards(group))" in told["whole cache"]
-        assert "holds 15 tokens already" in told["filled"]
-        assert "Decode each document as a row" in told["documents"]
-        assert "Decode each document as a row" in told["cut documents"]
-        assert "CoPE needs the keys of all ranks together" in told["counting"]
-        assert "CoPE needs the keys of all ranks together" in told["counting, cut"]
-        assert "is_causal=True" in told["both ways"]
-        assert "merges results in one way" in told["spread"]
-        assert "For cut keys build KeyValueCache" in told["keys for tokens"]
-        assert "Leave size out" in told["size"]
-        assert "run is 0" in told["run"]
-        assert "Give every rank of the group the same" in told["queries differ"]
+        nouns = {"whole cache": "KeyShards", "filled": "15 tokens", "documents": "document",
+                 "cut documents": "document", "counting": "CoPE", "counting, cut": "CoPE",
+                 "both ways": "is_causal", "spread": "spread", "keys for tokens": "KeyValueCache",
+                 "size": "size", "run": "run"}  # fmt: skip
+        assert told.keys() == nouns.keys()
+        assert all(noun in told[name] for name, noun in nouns.items())
 
 
 def test_gradients_are_refused(ranks):
-    assert all("Decode under torch.no_grad()" in told for told in ranks.run(2, f"{CASES}:graded"))
+    assert all("gradients" in told for told in ranks.run(2, f"{CASES}:graded"))

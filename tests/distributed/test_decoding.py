@@ -24,8 +24,8 @@ def test_queries_are_not_taken_for_padding_that_stands_where_they_do(ranks, worl
 
 def test_refusals_say_why(ranks):
     for unplaced, graded, counting, spread, packed in ranks.run(2, f"{CASES}:refusals"):
-        assert "Pass q_positions and k_positions" in unplaced
-        assert "Decode under torch.no_grad()" in graded
-        assert "CoPE needs the keys of all ranks together" in counting
-        assert "spread was given" in spread
-        assert "Pass q_document_ids too" in packed
+        assert "q_positions" in unplaced
+        assert "gradients" in graded
+        assert "CoPE" in counting
+        assert "spread" in spread
+        assert "q_document_ids" in packed

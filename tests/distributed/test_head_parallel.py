@@ -75,12 +75,9 @@ def test_copies_are_averaged_as_those_of_one_process(ranks, scores):
         assert max(errors) < 1e-12
 
 
-def test_refusals_say_what_to_do(ranks):
+def test_what_cannot_be_cut_by_head_is_refused(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
-        for name in ("cope", "shaw", "score"):
-            assert "cannot be cut by head. Cut tokens instead" in told[name]
-        assert "heads is 3, which 2 ranks cannot share evenly" in told["heads"]
-        assert "kv_heads is 3, which 2 ranks cannot share evenly" in told["key heads"]
-        assert "HeadParallel was given a Linear" in told["module"]
-        assert "ALiBi has 3 heads, which 2 ranks cannot share" in told["bias"]
-        assert "it must be a DeviceMesh" in told["mesh"]
+        nouns = {"cope": "CoPE", "shaw": "Shaw", "score": "CoPE", "heads": "heads is 3",
+                 "key heads": "kv_heads is 3", "module": "Linear", "bias": "3 heads"}  # fmt: skip
+        assert told.keys() == nouns.keys()
+        assert all(noun in told[name] for name, noun in nouns.items())

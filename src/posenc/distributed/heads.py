@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,33 +12,24 @@ from posenc.backends.dense import dense
 from posenc.backends.explicit import explicit
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.collectives import exchanged
-from posenc.distributed.request import SpreadRequest
+from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import among
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias
 
-if TYPE_CHECKING:
-    from posenc.distributed.shards import Shards
-
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class Heads(Way):
     """Some heads of whole rows, after an exchange, and before the next brings results home.
 
     Attributes:
-        shards: Who holds which token.
         backend: Attention among whole rows, for this rank's heads.
-        moves: Bytes that come to this rank.
-        inner: The words of ``explain_attention`` about ``backend``.
 
     Reference:
         Jacobs et al. 2023, "DeepSpeed Ulysses", section 3 (arXiv:2309.14509).
     """
 
-    shards: "Shards"
     backend: Backend
-    moves: int
-    inner: str
     name = "heads"
     what = "queries, keys, values and results are exchanged for those of other heads"
     why = "heads divide among ranks"
@@ -58,37 +48,36 @@ class Heads:
 
     def _rows_of_some_heads(self, x: Tensor) -> Tensor:
         """[batch, heads, local, width] → [batch, heads / world, length, width]."""
-        by_rank = exchanged(x.unflatten(1, (self.shards.world, -1)).movedim(1, 0),
-                            self.shards.group)  # fmt: skip
-        return self.shards.in_order(by_rank.movedim(0, 2).flatten(2, 3), 2)
+        by_rank = exchanged(x.unflatten(1, (self.cut.world, -1)).movedim(1, 0), self.cut.group)
+        return self.cut.in_order(by_rank.movedim(0, 2).flatten(2, 3), 2)
 
     def _tokens_of_all_heads(self, x: Tensor) -> Tensor:
         """The inverse."""
-        by_rank = self.shards.out_of_order(x, 2).unflatten(2, (self.shards.world, -1))
-        return exchanged(by_rank.movedim(2, 0), self.shards.group).movedim(0, 1).flatten(1, 2)
+        by_rank = self.cut.out_of_order(x, 2).unflatten(2, (self.cut.world, -1))
+        return exchanged(by_rank.movedim(2, 0), self.cut.group).movedim(0, 1).flatten(1, 2)
 
 
 def heads(request: SpreadRequest) -> Heads | str:
     """The way, or why it cannot serve."""
-    shards, sizes = request.attention.shards, request.sizes
-    if sizes.heads % shards.world or sizes.kv_heads % shards.world:
+    cut, sizes = request.cut, request.sizes
+    if sizes.heads % cut.world or sizes.kv_heads % cut.world:
         return (
             f"{sizes.heads} query heads and {sizes.kv_heads} key heads do not divide among "
-            f"{shards.world} ranks"
+            f"{cut.world} ranks"
         )
     for encoding in request.scores:
         beyond = encoding.changes_output or encoding.reads_hidden
         if not isinstance(encoding, ScoreBias) or beyond:
             return f"{type(encoding).__name__} cannot be cut by head"
-    each = sizes.heads // shards.world
-    some = slice(shards.rank * each, (shards.rank + 1) * each)
-    spec = among(request.attention.whole, request.given, pairwise=request.pairwise)
+    each = sizes.heads // cut.world
+    some = slice(cut.rank * each, (cut.rank + 1) * each)
+    spec = among(request.whole, request.given, pairwise=request.pairwise)
     if spec.sinks is not None:
         spec = replace(spec, sinks=spec.sinks[some])
     chosen, inner = _of_heads(request, spec, some)
     numbers = sizes.heads * (sizes.head_dim + sizes.value_dim) + request.key_value_numbers
-    moves = (shards.world - 1) * request.bytes_of(numbers) // shards.world
-    return Heads(shards, chosen, moves, inner)
+    moves = (cut.world - 1) * request.bytes_of(numbers) // cut.world
+    return Heads(cut, moves, inner, chosen)
 
 
 def _of_heads(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -14,7 +13,6 @@ from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
 from posenc.backends.specification import AttentionSpecification
-from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import everyones
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import ScoreEncoding, working_dtype
@@ -34,9 +32,6 @@ class KeyShards:
         group: A process group, or a mesh of one dimension; all processes if not given.
         run: How many tokens after one another a rank keeps in a cache before the next one does.
 
-    Raises:
-        ValueError: There is no group, or ``run`` is not positive.
-
     Example:
         >>> import torch.distributed as dist
         >>> from posenc import attention
@@ -53,21 +48,12 @@ class KeyShards:
     def __init__(self, group: dist.ProcessGroup | DeviceMesh | None = None, *, run: int = 256):
         check_whole(run=run)
         self.group, self.run = group_of(group), run
-        self._settled: set[Any] = set()
 
     def __repr__(self) -> str:
         return f"KeyShards(rank={self.group.rank()} of {self.group.size()}, run={self.run})"
 
     def kept(self, first: int, count: int, device: torch.device) -> Tensor:
-        """Which of the tokens at ``first``, ``first`` + 1, … of a row this rank keeps.
-
-        Example:
-            >>> import torch.distributed as dist
-            >>> if not dist.is_initialized():
-            ...     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-            >>> KeyShards(run=2).kept(3, 4, torch.device("cpu"))
-            tensor([0, 1, 2, 3])
-        """
+        """Which of the tokens at ``first``, ``first`` + 1, … of a row this rank keeps."""
         places = consecutive(count, start=first, device=device)
         of_rank = places // self.run % self.group.size()
         return (of_rank == self.group.rank()).nonzero().flatten()
@@ -76,27 +62,12 @@ class KeyShards:
         """Raise for an encoding that needs the keys of all ranks together."""
         for encoding in scores:
             if not encoding.is_pairwise or encoding.reads_hidden:
-                raise ValueError(
-                    f"{type(encoding).__name__} needs the keys of all ranks together. Gather them."
-                )
-
-    def settle(self, asked: Any) -> None:
-        """Ask all ranks, once for each new thing, whether they are asked for the same."""
-        if asked not in self._settled:
-            agree(asked, self.group, "The queries over cut keys")
-            self._settled.add(asked)
+                raise ValueError(f"{type(encoding).__name__} needs the keys of all ranks together.")
 
     def spreading(self, given: AttentionSpecification) -> "CutKeys":
-        """What ``posenc.attention(..., shards=...)`` asks; see there.
-
-        Raises:
-            ValueError: Nothing says where queries and this rank's keys stand.
-        """
+        """What ``posenc.attention(..., shards=...)`` asks; see there."""
         if given.q_positions is None:
-            raise ValueError(
-                "Keys are cut among ranks, and nothing says where they stand. Pass q_positions and "
-                "k_positions."
-            )
+            raise ValueError("Keys are cut among ranks; pass q_positions and k_positions.")
         return CutKeys(self, given)
 
 
@@ -118,12 +89,7 @@ class CutKeys:
         dropout_p: float = 0.0,
         table: TableBuilder | None = None,
     ) -> tuple[Backend, str]:
-        """The one way there is.
-
-        Raises:
-            ValueError: An encoding needs the keys of all ranks together, or something was asked
-                for that this way does not know.
-        """
+        """The one way there is."""
         check_heads(scores, sizes.heads)
         check_softcap(scores, specification)
         self.shards.check(scores)
@@ -131,16 +97,11 @@ class CutKeys:
                    "attn_mask": specification.attn_mask}  # fmt: skip
         for name, value in unknown.items():
             if value is not None:
-                raise ValueError(f"{name} was given; KeyShards merges results in one way. Leave it "
-                                 f"out.")  # fmt: skip
-        asked = specification.batch, specification.q_len, sizes, specification.order
-        self.shards.settle(asked)
+                raise ValueError(f"{name} was given; KeyShards merges results in one way.")
+        dtype = working_dtype(sizes.dtype)
         part = partial_attention(
-            Request(
-                scores, specification, working_dtype(sizes.dtype), 0.0, table or built,
-                insisted=True,
-            )
-        )  # fmt: skip
+            Request(scores, specification, dtype, 0.0, table or built, insisted=True)
+        )
         merged = MergedResults(self.shards, part, specification.sinks)
         return merged, f"merge: {merged.why}"
 

@@ -1,7 +1,7 @@
 """Keys and values go round, and each rank's queries meet them part by part."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -22,54 +22,37 @@ from posenc.backends.partial import (
 from posenc.backends.toeplitz import Toeplitz, margin
 from posenc.backends.with_sum import gradient_of_sinks, merged_results
 from posenc.distributed.reach import may_see
-from posenc.distributed.request import SpreadRequest
+from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between
 from posenc.distributed.transport import Schedule
 from posenc.encodings.base import working_dtype
 
-if TYPE_CHECKING:
-    from posenc.distributed.spreading import ShardedAttention
-
 
 @dataclass(frozen=True, eq=False)
-class Ring:
+class Ring(Way):
     """Results for the keys of each rank, merged by their log-sum-exp; two ranks' keys at a time.
 
     At step s the keys of the rank s before this one arrive while those before them are worked
     with. Backward they go round once more, scores are formed again, and gradients go home.
 
     Attributes:
-        attention: The tokens of all ranks.
         request: What is asked.
         parts: Attention to the keys of each rank; ``None`` where none of them is seen.
         profile: The bias at distances −(length − 1) … length − 1, where it may leave parts out.
-        moves: Bytes that come to this rank.
+        schedule: Who sends keys to whom.
 
     Reference:
         Liu et al. 2023, "Ring Attention with Blockwise Transformers for Near-Infinite Context",
         section 3 (arXiv:2310.01889).
     """
 
-    attention: "ShardedAttention"
     request: SpreadRequest
     parts: tuple[Part | None, ...]
     profile: Tensor | None
     schedule: Schedule
-    moves: int
     name = "ring"
     what = "keys and values of other ranks come here one after the other"
     why = "it holds the keys of two ranks at a time"
-    reads_padding = True
-
-    @property
-    def inner(self) -> str:
-        """How many of the steps have anything to see, and how scores are formed."""
-        seen = [part for part in self.parts if part is not None]
-        vectors = sum(isinstance(part, InRuns | InSegments) for part in seen)
-        return (
-            f"{len(seen)} of {len(self.parts)} steps see a key; {vectors} hold a bias as a vector, "
-            f"{len(seen) - vectors} form scores a few queries at a time"
-        )
 
     def __call__(
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
@@ -94,7 +77,7 @@ class Ring:
         assert self.profile is not None
         with torch.no_grad():
             queries, keys, values = (t.float().norm(dim=-1) for t in (query, key, value))
-            real = self.attention.shards.padding_mask
+            real = self.cut.padding_mask
             least = values if real is None else values.where(real.unsqueeze(1), torch.inf)
             ends = (
                 queries.amax((0, 2)),
@@ -103,14 +86,14 @@ class Ring:
                 -least.amin((0, 2)),
             )
             longest = torch.cat(ends).nan_to_num(nan=torch.inf)  # which a maximum over ranks loses
-            dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.attention.shards.group)
+            dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.cut.group)
             queries, keys, values, least = longest.split([len(end) for end in ends])
             group = query.shape[1] // key.shape[1]
             bound = queries * keys.repeat_interleave(group) * abs(scale)
             bound = bound.nan_to_num(nan=torch.inf)  # such content may do anything
             disparity = (values / -least).log().nan_to_num(nan=torch.inf).repeat_interleave(group)
             at_zero = self.profile[:, self.profile.shape[1] // 2]
-            length = self.attention.shards.length
+            length = self.cut.length
             least = at_zero - 2 * bound - disparity - margin(length, self.profile.dtype)
             matters = (self.profile >= least[:, None]).any(0).nonzero().flatten()
         reach = int((matters - self.profile.shape[1] // 2).abs().max())
@@ -139,37 +122,40 @@ def ring(request: SpreadRequest) -> Ring | str:
             return f"{type(encoding).__name__} reads the hidden state, which does not go round"
     if request.backend is not None:
         return f"the backend {request.backend!r} was asked for, and a ring has blocks of its own"
-    attention = request.attention
-    shards = attention.shards
     schedule = _schedule(request, request.given.window)
     parts = tuple(
         _part(request, rank) if takes else None for rank, takes in enumerate(schedule.takes)
     )
-    others = sum(takes for rank, takes in enumerate(schedule.takes) if rank != shards.rank)
+    others = sum(takes for rank, takes in enumerate(schedule.takes) if rank != request.cut.rank)
     moves = others * request.bytes_of(request.key_value_numbers)
-    return Ring(attention, request, parts, _falling(request), schedule, moves)
+    return Ring(request.cut, moves, _told(parts), request, parts, _falling(request), schedule)
+
+
+def _told(parts: tuple[Part | None, ...]) -> str:
+    """How many of the steps have anything to see, and how scores are formed."""
+    seen = [part for part in parts if part is not None]
+    vectors = sum(isinstance(part, InRuns | InSegments) for part in seen)
+    return (
+        f"{len(seen)} of {len(parts)} steps see a key; {vectors} hold a bias as a vector, "
+        f"{len(seen) - vectors} form scores a few queries at a time"
+    )
 
 
 def _schedule(request: SpreadRequest, window: int | None) -> Schedule:
-    attention = request.attention
-    shards = attention.shards
-    own, others = attention.own, [attention.of_rank(rank) for rank in range(shards.world)]
-    given = replace(attention.specification, window=window)
+    cut, own, given = request.cut, request.own, request.given
+    others = [cut.of_rank(rank, request.whole) for rank in range(cut.world)]
     takes = tuple(may_see(own, other, given, window) for other in others)
     gives = tuple(may_see(other, own, given, window) for other in others)
-    return Schedule(shards.group, takes, gives)
+    return Schedule(cut.group, takes, gives)
 
 
 def _part(request: SpreadRequest, rank: int) -> Part:
-    attention = request.attention
-    keys = attention.own if rank == attention.shards.rank else attention.of_rank(rank)
-    spec = replace(between(attention.own, keys, request.given), sinks=None)
+    cut, own, dtype = request.cut, request.own, working_dtype(request.sizes.dtype)
+    keys = own if rank == cut.rank else cut.of_rank(rank, request.whole)
+    spec = replace(between(own, keys, request.given), sinks=None)
     return partial_attention(
-        Request(
-            request.scores, spec, working_dtype(request.sizes.dtype), 0.0, request.table,
-            insisted=True,
-        )
-    )  # fmt: skip
+        Request(request.scores, spec, dtype, 0.0, request.table, insisted=True)
+    )
 
 
 def _falling(request: SpreadRequest) -> Tensor | None:
@@ -177,19 +163,18 @@ def _falling(request: SpreadRequest) -> Tensor | None:
 
     All ranks say the same, by what is alike on all of them: each that has a bias asks the others.
     """
-    attention, shards = request.attention, request.attention.shards
-    own_positions = attention.whole.positions
-    told = own_positions is None or own_positions is shards.whole.positions
+    cut, positions = request.cut, request.whole.positions
+    told = positions is None or positions is cut.whole.positions
     biases = [each for each in request.scores if each.has_profile]
     learning = any(p.requires_grad for e in request.scores for p in e.parameters())
-    if not (biases and len(biases) == len(request.scores) and told and shards.length) or learning:
+    if not (biases and len(biases) == len(request.scores) and told and cut.length) or learning:
         return None
-    distance = torch.arange(1 - shards.length, shards.length, device=shards.device)
-    values = torch.zeros(1, len(distance), dtype=working_dtype(request.sizes.dtype),
-                         device=shards.device)  # fmt: skip
+    distance = torch.arange(1 - cut.length, cut.length, device=cut.device)
+    dtype = working_dtype(request.sizes.dtype)
+    values = torch.zeros(1, len(distance), dtype=dtype, device=cut.device)
     for bias in biases:
-        values = values + bias.profile(distance, dtype=values.dtype)  # type: ignore[operator]
-    falls = Toeplitz(values, shards.length - 1).falls_far(shards.length)
+        values = values + bias.profile(distance, dtype=dtype)  # type: ignore[operator]
+    falls = Toeplitz(values, cut.length - 1).falls_far(cut.length)
     return values.expand(request.sizes.heads, -1) if falls else None
 
 

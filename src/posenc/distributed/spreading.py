@@ -1,22 +1,20 @@
 """One call of attention over shards: the ways in which queries and keys of all ranks meet."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import torch
 
 from posenc.backends.base import Backend, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.specification import AttentionSpecification
+from posenc.distributed.cut import Cut
 from posenc.distributed.gather import gather
 from posenc.distributed.heads import heads
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.ring import ring
 from posenc.distributed.tokens import Tokens, between
 from posenc.encodings.base import ScoreEncoding
-
-if TYPE_CHECKING:
-    from posenc.distributed.shards import Shards
 
 WAYS: dict[str, Callable[[SpreadRequest], Way | str]] = {
     "gather": gather,
@@ -33,36 +31,20 @@ class ShardedAttention:
     """Attention among the tokens of all ranks, for what one call says of this rank's.
 
     Args:
-        shards: Who holds which token.
+        cut: Who holds which token.
         whole: The whole rows, as encodings see them.
         given: What the call says of this rank's tokens.
-        by_rank: The tokens of each rank, if they were cut already.
 
     Attributes:
         specification: Of this rank's tokens among themselves, by which they are encoded.
     """
 
-    def __init__(
-        self,
-        shards: "Shards",
-        whole: Tokens,
-        given: AttentionSpecification,
-        by_rank: Sequence[Tokens] | None,
-    ):
-        self.shards, self.whole = shards, whole
-        self._by_rank = by_rank
-        own = self.of_rank(shards.rank)
+    def __init__(self, cut: Cut, whole: Tokens, given: AttentionSpecification):
+        self.cut, self.whole, self.own = cut, whole, cut.of_rank(cut.rank, whole)
         if whole.positions is not None and given.q_positions is not None:
             # The caller's own tensor, by which kept tables know it.
-            own = Tokens(own.rows, given.q_positions, own.documents, own.real)
-        self.own = own
-        self.specification = between(own, own, given)
-
-    def of_rank(self, rank: int) -> Tokens:
-        """The tokens of one rank."""
-        if self._by_rank is None:
-            return self.shards.part(self.whole, rank)
-        return self._by_rank[rank]
+            self.own = replace(self.own, positions=given.q_positions)
+        self.specification = between(self.own, self.own, given)
 
     def considered(
         self,
@@ -79,22 +61,16 @@ class ShardedAttention:
 
         Raises:
             ValueError: ``spread`` names no way or one that cannot serve, weights are to be
-                dropped, an encoding was built for other heads, or ranks were given other sizes.
+                dropped, or an encoding was built for other heads.
         """
         if spread not in (None, *WAYS):
             raise ValueError(f"spread is {spread!r}; it must be one of {', '.join(WAYS)}, or None.")
         if dropout_p:
-            raise ValueError(
-                f"Attention weights are to be dropped with probability {dropout_p} and shards were "
-                f"given; each rank would draw other weights. Drop hidden states instead."
-            )
+            raise ValueError(f"dropout_p is {dropout_p}; each rank would draw other weights.")
         check_heads(scores, sizes.heads)
         check_softcap(scores, specification)
-        asked = (specification.batch, self.shards.local, sizes, specification.order, spread,
-                 tuple(type(e).__name__ for e in scores))  # fmt: skip
-        self.shards.settle("attention", asked)
         request = SpreadRequest(
-            self, scores, specification, sizes, backend, built if table is None else table
+            self.cut, self.whole, self.own, scores, specification, sizes, backend, table or built
         )
         ways, passed = {}, {}
         for name in UNASKED if spread is None else (spread,):
@@ -104,9 +80,7 @@ class ShardedAttention:
             else:
                 ways[name] = made
         if not ways:
-            raise ValueError(
-                f"The spread {spread!r} cannot serve: {passed[str(spread)]}. Leave spread out."
-            )
+            raise ValueError(f"The spread {spread!r} cannot serve: {passed[str(spread)]}.")
         chosen = _cheapest(list(ways.values()))
         if torch.compiler.is_compiling():  # nobody reads in a graph
             return chosen, ""
