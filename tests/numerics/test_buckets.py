@@ -119,7 +119,7 @@ def test_numbers_that_do_not_fit():
         t5_buckets(FAR, 5)
     with pytest.raises(ValueError, match="max_distance is 8; it must be above 8"):
         t5_buckets(FAR, 32, 8)
-    with pytest.raises(ValueError, match="give 4 and 130 at least"):
+    with pytest.raises(ValueError, match="a max_distance of at least 130"):
         deberta_buckets(FAR, 256, 100)
 
 

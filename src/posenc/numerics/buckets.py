@@ -132,7 +132,8 @@ def deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
     mid = buckets // 2
     if mid < 2 or max_distance - 1 <= mid:
         raise ValueError(
-            f"buckets is {buckets} and max_distance {max_distance}; give 4 and {mid + 2} at least."
+            f"buckets is {buckets} and max_distance {max_distance}; give 4 buckets or more, and a "
+            f"max_distance of at least {mid + 2}."
         )
     most, power = max_distance - 1, mid - 1
     return tuple(

@@ -84,15 +84,15 @@ def checked(
     if isinstance(positions, Coordinates):
         if reals:
             return positions
-        raise TypeError(f"{name} are Coordinates; they must be integers (int64) here.")
+        raise TypeError(f"{name} are Coordinates, real numbers; they must be integers (int64).")
     if not isinstance(positions, Tensor):
         positions = torch.as_tensor(positions, device=device)
         if not positions.numel():  # an empty list is floating to torch
             return positions.to(torch.int64)
     dtype = positions.dtype
     if dtype.is_floating_point or dtype.is_complex or dtype is torch.bool:
-        wanted = "integers (int64) or Coordinates" if reals else "integers (int64)"
-        raise TypeError(f"{name} are {dtype}; they must be {wanted}.")
+        words = " Real numbers are posenc.positions.Coordinates." if reals else ""
+        raise TypeError(f"{name} are {dtype}; they must be integers (int64).{words}")
     return positions.to(torch.int64)
 
 
@@ -111,7 +111,8 @@ def checked_points(
     points = checked(positions, reals=True)
     if points.ndim < 2 or points.shape[-1] != axes:
         raise ValueError(
-            f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}]."
+            f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}], one "
+            f"coordinate an axis."
         )
     return points
 

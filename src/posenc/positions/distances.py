@@ -112,7 +112,7 @@ def _distances(queries: Any, keys: Any, reals: bool, refuse: bool) -> Any:
     if near:
         return found
     if refuse and near is not None:
-        raise ValueError("A distance of 2^63 or more is no int64; count from another start.")
+        raise ValueError("Positions reach too far: a distance of 2^63 or more is no int64.")
     return _unwrapped(found, queries, keys)
 
 
