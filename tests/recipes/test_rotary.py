@@ -123,16 +123,3 @@ def test_phi3_takes_the_list_of_the_length(length, published, only):
     model.agrees(rotary)
     assert rotary.frequencies.divisors == tuple(LISTS["long_factor" if length > 4096 else
                                                       "short_factor"])  # fmt: skip
-
-
-@pytest.mark.parametrize("given", [{"length": 8192}, {"length": 4096}, {"longest": 131072}])
-def test_phi3_of_4k_has_no_lengths(given):
-    """Without factors it is plain at any length, and was so in silence."""
-    (name,) = given
-    with pytest.raises(ValueError, match=f"{name}=.* without short and long, .*leave {name} out"):
-        recipes.phi3(**given)
-
-
-def test_phi3_wants_both_lists():
-    with pytest.raises(ValueError, match=r"given one of short and long; .* Pass both"):
-        recipes.phi3(long=LISTS["long_factor"])

@@ -6,7 +6,6 @@ them.
 
 from collections.abc import Sequence
 
-from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.temperature import Temperature
@@ -18,10 +17,6 @@ def llama2(head_dim: int = 128) -> Positional:
 
     Reference:
         Touvron et al. 2023 (arXiv:2307.09288).
-
-    Example:
-        >>> llama2().queries_keys[0]
-        Rotary(Geometric(dim=128, base=10000.0))
     """
     return Positional(queries_keys=Rotary(Geometric(head_dim)))
 
@@ -35,12 +30,6 @@ def llama3(head_dim: int = 128, *, factor: float | None = None) -> Positional:
 
     Reference:
         Grattafiori et al. 2024, "The Llama 3 Herd of Models", section 3.2 (arXiv:2407.21783).
-
-    Example:
-        >>> llama3().queries_keys[0].frequencies
-        Geometric(dim=128, base=500000.0)
-        >>> llama3(factor=8.0).queries_keys[0].frequencies.factor
-        8.0
     """
     plain = Geometric(head_dim, 500_000.0)
     return Positional(queries_keys=Rotary(plain if factor is None else Llama3(plain, factor)))
@@ -51,10 +40,6 @@ def mistral(head_dim: int = 128, *, base: float = 1e6) -> Positional:
 
     Reference:
         Jiang et al. 2023 (arXiv:2310.06825).
-
-    Example:
-        >>> mistral(base=10_000.0).queries_keys[0]
-        Rotary(Geometric(dim=128, base=10000.0))
     """
     return Positional(queries_keys=Rotary(Geometric(head_dim, base)))
 
@@ -68,10 +53,6 @@ def qwen2(head_dim: int = 128, *, factor: float | None = None) -> Positional:
 
     Reference:
         Yang et al. 2024, "Qwen2 Technical Report", section 3.2 (arXiv:2407.10671).
-
-    Example:
-        >>> qwen2(factor=4.0).queries_keys[0].frequencies.attention_factor
-        1.138629436111989
     """
     return Positional(queries_keys=Rotary(_extended(Geometric(head_dim, 1e6), factor, 32768)))
 
@@ -80,38 +61,22 @@ def qwen3(head_dim: int = 128, *, base: float = 1e6, factor: float | None = None
     """Qwen3: base 10^6, trained to 32768 tokens; extended with YaRN.
 
     Args:
-        head_dim: 128 in all sizes, whatever hidden size over heads is.
         base: 10^6; in the models of July 2025, which reach 262144 tokens without YaRN, 5·10^6, and
             10^7 in that of 30B.
         factor: None as published; 4 for 131072 tokens, as the model cards advise.
 
     Reference:
         Yang et al. 2025, "Qwen3 Technical Report", section 3.2 (arXiv:2505.09388).
-
-    Example:
-        >>> qwen3(factor=4.0).queries_keys[0].frequencies.trained_length
-        32768
     """
     return Positional(queries_keys=Rotary(_extended(Geometric(head_dim, base), factor, 32768)))
 
 
 def gpt_neox(head_dim: int = 96) -> Positional:
-    """GPT-NeoX-20B: the first quarter of a head turns, base 10000.
-
-    Args:
-        head_dim: 96 in the 20B model; Pythia has 64 to 256 and the same quarter.
-
-    Raises:
-        ValueError: A size is no whole number from 1 on.
+    """GPT-NeoX-20B, and Pythia: the first quarter of a head turns, base 10000.
 
     Reference:
         Black et al. 2022, section 2.1 (arXiv:2204.06745).
-
-    Example:
-        >>> gpt_neox().queries_keys[0]
-        Rotary(Geometric(dim=24, base=10000.0), head_dim=96)
     """
-    check_whole(head_dim=head_dim)
     return Positional(queries_keys=Rotary(Geometric(head_dim // 4), head_dim=head_dim))
 
 
@@ -120,28 +85,16 @@ def gptj(head_dim: int = 256, *, rotated: int = 64) -> Positional:
 
     Reference:
         Wang & Komatsuzaki 2021, GPT-J-6B.
-
-    Example:
-        >>> gptj().queries_keys[0]
-        Rotary(Geometric(dim=64, base=10000.0), head_dim=256, pairing='interleaved')
     """
     rotary = Rotary(Geometric(rotated), head_dim=head_dim, pairing="interleaved")
     return Positional(queries_keys=rotary)
 
 
 def cohere(head_dim: int = 128, *, base: float = 8e6) -> Positional:
-    """Command R (35B, v01): neighbors in pairs, base 8·10^6.
-
-    Args:
-        head_dim: Width of a head.
-        base: 8·10^6; 75·10^6 in Command R+.
+    """Command R (35B, v01): neighbors in pairs, base 8·10^6; 75·10^6 in Command R+.
 
     Reference:
         Cohere 2024, the configuration of c4ai-command-r-v01.
-
-    Example:
-        >>> cohere().queries_keys[0]
-        Rotary(Geometric(dim=128, base=8000000.0), pairing='interleaved')
     """
     return Positional(queries_keys=Rotary(Geometric(head_dim, base), pairing="interleaved"))
 
@@ -149,23 +102,12 @@ def cohere(head_dim: int = 128, *, base: float = 8e6) -> Positional:
 def deepseek_v3(heads: int | None = 128, *, factor: float = 40.0) -> Positional:
     """DeepSeek-V3 (671B): the last 64 of 192 channels turn, YaRN from 4096 tokens by 40.
 
-    Its attention factor is 1, and scores are multiplied with (0.1 · ln 40 + 1)² instead. That is
-    the ``Temperature`` here. Attention of your own is faster if it has this in its softmax scale:
-    take ``heads=None``, and multiply 192^(−1/2) with ``rotary.frequencies.softmax_factor``.
-
-    Args:
-        heads: Number of heads, 128; None leaves the temperature out.
-        factor: 40; 1 before the extension.
+    Scores are multiplied with (0.1 · ln 40 + 1)², the ``Temperature`` here. Attention of your own
+    is faster with ``heads=None``, which leaves it out, and a softmax scale of 192^(−1/2) times
+    ``rotary.frequencies.softmax_factor``.
 
     Reference:
         DeepSeek-AI 2024, section 4.3 (arXiv:2412.19437).
-
-    Example:
-        >>> rotary = deepseek_v3().queries_keys[0]
-        >>> rotary.head_dim, rotary.rotated_dim, rotary.rotated
-        (192, 64, 'suffix')
-        >>> rotary.frequencies.attention_factor, rotary.frequencies.softmax_factor
-        (1.0, 1.8738542070926265)
     """
     yarn = YaRN(Geometric(64), factor, trained_length=4096, mscale=1.0, mscale_all_dim=1.0)
     rotary = Rotary(yarn, head_dim=192, pairing="interleaved", rotated="suffix")
@@ -186,47 +128,19 @@ def phi3(
     Args:
         head_dim: 96; 128 in Phi-3-medium.
         short: ``short_factor`` of the model's configuration, one a pair; None for the 4k models.
-        long: ``long_factor`` of the model's configuration.
-        length: Of the sequences: up to 4096 tokens, as by default, the short list counts, above it
-            the long one.
+        long: ``long_factor``; both lists are given, or neither.
+        length: Of the sequences: the short list counts up to 4096 tokens, the default.
         longest: What the model is extended to, 131072; it makes the attention factor.
-
-    Raises:
-        ValueError: One list is given without the other, a length without lists, or a length is no
-            whole number from 1 on.
 
     Reference:
         Abdin et al. 2024, section 2 (arXiv:2404.14219); Ding et al. 2024, "LongRoPE"
         (arXiv:2402.13753).
-
-    Example:
-        >>> phi3().queries_keys[0]
-        Rotary(Geometric(dim=96, base=10000.0))
-        >>> extended = phi3(4, short=[1.0, 1.0], long=[1.0, 32.0], length=8192)
-        >>> extended.queries_keys[0].frequencies.divisors
-        (1.0, 32.0)
     """
-    lengths = {"length": length, "longest": longest}
-    given = {name: value for name, value in lengths.items() if value is not None}
-    check_whole(**given)
-    if (short is None) != (long is None):
-        raise ValueError(
-            "phi3 was given one of short and long; the configuration of a 128k model has both, as "
-            "short_factor and long_factor. Pass both, or none for a 4k model."
-        )
-    plain = Geometric(head_dim)
-    if short is None or long is None:
-        if given:
-            told = ", ".join(f"{name}={value}" for name, value in given.items())
-            raise ValueError(
-                f"phi3 was given {told} without short and long, and is the 4k model whatever the "
-                f"length. Pass short_factor and long_factor of the configuration of a 128k model, "
-                f"or leave {' and '.join(given)} out."
-            )
-        return Positional(queries_keys=Rotary(plain))
-    longest = 131072 if longest is None else longest
-    longrope = LongRoPE(plain, tuple(short), tuple(long), 4096, factor=longest / 4096)
-    return Positional(queries_keys=Rotary(longrope.at(4096 if length is None else length)))
+    schedule: Schedule = Geometric(head_dim)
+    if short is not None or long is not None or length is not None:
+        factor = (longest or 131072) / 4096
+        schedule = LongRoPE(schedule, short, long, 4096, factor).at(length or 4096)  # type: ignore[arg-type]
+    return Positional(queries_keys=Rotary(schedule))
 
 
 def gpt_oss(head_dim: int = 64) -> Positional:
@@ -234,10 +148,6 @@ def gpt_oss(head_dim: int = 64) -> Positional:
 
     Reference:
         OpenAI 2025, "gpt-oss model card", section 2.2 (arXiv:2508.10925).
-
-    Example:
-        >>> gpt_oss().queries_keys[0].frequencies.truncate
-        False
     """
     yarn = YaRN(Geometric(head_dim, 150_000.0), 32.0, trained_length=4096, truncate=False)
     return Positional(queries_keys=Rotary(yarn))

@@ -4,7 +4,6 @@
 kind share one encoding, so its table is built once.
 """
 
-from posenc.arguments import check_whole
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
@@ -21,20 +20,9 @@ def gemma3(
         depth: 34; 26 in the 1B model, 48 in 12B, 62 in 27B.
         factor: What the global frequencies are divided by: 8, but None in the 1B model.
 
-    Raises:
-        ValueError: A size is no whole number from 1 on.
-
     Reference:
         Gemma Team 2025, section 2 (arXiv:2503.19786).
-
-    Example:
-        >>> fifth, sixth = gemma3()[4:6]
-        >>> fifth.queries_keys[0].frequencies
-        Geometric(dim=256, base=10000.0)
-        >>> sixth.queries_keys[0].frequencies
-        Linear(of=Geometric(dim=256, base=1000000.0), factor=8.0)
     """
-    check_whole(depth=depth)
     far = Geometric(head_dim, 1e6)
     near_layer = Positional(queries_keys=Rotary(Geometric(head_dim)))
     far_layer = Positional(queries_keys=Rotary(far if factor is None else Linear(far, factor)))
@@ -45,20 +33,11 @@ def modernbert(head_dim: int = 64, depth: int = 22) -> tuple[Positional, ...]:
     """ModernBERT base: a global layer of base 160000, then two local ones of base 10000.
 
     Args:
-        head_dim: Width of a head.
         depth: 22; 28 in the large model.
-
-    Raises:
-        ValueError: A size is no whole number from 1 on.
 
     Reference:
         Warner et al. 2024, section 2.1 (arXiv:2412.13663).
-
-    Example:
-        >>> [layer.queries_keys[0].frequencies.base for layer in modernbert()[:4]]
-        [160000.0, 10000.0, 10000.0, 160000.0]
     """
-    check_whole(depth=depth)
     near = Positional(queries_keys=Rotary(Geometric(head_dim)))
     far = Positional(queries_keys=Rotary(Geometric(head_dim, 160_000.0)))
     return tuple(near if layer % 3 else far for layer in range(depth))
@@ -68,22 +47,12 @@ def smollm3(head_dim: int = 128, depth: int = 36, *, base: float = 5e6) -> tuple
     """SmolLM3-3B: base 5·10^6, and every fourth layer without any encoding (NoPE).
 
     Args:
-        head_dim: Width of a head.
-        depth: Number of layers.
         base: 5·10^6 in the published models; 2·10^6 where a configuration leaves it out.
-
-    Raises:
-        ValueError: A size is no whole number from 1 on.
 
     Reference:
         Bakouch et al. 2025, "SmolLM3"; Yang et al. 2025, "RoPE to NoPE and Back Again"
         (arXiv:2501.18795).
-
-    Example:
-        >>> [len(layer.queries_keys) for layer in smollm3()[:5]]
-        [1, 1, 1, 0, 1]
     """
-    check_whole(depth=depth)
     rotary, without = Positional(queries_keys=Rotary(Geometric(head_dim, base))), Positional()
     return tuple(rotary if (layer + 1) % 4 else without for layer in range(depth))
 
@@ -98,21 +67,11 @@ def llama4(
     than once in 8192 tokens are divided by 16, without a smooth middle.
 
     Args:
-        head_dim: Width of a head.
-        depth: Number of layers.
         factor: 16 in Scout, None in Maverick.
-
-    Raises:
-        ValueError: A size is no whole number from 1 on.
 
     Reference:
         Meta 2025, the configuration and code of Llama 4.
-
-    Example:
-        >>> [str(layer.queries_keys[0]).split("(")[0] for layer in llama4()[:4]]
-        ['Rotary', 'Rotary', 'Rotary', 'QueryTemperature']
     """
-    check_whole(depth=depth)
     plain = Geometric(head_dim, 500_000.0)
     scaled = plain if factor is None else Llama3(plain, factor, low=1.0, high=1.0)
     rotary = Positional(queries_keys=Rotary(scaled, pairing="interleaved"))

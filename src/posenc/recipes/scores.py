@@ -1,6 +1,5 @@
 """Models that change attention scores by position."""
 
-from posenc.arguments import check_flag
 from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa
@@ -19,10 +18,6 @@ def beit(heads: int = 12, *, window: int = 14) -> Positional:
 
     Reference:
         Bao et al. 2022 (arXiv:2106.08254).
-
-    Example:
-        >>> beit().scores[0].weight.shape
-        torch.Size([732, 12])
     """
     return Positional(scores=SwinBias(heads, window, class_token=True))
 
@@ -32,10 +27,6 @@ def bloom(heads: int = 32) -> Positional:
 
     Reference:
         Le Scao et al. 2022 (arXiv:2211.05100).
-
-    Example:
-        >>> bloom(8).scores[0].slopes[0]
-        0.5
     """
     return Positional(scores=ALiBi(heads, is_causal=True))
 
@@ -47,16 +38,8 @@ def conformer(heads: int = 16, head_dim: int = 64) -> Positional:
     ``pos_bias_v`` are u and v. Its sinusoids have sine and cosine in turn, so ``linear_pos.weight``
     has to be given as ``weight[:, [*range(0, dim, 2), *range(1, dim, 2)]]``.
 
-    Args:
-        heads: Number of heads.
-        head_dim: Width of a head.
-
     Reference:
         Gulati et al. 2020, "Conformer", section 2.1 (arXiv:2005.08100).
-
-    Example:
-        >>> conformer(4, 16).scores[0].weight.shape
-        torch.Size([64, 64])
     """
     return Positional(scores=TransformerXL(heads, head_dim))
 
@@ -68,10 +51,6 @@ def deberta_v3(heads: int = 12, head_dim: int = 64) -> Positional:
 
     Reference:
         He et al. 2021 (arXiv:2111.09543); the sizes are those of V3 base.
-
-    Example:
-        >>> deberta_v3().scores[0].span
-        256
     """
     return Positional(scores=DeBERTa(heads, head_dim, buckets=256, max_distance=512))
 
@@ -85,10 +64,6 @@ def mpt(heads: int = 32, *, alibi_bias_max: float = 8.0) -> Positional:
 
     Reference:
         MosaicML 2023, ``alibi_bias_max: 8`` in the published configurations.
-
-    Example:
-        >>> mpt(16).scores[0].heads
-        16
     """
     return Positional(scores=ALiBi(heads, is_causal=True, alibi_bias_max=alibi_bias_max))
 
@@ -100,10 +75,6 @@ def sam(heads: int = 12, head_dim: int = 64, *, size: int = 14) -> Positional:
 
     Reference:
         Kirillov et al. 2023, "Segment Anything" (arXiv:2304.02643).
-
-    Example:
-        >>> sam(size=64).scores[0].vertical.shape
-        torch.Size([127, 64])
     """
     return Positional(scores=DecomposedRelative(heads, head_dim, size, std=0.0))
 
@@ -113,10 +84,6 @@ def swin(heads: int = 3, *, window: int = 7) -> Positional:
 
     Reference:
         Liu et al. 2021 (arXiv:2103.14030).
-
-    Example:
-        >>> swin(heads=6).scores[0]
-        SwinBias(heads=6, window=(7, 7))
     """
     return Positional(scores=SwinBias(heads, window))
 
@@ -126,10 +93,6 @@ def swin_v2(heads: int = 3, *, window: int = 8, pretrained_window: int | None = 
 
     Reference:
         Liu et al. 2022 (arXiv:2111.09883).
-
-    Example:
-        >>> swin_v2(heads=6, window=16, pretrained_window=8).scores[0].pretrained_window
-        (8, 8)
     """
     return Positional(scores=SwinV2Bias(heads, window, pretrained_window=pretrained_window))
 
@@ -139,12 +102,7 @@ def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
 
     Reference:
         Raffel et al. 2020 (arXiv:1910.10683); the sizes are those of T5 base.
-
-    Example:
-        >>> t5(8, decoder=True).scores[0]
-        T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
     """
-    check_flag(decoder=decoder)
     return Positional(scores=T5Bias(heads, bidirectional=not decoder))
 
 
@@ -153,9 +111,5 @@ def transformer_xl(heads: int = 10, head_dim: int = 41, dim: int = 410) -> Posit
 
     Reference:
         Dai et al. 2019 (arXiv:1901.02860); the sizes are those of its WikiText-103 base model.
-
-    Example:
-        >>> transformer_xl().scores[0].weight.shape
-        torch.Size([410, 410])
     """
     return Positional(scores=TransformerXL(heads, head_dim, dim))

@@ -10,10 +10,6 @@ def vaswani2017(dim: int = 512, *, dropout: float = 0.1) -> Positional:
 
     Reference:
         Vaswani et al. 2017, sections 3.4, 3.5 and 5.4 (arXiv:1706.03762).
-
-    Example:
-        >>> vaswani2017(512).tokens[0]
-        Sinusoidal(512, scale='sqrt_dim', dropout=0.1)
     """
     return Positional(tokens=Sinusoidal(dim, scale="sqrt_dim", dropout=dropout))
 
@@ -23,10 +19,6 @@ def bert(dim: int = 768, *, max_len: int = 512) -> Positional:
 
     Reference:
         Devlin et al. 2019 (arXiv:1810.04805).
-
-    Example:
-        >>> bert().tokens[0]
-        Learned(768, max_len=512)
     """
     return Positional(tokens=Learned(dim, max_len))
 
@@ -36,10 +28,6 @@ def m2m100(dim: int = 1024) -> Positional:
 
     Reference:
         Fan et al. 2021 (arXiv:2010.11125); the offset is the padding index + 1.
-
-    Example:
-        >>> m2m100().tokens[0]
-        Sinusoidal(1024, convention='tensor2tensor', scale='sqrt_dim', offset=2)
     """
     return Positional(
         tokens=Sinusoidal(dim, convention="tensor2tensor", scale="sqrt_dim", offset=2)
@@ -51,10 +39,6 @@ def whisper_encoder(dim: int = 512) -> Positional:
 
     Reference:
         Radford et al. 2022 (arXiv:2212.04356).
-
-    Example:
-        >>> whisper_encoder().tokens[0]
-        Sinusoidal(512, convention='tensor2tensor')
     """
     return Positional(tokens=Sinusoidal(dim, convention="tensor2tensor"))
 
@@ -64,9 +48,5 @@ def opt(dim: int = 768, *, max_len: int = 2048) -> Positional:
 
     Reference:
         Zhang et al. 2022 (arXiv:2205.01068).
-
-    Example:
-        >>> opt().tokens[0].weight.shape
-        torch.Size([2050, 768])
     """
     return Positional(tokens=Learned(dim, max_len, offset=2))

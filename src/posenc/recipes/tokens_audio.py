@@ -12,15 +12,10 @@ def ast(dim: int = 768, *, size: tuple[int, int] = (12, 101)) -> Positional:
     """The audio spectrogram transformer: two tokens, then frequency × time.
 
     Args:
-        dim: Width of the tokens.
         size: Patches along frequency and time.
 
     Reference:
         Gong et al. 2021 (arXiv:2104.01778).
-
-    Example:
-        >>> ast().tokens[0].weight.shape
-        torch.Size([1214, 768])
     """
     return Positional(tokens=LearnedGrid(dim, size, prefix=2))
 
@@ -30,10 +25,6 @@ def data2vec_audio(dim: int = 768) -> Positional:
 
     Reference:
         Baevski et al. 2022 (arXiv:2202.03555).
-
-    Example:
-        >>> data2vec_audio().tokens[0].depth
-        5
     """
     convolutions = Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)
     return Positional(tokens=convolutions)
@@ -44,10 +35,6 @@ def musicgen(dim: int = 1024) -> Positional:
 
     Reference:
         Copet et al. 2023 (arXiv:2306.05284); ``MusicgenSinusoidalPositionalEmbedding``.
-
-    Example:
-        >>> musicgen(4).tokens[0].table([0])
-        tensor([[1., 1., 0., 0.]])
     """
     return Positional(tokens=Sinusoidal(dim, convention=timestep(shift=1, flip=True)))
 
@@ -61,10 +48,6 @@ def wav2vec2(dim: int = 768) -> Positional:
     Reference:
         Baevski et al. 2020 (arXiv:2006.11477); Hsu et al. 2021, "HuBERT" (arXiv:2106.07447); Chen
         et al. 2021, "WavLM", section 3.2 (arXiv:2110.13900).
-
-    Example:
-        >>> wav2vec2().tokens[0]
-        Convolutional(768, kernel=128, groups=16)
     """
     return Positional(tokens=Convolutional(dim))
 
@@ -74,9 +57,5 @@ def whisper_decoder(dim: int = 512, *, max_len: int = 448) -> Positional:
 
     Reference:
         Radford et al. 2022 (arXiv:2212.04356).
-
-    Example:
-        >>> whisper_decoder().tokens[0]
-        Learned(512, max_len=448)
     """
     return Positional(tokens=Learned(dim, max_len))
