@@ -158,7 +158,7 @@ def test_time2vec_learns_at_moments():
 
 def test_wrong_shapes_and_names():
     for encoding in (NeRFFeatures(axes=2), RandomFourierFeatures(8)):
-        with pytest.raises(ValueError, match="one coordinate an axis"):
+        with pytest.raises(ValueError, match="positions have shape"):
             encoding.table([0, 1])
     with pytest.raises(ValueError, match="must be even"):
         RandomFourierFeatures(7)

@@ -214,13 +214,15 @@ def test_what_it_refuses(make, text):
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        ([[0, 0], [0, 3]], "point [0, 3]"),
-        ([[-1, 0]], "point [-1, 0]"),
+        ([[0, 0], [0, 3]], "[0, 3]"),
+        ([[-1, 0]], "[-1, 0]"),
         (prefixed(grid(2, 3), 2), "token 1 of the prefix"),
     ],
 )
 def test_points_outside_of_the_grid_have_no_row(points, told):
-    with refused(f"{told}, which LearnedGrid(4, size=(2, 3), prefix=1) does not", IndexError):
+    with refused(
+        f"positions hold {told}; LearnedGrid(4, size=(2, 3), prefix=1) has no row", IndexError
+    ):
         LearnedGrid(4, (2, 3), prefix=1).table(points)
 
 

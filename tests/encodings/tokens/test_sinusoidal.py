@@ -227,14 +227,17 @@ def test_its_print_shows_what_is_not_default():
         (lambda: Sinusoidal(4.0), "dim is 4.0; it must be a whole number from 1 on."),
         (lambda: Sinusoidal(15, convention="concatenated"), "'concatenated' convention has no odd"),
         (lambda: Sinusoidal(2, convention="tensor2tensor"), "i / (dim // 2 − 1) need 4 or more."),
-        (lambda: Sinusoidal(4, convention="fairseq"), "convention is 'fairseq'; it must be one of"),
+        (
+            lambda: Sinusoidal(4, convention="fairseq"),
+            "convention is 'fairseq'; it must be",
+        ),
         (lambda: Sinusoidal(4, base=0.0), "base is 0.0"),
         (lambda: Sinusoidal(4, offset=1.5), "offset is 1.5"),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
         (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a finite"),
         (
             lambda: Sinusoidal(4, arithmetic="fp32"),
-            "arithmetic is 'fp32'; it must be one of exact,",
+            "arithmetic is 'fp32'",
         ),
     ],
 )

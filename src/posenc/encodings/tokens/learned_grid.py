@@ -178,10 +178,9 @@ class LearnedGrid(Added):
         outside = ~torch.where(nowhere, number < self.prefix, inside)
         if points.is_cpu and may_look(points) and bool(outside.any()):
             point = points[outside][0].tolist()
-            at = f"point {point}"
             if bool(nowhere[outside][0]):
-                at = f"token {point[0] - NOWHERE} of the prefix"
-            raise IndexError(f"positions hold {at}, which {self!r} does not have.")
+                point = f"token {point[0] - NOWHERE} of the prefix"
+            raise IndexError(f"positions hold {point}; {self!r} has no row for it.")
         row = torch.where(nowhere, number, row + self.prefix)
         return row.masked_fill(outside, len(self.weight))  # which devices refuse to look up
 

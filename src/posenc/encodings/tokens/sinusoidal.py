@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.front import cos_sin, table_to_fill
@@ -62,9 +62,7 @@ class Sinusoidal(Added):
         arithmetic: Arithmetic = "exact",
     ):
         if not isinstance(convention, Convention):
-            if convention not in CONVENTIONS:
-                names = ", ".join(CONVENTIONS)
-                raise ValueError(f"convention is {convention!r}; it must be one of {names}.")
+            check_choice(tuple(CONVENTIONS), convention=convention)
             convention = CONVENTIONS[convention]
         check_whole(-(2**62), offset=offset)
         waveform = convention.sincos(dim, base)
