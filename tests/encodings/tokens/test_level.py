@@ -58,8 +58,6 @@ def test_a_level_that_is_not_there_has_no_vector(level):
         (lambda: LevelEmbedding(AxialSinusoidal(8), 0), "levels is 0"),
         (lambda: LevelEmbedding(AxialSinusoidal(8), std=-1.0), "std is -1.0"),
         (lambda: LevelEmbedding(AxialSinusoidal(8)).table([0]), "have shape (0,)"),
-        (lambda: on_levels([]), "points have shapes []; give one or more levels"),
-        (lambda: on_levels([grid(2), grid(2, 2)]), "shapes [(2, 1), (4, 2)]"),
     ],
 )
 def test_what_it_refuses(make, text):
