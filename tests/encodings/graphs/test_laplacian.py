@@ -238,7 +238,7 @@ def test_parts_of_one_graph_have_vectors_of_their_own(grid):
 
 
 def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match=r"goes one way alone, .* graph\.undirected\(\)"):
+    with pytest.raises(ValueError, match="goes one way only"):
         LaplacianEncoding(2).table(Graph(torch.tensor([[0], [1]])))
     with pytest.raises(ValueError, match="normalization is 'symmetric'; it must be 'sym', 'rw' or"):
         LaplacianEncoding(2, "symmetric")
@@ -248,7 +248,7 @@ def test_what_does_not_fit_is_told():
 
 @pytest.mark.parametrize("tolerance", [1, 1.0, 5.0])
 def test_a_tolerance_that_makes_all_eigenvalues_one_is_refused(tolerance):
-    with pytest.raises(ValueError, match=r"tolerance is .* below 1"):
+    with pytest.raises(ValueError, match="less than 1"):
         LaplacianEncoding(2, tolerance=tolerance)
 
 

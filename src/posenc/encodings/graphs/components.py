@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.encodings.graphs.sparse import scipy_sparse
+from posenc.encodings.graphs.graph import scipy_sparse
 
 MOST_NUMBERS = 2**22  # of one stack of blocks
 

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.graphs.sparse import scipy_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +25,8 @@ class Graph:
         edge_index: ``[2, edges]``, whole numbers below ``num_nodes``.
         num_nodes: Number of nodes; if not given, as many as ``batch`` names, or as edges reach.
         edge_weight: ``[edges]``, finite and not negative; 1 each if not given. Encodings are
-            computed without gradients, so nothing reaches weights that are to learn.
+            computed without gradients.
         batch: ``[nodes]``: the graph of each node, 0, 1, 2, …; one graph if not given.
-
-    Raises:
-        TypeError: Something is no tensor, or of another dtype.
-        ValueError: A shape does not fit, a node does not exist, a weight is negative or not finite,
-            as the sum of all must be, or an edge joins two graphs.
 
     Example:
         >>> path = Graph(torch.tensor([[0, 1], [1, 2]])).undirected()
@@ -49,20 +43,32 @@ class Graph:
     batch: Int64[Tensor, "nodes"] | None = None
 
     def __post_init__(self) -> None:
-        edges, batch = _whole("edge_index", self.edge_index), self.batch
-        if edges.ndim != 2 or edges.shape[0] != 2:
+        edges, number, weight, batch = (
+            self.edge_index, self.num_nodes, self.edge_weight, self.batch
+        )  # fmt: skip
+        if edges.ndim != 2 or len(edges) != 2 or edges.is_floating_point():
             raise ValueError(
-                f"edge_index has shape {tuple(edges.shape)}; it must be [2, edges], where edges "
-                f"begin and where they end. Transpose a list of pairs."
+                f"edge_index is {edges.dtype} {tuple(edges.shape)}; it must be int64 [2, edges]."
             )
-        if batch is not None:
-            batch = _whole("batch", batch)
-        object.__setattr__(self, "edge_index", edges)
-        object.__setattr__(self, "batch", batch)
-        object.__setattr__(self, "num_nodes", _number_of_nodes(edges, self.num_nodes, batch))
-        _check_weight(self.edge_weight, edges.shape[1])
+        if number is None:
+            reached = int(edges.max()) + 1 if edges.numel() else 0
+            number = reached if batch is None else len(batch)
+        check_whole(0, num_nodes=number)
+        if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < number:
+            raise ValueError(
+                f"edge_index holds {int(edges.min())} to {int(edges.max())}; there are {number} "
+                f"nodes."
+            )
+        if batch is not None and len(batch) != number:
+            raise ValueError(f"batch names the graph of {len(batch)} nodes; there are {number}.")
         if batch is not None and (batch[edges[0]] != batch[edges[1]]).any():
-            raise ValueError("An edge joins nodes of two graphs. Give both one number in batch.")
+            raise ValueError("An edge joins nodes of two graphs; give both one number in batch.")
+        if weight is not None:
+            total = weight.detach().cpu().double().sum()  # no degree may leave float64
+            if weight.shape != edges.shape[1:] or not total.isfinite() or (weight < 0).any():
+                raise ValueError("edge_weight must be a finite number from 0 on for each edge.")
+        object.__setattr__(self, "edge_index", edges.long())
+        object.__setattr__(self, "num_nodes", int(number))
 
     @property
     def num_graphs(self) -> int:
@@ -98,11 +104,7 @@ class Graph:
         return replace(self, edge_index=edges.to(device), edge_weight=weight)
 
     def adjacency(self) -> Any:
-        """A[i, j], the weight of the edge from i to j, as a ``scipy.sparse.csr_array`` in float64.
-
-        Raises:
-            ModuleNotFoundError: SciPy is not installed.
-        """
+        """A[i, j], the weight of the edge from i to j, a ``scipy.sparse.csr_array`` in float64."""
         sparse = scipy_sparse()
         edges = self.edge_index.cpu().numpy()
         if self.edge_weight is None:
@@ -120,79 +122,18 @@ class Graph:
 
 
 def is_directed(adjacency: Any) -> bool:
-    """Whether a sparse matrix is not its own transpose.
-
-    Example:
-        >>> is_directed(Graph(torch.tensor([[0], [1]])).adjacency())
-        True
-    """
+    """Whether a sparse matrix is not its own transpose."""
     return (adjacency != adjacency.T).nnz > 0
 
 
-def checked_graph(graph: object) -> Graph:
-    """``graph``, if it is one; else what to make of edges, or of another package's graph.
-
-    Raises:
-        TypeError: It is something else.
-
-    Example:
-        >>> checked_graph(torch.tensor([[0, 1], [1, 0]]))
-        Traceback (most recent call last):
-        ...
-        TypeError: graph is a Tensor; it must be a posenc.Graph. Pass Graph(edge_index, \
-num_nodes=...), and of PyTorch Geometric Graph(data.edge_index, data.num_nodes, \
-data.edge_weight, data.batch).
-    """
-    if not isinstance(graph, Graph):
-        raise TypeError(
-            f"graph is a {type(graph).__name__}; it must be a posenc.Graph. Pass Graph(edge_index, "
-            f"num_nodes=...), and of PyTorch Geometric Graph(data.edge_index, data.num_nodes, "
-            f"data.edge_weight, data.batch)."
-        )
-    return graph
-
-
-def _whole(name: str, numbers: object) -> Tensor:
-    if not isinstance(numbers, Tensor):
-        raise TypeError(f"{name} is a {type(numbers).__name__}; it must be an int64 tensor.")
-    if numbers.is_floating_point() or numbers.dtype == torch.bool or numbers.is_complex():
-        raise TypeError(f"{name} is {numbers.dtype}; it must be an int64 tensor.")
-    return numbers.long()
-
-
-def _number_of_nodes(edges: Tensor, number: object, batch: Tensor | None) -> int:
-    if batch is not None and batch.ndim != 1:
-        raise ValueError(f"batch has shape {tuple(batch.shape)}; it must be [nodes].")
-    if number is None:
-        number = int(edges.max()) + 1 if edges.numel() else 0
-        number = number if batch is None else len(batch)
-    check_whole(0, num_nodes=number)
-    number = int(number)  # type: ignore[call-overload]
-    if batch is not None and len(batch) != number:
-        raise ValueError(f"batch names the graph of {len(batch)} nodes; there are {number}.")
-    for name, low, most in (("edge_index", edges, number), ("batch", batch, None)):
-        if low is None or not low.numel():
-            continue
-        least, last = int(low.min()), int(low.max())
-        if least < 0 or (most is not None and last >= most):
-            raise ValueError(
-                f"{name} holds {least if least < 0 else last}; there are {number} nodes, and "
-                f"numbers begin at 0. Pass num_nodes where nodes have no edge."
-            )
-    return number
-
-
-def _check_weight(weight: object, edges: int) -> None:
-    if weight is None:
-        return
-    if not isinstance(weight, Tensor) or not weight.is_floating_point():
-        kind = weight.dtype if isinstance(weight, Tensor) else type(weight).__name__
-        raise TypeError(f"edge_weight is {kind}; it must be a floating tensor [edges].")
-    if tuple(weight.shape) != (edges,):
-        raise ValueError(
-            f"edge_weight has shape {tuple(weight.shape)}; there are {edges} edges, so it must be "
-            f"[{edges}]."
-        )
-    total = weight.detach().cpu().double().sum()  # no degree may leave float64
-    if not (total.isfinite() and (weight >= 0).all()):
-        raise ValueError("edge_weight must be finite and not negative: walks and degrees need it.")
+def scipy_sparse() -> Any:
+    """``scipy.sparse``, with its solvers and its walks over graphs; loaded when it is used."""
+    try:
+        import scipy.sparse
+        import scipy.sparse.csgraph
+        import scipy.sparse.linalg
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            "Encodings of graphs need SciPy. Run: pip install 'posenc[graphs]'"
+        ) from missing
+    return scipy.sparse

@@ -8,13 +8,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
 from posenc.encodings.graphs.components import Blocks, Components
-from posenc.encodings.graphs.graph import Graph, checked_graph, is_directed
+from posenc.encodings.graphs.graph import Graph, is_directed, scipy_sparse
 from posenc.encodings.graphs.modes import sparse_modes
 from posenc.encodings.graphs.ranking import Candidates
-from posenc.encodings.graphs.sparse import scipy_sparse
 from posenc.guards import floating
 
 Normalization = Literal["sym", "rw", "none"]
@@ -50,16 +49,17 @@ class LaplacianEncoding:
     0 for 1/0. A graph must be undirected; ``graph.undirected()`` makes it so. A graph with fewer
     than k + 1 nodes has zeros in the rest.
 
-    The same graph has the same encoding, bit for bit, whenever it is made on one machine, and with
-    the same signs and to about 1e-8 on another. What is arbitrary in an eigenvector is settled by
-    rule: eigenvalues closer than ``tolerance`` times the largest possible one are one; each
-    connected part has eigenvectors of its own, zero elsewhere; and
-    ``posenc.encodings.graphs.canonical`` says which basis of an eigenspace is taken, with which
-    signs; with ``"rw"`` those of ``"sym"`` are asked. Between equal eigenvalues of several parts
-    the same rule says which comes first: by the largest P_ii, then by the number of the node. When
-    nodes are numbered anew, the rows follow, but where a symmetry of the graph leaves the rule no
-    other choice than the numbers. ``SignNet`` and its like, which take any sign, read the same
-    from ``eigenvectors``.
+    The same graph has the same encoding: bit for bit on one machine, and with the same signs and to
+    about 1e-8 on another. Rules settle what is arbitrary in an eigenvector:
+
+    - eigenvalues closer than ``tolerance`` times the largest possible one count as one;
+    - each connected part has eigenvectors of its own, zero elsewhere;
+    - ``posenc.encodings.graphs.canonical`` picks a basis of each eigenspace and its signs; ``"rw"``
+      takes those of ``"sym"``;
+    - among equal eigenvalues of several parts, the largest P_ii comes first, then the first node.
+
+    When nodes are numbered anew, the rows follow, unless a symmetry of the graph leaves only the
+    numbers to decide. Networks that take any sign, as ``SignNet``, read ``eigenvectors``.
 
     Parts of up to 1024 nodes are solved densely, many at once; larger ones by Lanczos, and if that
     converges slowly by a sparse factorization, both of SciPy.
@@ -67,13 +67,10 @@ class LaplacianEncoding:
     Args:
         k: Number of eigenvectors, and width of the encoding.
         normalization: Which Laplacian.
-        self_loops: Whether edges from a node to itself stay, which the others leave out.
+        self_loops: Whether edges from a node to itself count.
         tolerance: Distance of eigenvalues, as a part of the largest possible one (2, or twice the
-            largest degree of its graph), up to which they count as one. A long chain has more of
-            them within 1e-8 than a molecule has; there take less.
-
-    Raises:
-        ValueError: ``k`` is not a positive whole number, or ``normalization`` has no such name.
+            largest degree of its graph), up to which they count as one. Take less for long chains,
+            whose eigenvalues lie closer.
 
     Reference:
         Belkin & Niyogi 2003, "Laplacian Eigenmaps"; Dwivedi et al. 2020, "Benchmarking Graph Neural
@@ -97,33 +94,18 @@ class LaplacianEncoding:
     def __post_init__(self) -> None:
         check_whole(k=self.k)
         check_choice(get_args(Normalization), normalization=self.normalization)
-        check_flag(self_loops=self.self_loops)
         check_positive_number(tolerance=self.tolerance)
         if self.tolerance >= 1:
-            raise ValueError(
-                f"tolerance is {self.tolerance}; it is a part of the largest eigenvalue, below 1; "
-                f"at 1 all eigenvalues are one. Give one as 1e-8."
-            )
+            raise ValueError(f"tolerance is {self.tolerance}; it must be less than 1.")
 
     def table(
         self, graph: Graph, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "nodes {self.k}"]:
-        """One row a node, float32 unless another dtype is asked for.
-
-        Raises:
-            ModuleNotFoundError: SciPy is not installed.
-            TypeError: ``graph`` is no ``Graph``.
-            ValueError: An edge of the graph goes one way alone.
-        """
+        """One row a node, float32 unless another dtype is asked for."""
         return self.eigenvectors(graph, dtype=dtype).vectors
 
     def eigenvectors(self, graph: Graph, *, dtype: torch.dtype | None = None) -> Eigenvectors:
         """The same, with the eigenvalues of each graph and how many it has.
-
-        Raises:
-            ModuleNotFoundError: SciPy is not installed.
-            TypeError: ``graph`` is no ``Graph``.
-            ValueError: An edge of the graph goes one way alone.
 
         Example:
             >>> pair = Graph(torch.tensor([[0, 1], [1, 0]]))
@@ -131,12 +113,9 @@ class LaplacianEncoding:
             Eigenvectors(vectors=tensor([[ 0.7071,  0.0000],
                     [-0.7071,  0.0000]]), values=tensor([[2., 0.]]), real=tensor([[ True, False]]))
         """
-        adjacency = checked_graph(graph).adjacency()
-        if is_directed(adjacency):  # as it is now: its tensors may have been written to
-            raise ValueError(
-                "An edge of the graph goes one way alone, and a Laplacian needs both. Pass "
-                "graph.undirected()."
-            )
+        adjacency = graph.adjacency()
+        if is_directed(adjacency):
+            raise ValueError("An edge of the graph goes one way only; pass graph.undirected().")
         if not self.self_loops:
             adjacency = _without_loops(adjacency)
         found = self._found(adjacency, graph)

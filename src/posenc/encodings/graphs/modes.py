@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posenc.encodings.graphs.canonical import groups
-from posenc.encodings.graphs.sparse import scipy_sparse
+from posenc.encodings.graphs.graph import scipy_sparse
 
 RESTARTS = 60  # of Lanczos, before a factorization is taken
 MORE_RESTARTS = 2000  # where a factorization would fill up

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.graphs.components import MOST_NUMBERS, Components
-from posenc.encodings.graphs.graph import Graph, checked_graph
+from posenc.encodings.graphs.graph import Graph
 from posenc.guards import floating
 
 DENSE = 1024  # nodes of a part up to which its powers are dense
@@ -32,9 +32,6 @@ class RandomWalkEncoding:
     Args:
         walk_length: Number of steps, and width of the encoding: 16 to 24 in the paper.
 
-    Raises:
-        ValueError: ``walk_length`` is not a positive whole number.
-
     Reference:
         Dwivedi et al. 2022, "Graph Neural Networks with Learnable Structural and Positional
         Representations", section 3.2 (arXiv:2110.07875); ``AddRandomWalkPE`` of PyTorch Geometric,
@@ -54,13 +51,8 @@ class RandomWalkEncoding:
     def table(
         self, graph: Graph, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "nodes walk_length"]:
-        """One row a node, float32 unless another dtype is asked for.
-
-        Raises:
-            ModuleNotFoundError: SciPy is not installed.
-            TypeError: ``graph`` is no ``Graph``.
-        """
-        adjacency = checked_graph(graph).adjacency()
+        """One row a node, float32 unless another dtype is asked for."""
+        adjacency = graph.adjacency()
         components = Components(_steps(adjacency))
         made = np.zeros((adjacency.shape[0], self.walk_length))
         for blocks in components.blocks(DENSE):
@@ -111,11 +103,7 @@ def _column_returns(steps: Any, nodes: np.ndarray, length: int) -> np.ndarray:
 
 
 def _returns(steps: Any, length: int) -> list[np.ndarray]:
-    """The diagonals of the powers 1 … ``length`` of one matrix, or of a stack of them.
-
-    Raises:
-        _TooFull: A sparse power came to more than ``FULL`` numbers a row.
-    """
+    """The diagonals of the powers 1 … ``length`` of one matrix, or of a stack of them."""
     dense = isinstance(steps, np.ndarray)
     made = [np.diagonal(steps, axis1=-2, axis2=-1) if dense else steps.diagonal()]
     half, power = steps, steps

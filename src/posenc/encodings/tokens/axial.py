@@ -49,8 +49,6 @@ class AxialSinusoidal(Added):
             (1, 1.875, 1.875); a ``Fraction`` where a float would round.
         scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"``, a number, or
             nothing.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas;
             normalized forms have only the exact one, and no stretch.
 

@@ -38,10 +38,6 @@ class AxialLearned(Added):
         size: Number of vectors of each axis, (H, W) for images.
         join: How the vectors of a point are joined.
         std: Standard deviation of the normal initialization.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         tables: The vectors of each axis, in the order of the coordinates.

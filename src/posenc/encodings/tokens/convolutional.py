@@ -41,14 +41,11 @@ class Convolutional(TokenEncoding):
     layers let padding in; ours do not.
 
     Args:
-        dim: Width of the embeddings.
         kernel: k, the number of tokens that one depends on; 128 in wav2vec 2.0.
         groups: Blocks of channels that do not see each other; 16.
         depth: Number of layers; each is a convolution, a layer norm if there is one, and a GELU.
         weight_norm: Whether the weight of each o has a length of its own and a direction.
         layer_norm: Whether channels are normalized before the GELU, without parameters.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Baevski et al. 2020, "wav2vec 2.0", section 2 (arXiv:2006.11477), after Mohamed et al.

@@ -44,8 +44,6 @@ class NeRFFeatures(Added):
         axes: Number of coordinates.
         bands: L, at most 64: 10 for places and 4 for directions in the paper.
         include_input: Whether the coordinates themselves come first, as in the authors' code.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
 
     Attributes:
         dim: axes · 2L, and ``axes`` more with the input.
@@ -113,8 +111,6 @@ class PerceiverFeatures(Added):
         resolution: μ of each axis, in samples: (224, 224) for images.
         bands: K: 64 for images in the paper.
         include_input: Whether the coordinates themselves come first, as in the paper.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
 
     Attributes:
         dim: axes · 2K, and ``axes`` more with the input.
@@ -189,8 +185,6 @@ class RandomFourierFeatures(Added):
         std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
         seed: Where B comes from.
         sines_first: Whether the sines come before the cosines, as in SAM and score models.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
 
     Attributes:
         directions: B, a list of rows of fractions.

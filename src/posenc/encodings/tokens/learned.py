@@ -20,14 +20,9 @@ class Learned(Added):
     There is no position past the last row; ``resized`` makes a longer encoding by interpolation.
 
     Args:
-        dim: Width of the embeddings.
         max_len: Number of positions.
         offset: Rows before that of position 0: 2 in OPT, RoBERTa's padding index + 1 = 2.
         std: Standard deviation of the normal initialization; 0.02 in BERT.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1

@@ -39,14 +39,9 @@ class LearnedGrid(Added):
     another resolution use ``resized``, or ``resampled`` if the trained weight shall learn from it.
 
     Args:
-        dim: Width of the embeddings.
         size: Number of points along each axis, (H, W) for images.
         prefix: Number of rows before those of the grid.
         std: Standard deviation of the (truncated) normal initialization; 0.02 in ViT.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", section 3.1 and appendix D.4

@@ -25,8 +25,6 @@ class LevelEmbedding(TokenEncoding):
         of: An encoding of the points of grids, as ``AxialSinusoidal(256, "deformable_detr")``.
         levels: Number of resolutions; 4 in Deformable DETR.
         std: Standard deviation of the normal initialization; 1 there.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Zhu et al. 2021, "Deformable DETR", section 4.1 and appendix A.2 (arXiv:2010.04159).

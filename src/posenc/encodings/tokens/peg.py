@@ -31,11 +31,8 @@ class PEG(TokenEncoding):
     false), so it cannot be encoded alone.
 
     Args:
-        dim: Width of the embeddings.
         kernel: k, odd; 3 in the paper.
         axes: Number of axes: 2 for images, 3 for video as in UniFormer.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Chu et al. 2023, "Conditional Positional Encodings for Vision Transformers", section 3.2

@@ -24,10 +24,6 @@ class Time2Vec(Added):
     Args:
         dim: Width; one channel is linear.
         function: f, ``"sin"`` or ``"cos"``.
-        dropout: Probability of dropping an element of the sum while training.
-        batch_first: Whether ``x`` is ``[*batch, seq, dim]`` or ``[seq, batch, dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         weight: ω, ``[dim]``.
