@@ -16,6 +16,7 @@ from posenc.kernels.rotary.front import RotaryLayout, by_formula, rotate_heads
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import SinCos
+from posenc.numerics.summed import cos_sin_of_sum
 
 NARROW, HALVES = [torch.float32, torch.bfloat16, torch.float16], [torch.bfloat16, torch.float16]
 LONG = pytest.mark.slow("large tensors, or tables of many pieces")
@@ -110,7 +111,7 @@ def filled(places, schedule, dtype=torch.float32, factor=1.0):
 
 def each_alone(places, schedule, dtype, factor=1.0):
     """Every value from its own phase, in torch, and from more bits where it is in doubt."""
-    return torch.stack(schedule._each(places, dtype, factor), -2)
+    return torch.stack(cos_sin_of_sum([schedule.summand(places)], dtype, factor), -2)
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)

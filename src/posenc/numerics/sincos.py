@@ -67,10 +67,14 @@ class SinCos:
     def __len__(self) -> int:
         return len(self.turns)
 
-    @cached_property
+    @property
     def operands(self) -> tuple[Int64[Tensor, "frequencies 3"], Float64[Tensor, "frequencies"]]:
         """Frequencies as kernels read them: turns a position in three words, the lowest first, and
         their sizes in radians a position, within rounding."""
+        return self._operands
+
+    @cached_property
+    def _operands(self) -> tuple[Tensor, Tensor]:
         shifts = range(0, TURN_BITS, WORD)
         words = [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts]
         sizes = [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns]

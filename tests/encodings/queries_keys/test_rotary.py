@@ -1,6 +1,5 @@
 """Rotary against transformers' own functions, against mpmath, and against its own identities."""
 
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -121,7 +120,7 @@ def test_out_of_another_dtype_is_refused():
     [
         (lambda: Rotary(7), "must be even"),
         (lambda: Rotary(16, head_dim=8), "8 frequencies rotate 16 channels"),
-        (lambda: Rotary(16, pairing="adjacent"), "'half' .* or 'interleaved'"),
+        (lambda: Rotary(16, pairing="adjacent"), "'half' or 'interleaved'"),
         (lambda: Rotary(16, rotated="middle"), "'prefix' or 'suffix'"),
         (lambda: Rotary(16)(random(1, 2, 4, 8), random(1, 2, 4, 8)), "built for head_dim 16"),
         (lambda: Rotary(8)(random(1, 2, 4, 8), random(1, 2, 5, 8)), "5 tokens and the table 4"),
@@ -280,26 +279,3 @@ def test_gemma3_has_a_base_for_each_kind_of_layer():
         table = Rotary(Geometric(16, base), arithmetic="float32").table(positions)
         assert torch.equal(table[:, 0], cos[0, :, :8])
         assert torch.equal(table[:, 1], sin[0, :, :8])
-
-
-@dataclass(frozen=True)
-class Sharpened(Geometric):
-    """A schedule of a caller's, whose factor may learn."""
-
-    by: torch.Tensor | None = None
-
-    @property
-    def attention_factor(self):
-        return self.by
-
-
-@pytest.mark.parametrize("arithmetic", ["exact", "float32", "transformers", "llama.cpp"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_factor_that_would_get_no_gradient_is_refused(arithmetic, dtype):
-    weight = torch.tensor(2.0)
-    rotary = Rotary(Sharpened(8, by=weight), arithmetic=arithmetic)
-    doubled = 2 * Rotary(8, arithmetic=arithmetic).table(range(4), dtype=dtype)
-    torch.testing.assert_close(rotary.table(range(4), dtype=dtype), doubled)
-    learning = Rotary(Sharpened(8, by=weight.requires_grad_()), arithmetic=arithmetic)
-    with pytest.raises(ValueError, match="attention_factor is a tensor that learns, 2;"):
-        learning.table(range(4), dtype=dtype)

@@ -27,11 +27,6 @@ def test_the_repository_draws_one_value_less():
         assert rows.unique().tolist() == list(range(last + 1))
 
 
-def test_a_shift_that_leaves_int64_is_refused():
-    with pytest.raises(ValueError, match="positions run from 0 to 9223372036854775807"):
-        SHAPE(1)([0, 2**63 - 1])
-
-
 def test_a_relative_encoding_does_not_see_it():
     shifted = SHAPE(10**6)(consecutive(9), generator=seeded())
     assert shifted[0] > 0

@@ -74,7 +74,7 @@ def test_the_wrong_number_of_heads_is_told():
 
 
 def test_bad_arguments_are_told():
-    with pytest.raises(ValueError, match="heads is 0; it must be a positive whole number"):
+    with pytest.raises(ValueError, match="heads is 0; it must be a whole number from 1 on"):
         ALiBi(0)
     with pytest.raises(ValueError, match="slopes is 'steep'"):
         ALiBi(4, slopes="steep")
