@@ -24,7 +24,6 @@ from posenc.inspection.directions import frequency_vectors
 from posenc.inspection.lengths import length_statistics
 from posenc.inspection.norms import columns_that_move, norm_shares
 from posenc.inspection.order import order_effect
-from posenc.inspection.precision import precision_of
 from posenc.inspection.resolution import resolution
 from posenc.inspection.scaling import scaling_of
 from posenc.inspection.shift import shift_map
@@ -101,8 +100,6 @@ def test_lengths_are_whole_numbers_of_any_size():
     for odd in ([2.5], [float("nan")]):
         with pytest.raises(TypeError):
             length_statistics(odd)
-    with pytest.raises(TypeError):
-        precision_of(Geometric(8), 2.5)
 
 
 def test_lengths_of_rows_in_float16_do_not_overflow():

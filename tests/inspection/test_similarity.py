@@ -66,5 +66,5 @@ def test_uniqueness_in_narrow_numbers():
 
 
 def test_a_pair_needs_two():
-    with pytest.raises(ValueError, match="length is 1; a pair needs 2"):
+    with pytest.raises(ValueError, match="length is 1; it must be"):
         closest_pair(Sinusoidal(4), 1)

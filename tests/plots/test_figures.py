@@ -233,16 +233,6 @@ def test_only_kinds_that_are_known_are_saved():
         save(heatmap([[0.0]]).figure, io.BytesIO(), "gif")
 
 
-@pytest.mark.parametrize(
-    "once", [lambda: iter([0, 1]), lambda: (i for i in (0, 1)), lambda: map(int, "01")]
-)
-def test_numbers_that_are_given_once_are_refused(once):
-    """The check would use them up, and nothing would be drawn."""
-    with pytest.raises(TypeError, match=r"dimensions is a \w+, which gives its numbers once"):
-        curves(np.eye(4), dimensions=once())
-    assert len(curves(np.eye(4), dimensions=range(2)).get_legend_handles_labels()[1]) == 2
-
-
 def test_curves_are_columns_of_the_table():
     values = table(50, 128, 10_000.0)
     ax = curves(values, dimensions=[0, 1, 40], start=7)

@@ -13,7 +13,7 @@ from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand
 from posenc.numerics.sincos import SinCos, empty_table, written
 from posenc.numerics.summed import cos_sin_of_sum
-from posenc.positions import Coordinates, checked
+from posenc.positions import Coordinates
 
 FORMATS = torch.float32, torch.bfloat16, torch.float16
 """What kernels write; float64 is not correctly rounded anyhow."""
@@ -79,7 +79,6 @@ def cos_sin(
     if isinstance(positions, Coordinates) or sincos.common is not None:
         made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
         return made if out is None else None
-    positions = checked(positions)
     if (
         torch.compiler.is_compiling()  # where the formula's numbers are constants
         or not serve(positions)
