@@ -1,12 +1,7 @@
 """flash-attention: cosines cached in the dtype of content, and a Triton kernel in float32."""
 
-import torch
-from torch import Tensor
-
 from posenc.frequencies import Geometric
-from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_float32
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class FlashAttention(Profile):
@@ -25,15 +20,5 @@ class FlashAttention(Profile):
         "frequencies, angles and cosines in float32; the cache in the dtype of content, products "
         "and sums in float32, rounded once"
     )
-    pairings = ("half", "interleaved")
     schedules = (Geometric,)
-    layout = "halves"
-
-    def frequencies(self, schedule: Schedule) -> Tensor:
-        return schedule.float32("float32")
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return content
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos.to(x.dtype), sin.to(x.dtype), pairing)
+    keeps = "content"

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from posenc.frequencies import Geometric, Linear, Llama3
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_float32
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class LlamaCpp(Profile):
@@ -30,7 +29,6 @@ class LlamaCpp(Profile):
     )
     pairings = ("interleaved", "half")
     schedules = (Geometric, Linear, Llama3)
-    layout = "halves"
 
     def frequencies(self, schedule: Schedule) -> Tensor:
         """What each angle is divided by: the tensor ``rope_freqs`` of a model's file, or ones.
@@ -61,12 +59,6 @@ class LlamaCpp(Profile):
             made.append(angle / divisor * _rounded(scale))
             angle = angle * step
         return torch.stack(made, dim=-1)
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return torch.float32
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos, sin, pairing)
 
 
 def _plain(schedule: Schedule) -> Geometric:

@@ -1,11 +1,8 @@
 """Megatron-LM: angles are kept in float32, and their cosines rounded to the dtype of content."""
 
-import torch
-from torch import Tensor
-
 from posenc.frequencies import Geometric, Linear, Llama3, YaRN
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content, of_scaled_positions
+from posenc.numerics.arithmetic.profile import Profile
 from posenc.numerics.pairing import Pairing
 
 
@@ -23,9 +20,10 @@ class Megatron(Profile):
         "frequencies, angles and cosines in float32; cosines and every product and sum in the "
         "dtype of content (without its fused kernel)"
     )
-    pairings = ("half", "interleaved")
     schedules = (Geometric, Linear, Llama3, YaRN)
     layout = "cos_sin"
+    linear = "multiplied"
+    keeps = rotates = "content"
 
     def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
         super().check(schedule, pairing)
@@ -36,8 +34,7 @@ class Megatron(Profile):
         if fixed or (isinstance(schedule, YaRN) and pairing == "interleaved"):
             raise ValueError(
                 f"arithmetic is 'megatron', which has Llama 3's scaling with low=1, high=4 and "
-                f"trained_length=8192 only, and YaRN with half pairing only; this is {schedule!r}, "
-                f"pairing {pairing!r}. Use arithmetic='exact'."
+                f"trained_length=8192 only, and YaRN with half pairing only; this is {schedule!r}."
             )
 
     def has(self, schedule: Schedule) -> bool:
@@ -45,17 +42,3 @@ class Megatron(Profile):
         if isinstance(schedule, Linear) and isinstance(schedule.of, Llama3):
             schedule = schedule.of
         return super().has(schedule)
-
-    def frequencies(self, schedule: Schedule) -> Tensor:
-        plain = schedule.of if isinstance(schedule, Linear) else schedule
-        return plain.float32("float32")
-
-    def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
-        """Linear scaling multiplies positions with 1 / factor."""
-        return of_scaled_positions(positions, frequencies, schedule)
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return content
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_dtype_of_content(x, cos, sin, pairing)

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from posenc.frequencies import Geometric, Linear
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content, of_scaled_positions
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class MLX(Profile):
@@ -26,9 +25,9 @@ class MLX(Profile):
         "frequencies as exp(−i·ln base / pairs) and angles in float32; cosines and every product "
         "and sum in the dtype of content"
     )
-    pairings = ("half", "interleaved")
     schedules = (Geometric, Linear)
-    layout = "halves"
+    linear = "multiplied"
+    keeps = rotates = "content"
 
     def frequencies(self, schedule: Schedule) -> Tensor:
         plain = schedule.of if isinstance(schedule, Linear) else schedule
@@ -37,13 +36,3 @@ class MLX(Profile):
         base = torch.tensor(plain.base, dtype=torch.float32).item()  # which it is there
         step = torch.tensor(log(base), dtype=torch.float32) / pairs
         return torch.exp(torch.arange(0, -pairs, -1, dtype=torch.float32) * step)
-
-    def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
-        """Linear scaling multiplies positions with a ``scale`` of 1 / factor."""
-        return of_scaled_positions(positions, frequencies, schedule)
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return content
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_dtype_of_content(x, cos, sin, pairing)

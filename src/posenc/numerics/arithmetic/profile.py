@@ -1,8 +1,7 @@
 """What a profile is: where somebody's code computes frequencies, angles and cosines, and how it
 rotates."""
 
-from abc import ABC, abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Float32, Int64
@@ -14,9 +13,10 @@ from posenc.numerics.pairing import Pairing, split
 
 Evidence = Literal["run", "table", "read"]
 Layout = Literal["cos_sin_cache", "cos_sin", "complex", "halves"]
+Place = Literal["float32", "content"]
 
 
-class Profile(ABC):
+class Profile:
     """The arithmetic of one public implementation of rotary encodings, in its order and dtypes.
 
     Attributes:
@@ -30,34 +30,36 @@ class Profile(ABC):
         pairings: Which channels it can pair, its usual one first.
         schedules: The schedules that it has, of plain frequencies.
         layout: How it keeps a table.
+        linear: What linear scaling changes: frequencies, or positions, which are multiplied with
+            1 / factor or divided by it.
+        keeps: The dtype in which cosines meet content: float32, or that of content.
+        rotates: The dtype of products and sums.
     """
 
-    name: str
-    source: str
-    version: str
-    evidence: Evidence
-    said: str
-    pairings: tuple[Pairing, ...]
-    schedules: tuple[type[Schedule], ...]
-    layout: Layout
+    name: ClassVar[str]
+    source: ClassVar[str]
+    version: ClassVar[str]
+    evidence: ClassVar[Evidence]
+    said: ClassVar[str]
+    pairings: ClassVar[tuple[Pairing, ...]] = ("half", "interleaved")
+    schedules: ClassVar[tuple[type[Schedule], ...]]
+    layout: ClassVar[Layout] = "halves"
+    linear: ClassVar[Literal["frequencies", "multiplied", "divided"]] = "frequencies"
+    keeps: ClassVar[Place] = "float32"
+    rotates: ClassVar[Place] = "float32"
 
     def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
-        """Refuse what this implementation cannot do.
-
-        Raises:
-            ValueError: It has no such schedule, or does not pair channels so.
-        """
+        """Refuse a schedule or pairing that this implementation does not have."""
         if not self.has(schedule):
             known = ", ".join(each.__name__ for each in self.schedules)
             raise ValueError(
                 f"arithmetic is {self.name!r}, which has no {schedule!r}; it has {known}, of an "
-                f"even width, and rescales plain frequencies. Use arithmetic='exact'."
+                f"even width, and rescales plain frequencies."
             )
         if pairing is not None and pairing not in self.pairings:
             raise ValueError(
                 f"arithmetic is {self.name!r}, which does not pair channels {pairing!r}; it has "
-                f"{' and '.join(map(repr, self.pairings))}. Convert the weights with "
-                f"convert_projection, or use arithmetic='exact'."
+                f"{' and '.join(map(repr, self.pairings))}."
             )
 
     def has(self, schedule: Schedule) -> bool:
@@ -71,9 +73,11 @@ class Profile(ABC):
         known = plain is schedule or isinstance(plain, Geometric)
         return known and isinstance(schedule, self.schedules)
 
-    @abstractmethod
     def frequencies(self, schedule: Schedule) -> Float32[Tensor, "pairs"]:
         """One number a pair, as it is kept in float32."""
+        if isinstance(schedule, Linear) and self.linear != "frequencies":
+            schedule = schedule.of
+        return schedule.float32("float32")
 
     def angles(
         self,
@@ -82,7 +86,12 @@ class Profile(ABC):
         schedule: Schedule,
     ) -> Float32[Tensor, "*shape pairs"]:
         """position × frequency, both in float32, rounded once."""
-        return positions.float().unsqueeze(-1) * frequencies
+        places = positions.float()
+        if isinstance(schedule, Linear) and self.linear == "multiplied":
+            places = places * (1 / float(schedule.factor))
+        if isinstance(schedule, Linear) and self.linear == "divided":
+            places = places / float(schedule.factor)
+        return places.unsqueeze(-1) * frequencies
 
     def cos_sin(
         self, angles: Float32[Tensor, "*shape pairs"], factor: float
@@ -99,11 +108,10 @@ class Profile(ABC):
         angles = self.angles(positions, frequencies, schedule)
         return self.cos_sin(angles, schedule.attention_factor)
 
-    @abstractmethod
     def kept(self, content: torch.dtype) -> torch.dtype:
         """The dtype in which cosines meet content of a dtype."""
+        return content if self.keeps == "content" else torch.float32
 
-    @abstractmethod
     def rotate(
         self,
         x: Float[Tensor, "*shape width"],
@@ -112,49 +120,25 @@ class Profile(ABC):
         pairing: Pairing,
     ) -> Float[Tensor, "*shape width"]:
         """Content rotated; cosines and sines come in float32, before they are kept."""
+        if self.keeps == "content":
+            cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+        if self.rotates == "content":
+            return rotated(x, cos, sin, pairing)
+        wide = torch.promote_types(x.dtype, torch.float32)  # float64 stays, though no engine has it
+        return rotated(x.to(wide), cos.to(wide), sin.to(wide), pairing).to(x.dtype)
 
 
-def of_scaled_positions(positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
-    """Angles where linear scaling is a factor of positions, not of frequencies."""
-    places = positions.float()
-    if isinstance(schedule, Linear):
-        places = places * (1 / float(schedule.factor))
-    return places.unsqueeze(-1) * frequencies
-
-
-def in_float32(
+def rotated(
     x: Float[Tensor, "*shape width"], cos: Tensor, sin: Tensor, pairing: Pairing
 ) -> Float[Tensor, "*shape width"]:
-    """Every product and sum in float32, and the result rounded once.
-
-    Content in float64 stays in it; no engine is made for that.
+    """Two products and their sum, each rounded to the dtype of content.
 
     Example:
-        >>> in_float32(torch.tensor([1.0, 2.0]), torch.tensor([0.0]), torch.tensor([1.0]), "half")
+        >>> rotated(torch.tensor([1.0, 2.0]), torch.tensor([0.0]), torch.tensor([1.0]), "half")
         tensor([-2.,  1.])
     """
-    wide = torch.promote_types(x.dtype, torch.float32)
-    a, b = (channels.to(wide) for channels in split(x, pairing))
-    cos, sin = cos.to(wide), sin.to(wide)
-    return joined(a * cos - b * sin, b * cos + a * sin, pairing).to(x.dtype)
-
-
-def in_dtype_of_content(
-    x: Float[Tensor, "*shape width"], cos: Tensor, sin: Tensor, pairing: Pairing
-) -> Float[Tensor, "*shape width"]:
-    """Two products and their sum, each rounded to the dtype of content."""
     a, b = split(x, pairing)
-    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
-    return joined(a * cos - b * sin, b * cos + a * sin, pairing)
-
-
-def joined(first: Tensor, second: Tensor, pairing: Pairing) -> Tensor:
-    """The first and the second channels of all pairs, in the places of a pairing.
-
-    Example:
-        >>> joined(torch.tensor([1, 2]), torch.tensor([3, 4]), "interleaved")
-        tensor([1, 3, 2, 4])
-    """
+    first, second = a * cos - b * sin, b * cos + a * sin
     if pairing == "interleaved":
         return torch.stack((first, second), dim=-1).flatten(-2)
     return torch.cat((first, second), dim=-1)

@@ -1,11 +1,6 @@
 """SGLang: vLLM's cache, but kept in float32 on CUDA whatever the dtype of the model."""
 
-import torch
-from torch import Tensor
-
-from posenc.numerics.arithmetic.profile import in_float32
 from posenc.numerics.arithmetic.vllm import VLLM
-from posenc.numerics.pairing import Pairing
 
 
 class SGLang(VLLM):
@@ -26,9 +21,4 @@ class SGLang(VLLM):
         "frequencies, angles, cosines and the cache in float32; products and sums in float32, "
         "rounded once"
     )
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return torch.float32
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos, sin, pairing)
+    keeps = "float32"

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from posenc.frequencies import Geometric, Llama3, YaRN
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_float32
+from posenc.numerics.arithmetic.profile import Profile
 from posenc.numerics.pairing import Pairing
 
 
@@ -37,8 +37,7 @@ class Torchtitan(Profile):
         if schedule.attention_factor != 1.0:
             raise ValueError(
                 f"arithmetic is 'torchtitan', whose tables leave out the attention factor "
-                f"{schedule.attention_factor:.6g} of {schedule!r}: its models multiply their "
-                f"softmax scale instead. Give the schedule attention=1.0, and attention that scale."
+                f"{schedule.attention_factor:.6g} of {schedule!r}; its models scale scores by it."
             )
 
     def frequencies(self, schedule: Schedule) -> Tensor:
@@ -53,9 +52,3 @@ class Torchtitan(Profile):
         """By ``torch.polar``."""
         polar = torch.polar(torch.ones_like(angles), angles)
         return polar.real, polar.imag
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return torch.float32
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos, sin, pairing)

@@ -1,12 +1,7 @@
 """torchtune: a cache of float32, and rotation in float32."""
 
-import torch
-from torch import Tensor
-
 from posenc.frequencies import Geometric, Llama3
-from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_float32
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class Torchtune(Profile):
@@ -25,13 +20,3 @@ class Torchtune(Profile):
     )
     pairings = ("interleaved",)
     schedules = (Geometric, Llama3)
-    layout = "halves"
-
-    def frequencies(self, schedule: Schedule) -> Tensor:
-        return schedule.float32("float32")
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return torch.float32
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos, sin, pairing)

@@ -1,8 +1,5 @@
 """transformers: tables in float32, rounded to the activations' dtype, in which rotation happens."""
 
-import torch
-from torch import Tensor
-
 from posenc.frequencies import (
     NTK,
     Divided,
@@ -14,8 +11,7 @@ from posenc.frequencies import (
     YaRN,
 )
 from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class Transformers(Profile):
@@ -32,17 +28,9 @@ class Transformers(Profile):
     pairings = ("half",)
     schedules = (Geometric, Linear, Llama3, YaRN, NTK, Divided, Proportional, FromCheckpoint)
     layout = "cos_sin"
+    keeps = rotates = "content"
 
     def has(self, schedule: Schedule) -> bool:
         """Its proportional frequencies may be divided, too."""
         proportional = isinstance(schedule, Linear) and isinstance(schedule.of, Proportional)
         return proportional or super().has(schedule)
-
-    def frequencies(self, schedule: Schedule) -> Tensor:
-        return schedule.float32("float32")
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return content
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_dtype_of_content(x, cos, sin, pairing)

@@ -1,12 +1,7 @@
 """vLLM: one cache of cosines and sines in the model's dtype; its CUDA kernel rotates in float32."""
 
-import torch
-from torch import Tensor
-
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
-from posenc.frequencies.schedule import Schedule
-from posenc.numerics.arithmetic.profile import Profile, in_dtype_of_content, in_float32
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.arithmetic.profile import Profile
 
 
 class VLLM(Profile):
@@ -29,26 +24,10 @@ class VLLM(Profile):
         "frequencies, angles and cosines in float32; the cache in the dtype of content, products "
         "and sums in float32, rounded once"
     )
-    pairings = ("half", "interleaved")
     schedules = (Geometric, Linear, Llama3, YaRN, NTK)
     layout = "cos_sin_cache"
-
-    def frequencies(self, schedule: Schedule) -> Tensor:
-        plain = schedule.of if isinstance(schedule, Linear) else schedule
-        return plain.float32("float32")
-
-    def angles(self, positions: Tensor, frequencies: Tensor, schedule: Schedule) -> Tensor:
-        """Linear scaling divides positions, where transformers divides frequencies."""
-        places = positions.float()
-        if isinstance(schedule, Linear):
-            places = places / float(schedule.factor)
-        return places.unsqueeze(-1) * frequencies
-
-    def kept(self, content: torch.dtype) -> torch.dtype:
-        return content
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_float32(x, cos.to(x.dtype), sin.to(x.dtype), pairing)
+    linear = "divided"
+    keeps = "content"
 
 
 class VLLMNative(VLLM):
@@ -65,6 +44,4 @@ class VLLMNative(VLLM):
         "frequencies, angles and cosines in float32; the cache and every product and sum in the "
         "dtype of content"
     )
-
-    def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, pairing: Pairing) -> Tensor:
-        return in_dtype_of_content(x, cos, sin, pairing)
+    rotates = "content"
