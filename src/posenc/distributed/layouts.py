@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_choice
 from posenc.positions import consecutive, packed
 
 Layout = Literal["contiguous", "zigzag", "striped", "zigzag_by_document"]
@@ -35,9 +36,6 @@ def dealt(
         documents: ``[batch, length]``: the number of each token's document, rising along a row;
             where every row is dealt out by its own.
 
-    Raises:
-        ValueError: The layout has no such name, or needs documents and gets none.
-
     Reference:
         Brandon et al. 2023, "Striped Attention" (arXiv:2311.09431), for ``striped``; Llama Team
         2024, section 3.3.2 (arXiv:2407.21783), for ``zigzag``.
@@ -50,14 +48,10 @@ def dealt(
         tensor([[[ 0,  2,  4],
                  [ 1,  3, -1]]])
     """
-    if layout not in get_args(Layout):
-        raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(get_args(Layout))}.")
+    check_choice(get_args(Layout), layout=layout)
     if layout == "zigzag_by_document":
         if documents is None:
-            raise ValueError(
-                "layout is 'zigzag_by_document' and there are no documents. Pass document_ids, or "
-                "layout='zigzag'."
-            )
+            raise ValueError("layout is 'zigzag_by_document'; pass document_ids.")
         return _by_document(documents, world)
     places = DEALT[layout](length, world)
     return places.where(places < length, NOBODY).unsqueeze(0)

@@ -1,25 +1,18 @@
 """The bias of the heads that a rank computes, where heads are cut among ranks for good."""
 
-from copy import copy, deepcopy
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.func import functional_call
 
 from posenc.distributed.collectives import shared
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import ScoreEncoding
-from posenc.encodings.bias import (
-    BiasHeads,
-    BiasSum,
-    RelativeBias,
-    ScoreBias,
-    bias_apart,
-    take_claims,
-)
+from posenc.encodings.bias import BiasHeads, BiasSum, ScoreBias, bias_apart, take_claims
 from posenc.positions import Positions
 
 
@@ -56,8 +49,7 @@ def own_heads(bias: ScoreEncoding, mesh: DeviceMesh) -> ScoreBias:
         raise ValueError(f"{bias.heads} heads cannot be shared evenly among {world} ranks.")
     if isinstance(bias, BiasSum):
         return BiasSum(own_heads(part, mesh) for part in bias.parts)  # type: ignore[arg-type]
-    kind = RelativeOwnHeads if bias.has_profile else OwnHeads
-    return kind(bias, mesh)  # type: ignore[arg-type]
+    return OwnHeads(bias, mesh)
 
 
 def check_by_head(encoding: ScoreEncoding) -> None:
@@ -68,72 +60,63 @@ def check_by_head(encoding: ScoreEncoding) -> None:
 
 
 class _Called(nn.Module):
-    """A method of a bias as ``forward``, which is what ``functional_call`` takes."""
+    """A bias whose methods are called by ``forward``, which is what ``functional_call`` takes."""
 
-    def __init__(self, of: ScoreBias, method: str):
+    def __init__(self, of: ScoreBias):
         super().__init__()
-        self.of, self.method = of, method
+        self.of = of
 
-    def forward(self, *places: Any, dtype: torch.dtype | None) -> Tensor:
-        return getattr(self.of, self.method)(*places, dtype=dtype)
-
-
-class _Held:
-    """Parameters under the names of the whole bias, and what computes with this rank's part."""
-
-    def __init__(self, bias: ScoreBias, mesh: DeviceMesh, method: str):
-        group = group_of(mesh)
-        each = bias.heads // group.size()
-        own = slice(group.rank() * each, (group.rank() + 1) * each)
-        part = bias_apart(bias, own)
-        self.group = group
-        whole = part is None and not isinstance(bias, BiasHeads)
-        self.prefix = "of.of." if whole else "of."  # heads of some heads are those of the whole
-        self.called = _Called(bias[own] if part is None else part, method)
-        self.axes = {} if part is None else dict(bias.head_axes or {})
-        self.heads, self.told = each, f"{own.start} … {own.stop - 1} of {bias!r}"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Held":
-        """A copy of the same ranks, as of a model whose weights are averaged."""
-        made = copy(self)  # a process group cannot be copied
-        made.called = deepcopy(self.called, memo)
-        return made
-
-    def hold(self, module: nn.Module, bias: ScoreBias, mesh: DeviceMesh) -> None:
-        """Give ``module`` the parameters of ``bias``, those by head cut."""
-        from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-
-        for name, p in bias.named_parameters():
-            if name not in self.axes:  # the numbers of the first rank, in place: modules keep it
-                p.data.copy_(distribute_tensor(p.data, mesh, [Replicate()]).to_local())
-        for name, child in bias.named_children():
-            module.add_module(name, child)
-        for name, p in bias.named_parameters(recurse=False):
-            if name in self.axes:
-                cut = distribute_tensor(p.data, mesh, [Shard(self.axes[name])])
-                p = nn.Parameter(cut, requires_grad=p.requires_grad)  # type: ignore[arg-type]
-            module.register_parameter(name, p)
-
-    def __call__(self, module: nn.Module, *places: Any, dtype: torch.dtype | None) -> Tensor:
-        local = {
-            self.prefix + name: p.to_local() if name in self.axes else shared(p, self.group)  # type: ignore[attr-defined]
-            for name, p in module.named_parameters()
-        }
-        self.called.train(module.training)  # which nobody else tells it
-        return functional_call(self.called, local, places, {"dtype": dtype})
+    def forward(self, method: str, *places: Any, dtype: torch.dtype | None) -> Tensor:
+        return getattr(self.of, method)(*places, dtype=dtype)
 
 
 class OwnHeads(ScoreBias):
     """A bias of this rank's heads; see ``own_heads``."""
 
+    is_relative = takes_reals = has_profile = True
+
     def __init__(self, bias: ScoreBias, mesh: DeviceMesh):
         super().__init__()
-        self.training = bias.training
-        self.held = (_Held(bias, mesh, "table"),)  # in a tuple: its module is none of this one's
-        self.heads, self.is_relative = self.held[0].heads, bias.is_relative
-        self.takes_reals = bias.takes_reals
+        group = group_of(mesh)
+        each = bias.heads // group.size()
+        own = slice(group.rank() * each, (group.rank() + 1) * each)
+        part = bias_apart(bias, own)
         take_claims(self, bias)
-        self.held[0].hold(self, bias, mesh)
+        self.heads, self.training, self.group = each, bias.training, group.group_name
+        self.told = f"{own.start} … {own.stop - 1} of {bias!r}"
+        self.axes = {} if part is None else dict(bias.head_axes or {})
+        # Heads of some heads are those of the whole.
+        self.prefix = "of.of." if part is None and not isinstance(bias, BiasHeads) else "of."
+        # In a tuple: it computes with the parameters of this module, and is no part of it.
+        self.called = (_Called(bias[own] if part is None else part),)
+        self._hold(bias, mesh)
+
+    def _hold(self, bias: ScoreBias, mesh: DeviceMesh) -> None:
+        """Take the parameters of ``bias`` under their names, those by head cut."""
+        for name, p in bias.named_parameters():
+            if name not in self.axes:  # the numbers of the first rank, in place: modules keep it
+                p.data.copy_(distribute_tensor(p.data, mesh, [Replicate()]).to_local())
+        for name, child in bias.named_children():
+            self.add_module(name, child)
+        for name, p in bias.named_parameters(recurse=False):
+            if name in self.axes:
+                cut = distribute_tensor(p.data, mesh, [Shard(self.axes[name])])
+                p = nn.Parameter(cut, requires_grad=p.requires_grad)  # type: ignore[arg-type]
+            self.register_parameter(name, p)
+
+    def _call(self, method: str, *places: Any, dtype: torch.dtype | None) -> Tensor:
+        local = {
+            self.prefix + name: p.to_local() if name in self.axes else shared(p, self.group)  # type: ignore[attr-defined]
+            for name, p in self.named_parameters()
+        }
+        (called,) = self.called
+        called.train(self.training)  # which nobody else tells it
+        return functional_call(called, local, (method, *places), {"dtype": dtype})
+
+    @property
+    def heads_of(self) -> ScoreBias:  # type: ignore[override]
+        """What computes this rank's part, or the whole of which it takes that."""
+        return self.called[0].of
 
     def table(
         self,
@@ -143,35 +126,14 @@ class OwnHeads(ScoreBias):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of these heads."""
-        return self.held[0](self, q_positions, k_positions, dtype=dtype)
-
-    def extra_repr(self) -> str:
-        """Which heads."""
-        return self.held[0].told
-
-
-class RelativeOwnHeads(RelativeBias):
-    """A relative bias of this rank's heads, and relative itself; see ``own_heads``."""
-
-    def __init__(self, bias: RelativeBias, mesh: DeviceMesh):
-        super().__init__()
-        self.training = bias.training
-        self.held = (_Held(bias, mesh, "profile"),)  # in a tuple: its module is none of this one's
-        self.heads, self.takes_reals = self.held[0].heads, bias.takes_reals
-        take_claims(self, bias)
-        self.held[0].hold(self, bias, mesh)
+        return self._call("table", q_positions, k_positions, dtype=dtype)
 
     def profile(
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """The profile of these heads."""
-        return self.held[0](self, distance, dtype=dtype)
-
-    @property
-    def heads_of(self) -> RelativeBias:  # type: ignore[override]
-        """What computes this rank's part, or the whole of which it takes that."""
-        return self.held[0].called.of  # type: ignore[return-value]
+        return self._call("profile", distance, dtype=dtype)
 
     def extra_repr(self) -> str:
         """Which heads."""
-        return self.held[0].told
+        return self.told
