@@ -156,7 +156,7 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
                     "type": "longrope", "short_factor": [1.0] * 48, "long_factor": [1.0] * 47
                 },
             },
-            "long has 47 numbers for 48 frequencies",
+            "47 divisors for 48 frequencies",
         ),
         ({"model_type": "bert", "hidden_size": 768}, "no rotary encoding in this configuration"),
         ({"model_type": "falcon", "alibi": True, "rope_theta": 1e4}, "no rotary encoding"),

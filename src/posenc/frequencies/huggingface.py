@@ -1,7 +1,6 @@
 """What a rope type of Hugging Face is: its names, its keys, and the schedule that it means.
 
-Each schedule that has one states it beside its formula, as ``ROPE_TYPE``; ``registry`` gathers
-them.
+Each schedule that has one states it beside its formula; ``registry`` gathers them.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,24 +9,14 @@ from typing import Any
 
 from posenc.frequencies.schedule import Schedule
 
-COMMON = frozenset(
-    {
-        "rope_type",
-        "type",
-        "rope_theta",
-        "partial_rotary_factor",
-        "mrope_section",
-        "mrope_interleaved",
-        "interleaved",
-    }
-)
-"""Keys that every rope dictionary may have."""
-
 LISTS = ("mrope_section",)
-"""Of these, keys with several numbers."""
+"""Keys with several numbers that every rope dictionary may have."""
 
 SWITCHES = ("rope_type", "type", "mrope_interleaved", "interleaved")
-"""Of these, keys with names and switches."""
+"""Such keys with names and switches."""
+
+COMMON = frozenset({"rope_theta", "partial_rotary_factor", *LISTS, *SWITCHES})
+"""All such keys."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +25,7 @@ class RopeType:
 
     Attributes:
         name: Its name today.
-        read: From a dictionary, and the length of the sequences, to the schedule that they mean.
+        read: From a dictionary, and the length of the sequences, to the schedule.
         write: From a schedule and the width of a head to the dictionary, less its name; None for
             schedules of other types, and where no dictionary tells all of it.
         keys: The keys that it reads or knows to leave aside, besides the common ones.
@@ -102,24 +91,14 @@ class Rope:
         return self.length("longest") / self.length("trained_length")
 
     def needed(self, key: str) -> Any:
-        """A value that this rope type cannot do without.
-
-        Raises:
-            ValueError: It is not there.
-        """
+        """A value that this rope type cannot do without."""
         if key not in self.values:
-            raise ValueError(
-                f"Rope type {self.kind!r} needs {key!r}; the rope dictionary has "
-                f"{', '.join(sorted(self.values))}. Add it."
-            )
+            raise ValueError(f"Rope type {self.kind!r} needs {key!r}.")
         return self.values[key]
 
     def length(self, which: str) -> int:
         """``trained_length`` or ``longest``, which this rope type cannot do without."""
         value = getattr(self, which)
         if value is None:
-            raise ValueError(
-                f"Rope type {self.kind!r} depends on the trained length; the configuration has "
-                f"neither original_max_position_embeddings nor max_position_embeddings. Add one."
-            )
+            raise ValueError(f"Rope type {self.kind!r} needs max_position_embeddings.")
         return value
