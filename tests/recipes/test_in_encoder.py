@@ -4,8 +4,10 @@ import inspect
 
 import pytest
 import torch
+from tests.goldens.recipes import BEHIND_TOKENS, GRIDS
+from tests.goldens.recipes import places as placed
 
-from posenc import Positional, positions, recipes
+from posenc import Positional, recipes
 from posenc.transformer import Encoder
 
 # What a recipe's model has beside its encodings: heads, kv_heads, head_dim, and the rest.
@@ -88,22 +90,6 @@ WINDOWS = {
     "gpt_oss": lambda layer: 128 if layer % 2 == 0 else None,
     "modernbert": lambda layer: None if layer % 3 == 0 else 64,
 }
-GRIDS = {
-    "dinov3": (14, 14), "pixtral": (3, 4), "rope_vit": (3, 4), "rope_vit_mixed": (3, 4),
-    "sam": (14, 14), "swin": (7, 7), "swin_v2": (8, 8),
-    "croco": (3, 4), "eva02": (3, 4), "gemma4_vision": (3, 4), "llama4_vision": (3, 4),
-    "qwen2_vl_vision": (3, 4), "flux2": (1, 2, 2, 2),
-}  # fmt: skip
-VIDEOS = ("cogvideox", "flux", "hunyuan_video", "ltx2", "ltx_video", "minimax_h3", "qwen_image",
-          "vjepa2", "wan")  # fmt: skip
-GRIDS |= dict.fromkeys(VIDEOS, (2, 2, 3))
-GRIDS |= dict.fromkeys(("cpvt", "mae", "pixart", "rt_detr", "siglip", "stable_diffusion_3"), (3, 4))
-GRIDS |= {"cogvideox_2b": (2, 2, 3), "ltx2_audio": (5,)}
-BEHIND_TOKENS = {  # so many tokens without a place, then a grid
-    "ast": (2, (3, 4)), "beit": (1, (3, 4)), "clip_vision": (1, (3, 4)), "deit": (2, (3, 4)),
-    "dinov2": (1, (3, 4)), "vit": (1, (3, 4)), "vivit": (1, (2, 3, 4)),
-}  # fmt: skip
-AXES = {"qwen2_vl": 3, "qwen3_vl": 3}
 
 
 def built(name: str, depth: int | None) -> tuple[Encoder, int]:
@@ -121,17 +107,9 @@ def built(name: str, depth: int | None) -> tuple[Encoder, int]:
 
 
 def places(name: str) -> torch.Tensor | None:
-    if name in GRIDS:
-        return positions.grid(*GRIDS[name])[None]
-    if name in BEHIND_TOKENS:
-        count, size = BEHIND_TOKENS[name]
-        return positions.prefixed(positions.grid(*size), count)[None]
-    if name.endswith("detr"):
-        image = positions.masked_grid(torch.ones(1, 3, 4, dtype=torch.bool))
-        return positions.on_levels([image, image]) if name == "deformable_detr" else image
-    if name in AXES:
-        return torch.arange(5)[None, :, None].expand(1, 5, AXES[name])
-    return None
+    """Points where a recipe has such; all others stand at 0, 1, 2, …."""
+    points = name in GRIDS or name in BEHIND_TOKENS or name.endswith(("detr", "_vl"))
+    return placed(name)[None] if points else None
 
 
 def test_every_recipe_has_its_model():
