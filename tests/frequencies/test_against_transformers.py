@@ -14,8 +14,6 @@ from transformers import DeepseekV3Config, LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posenc.frequencies import (
-    NTK,
-    Divided,
     DynamicNTK,
     Geometric,
     Linear,
@@ -193,55 +191,3 @@ def test_the_softmax_scale_is_deepseeks(factor, all_dim):
     yarn = YaRN(Geometric(8), factor, 4096, **fields)
     scaling = DeepseekV3Attention(config, layer_idx=0).scaling
     assert scaling == pytest.approx(16**-0.5 * yarn.softmax_factor, rel=1e-14)
-
-
-def test_longrope_in_transformers_lets_a_long_row_change_a_short_one_and_here_it_cannot():
-    """Their module picks by the longest row of a batch; the schedule here knows one length."""
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    fields = {"short_factor": [1.0] * 4, "long_factor": [8.0] * 4}
-    config = LlamaConfig(
-        hidden_size=32,
-        num_attention_heads=4,
-        max_position_embeddings=1024,
-        rope_parameters={
-            "rope_type": "longrope",
-            "rope_theta": 1e4,
-            "factor": 8.0,
-            "original_max_position_embeddings": 128,
-            **fields,
-        },
-    )
-    module, x = LlamaRotaryEmbedding(config), torch.zeros(1, 1, 8)
-    short, long = torch.arange(100)[None], torch.arange(200)[None, 100:]
-    alone = module(x, short)[0][0]
-    beside = module(x, torch.cat([short, long]))[0][0]
-    assert not torch.allclose(alone, beside, atol=0.1)
-
-    longrope = LongRoPE(Geometric(8), (1.0,) * 4, (8.0,) * 4, 128, factor=8.0)
-    assert longrope.at(100) == Divided(Geometric(8), (1.0,) * 4, longrope.attention_factor)
-    assert longrope.at(100).turns() == Geometric(8).turns()
-    assert longrope.at(200).turns() != longrope.at(100).turns()
-
-
-def test_dynamic_in_transformers_remembers_and_here_it_is_a_function():
-    """Between L0 and the longest row seen their module keeps the longer row's frequencies."""
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    config = LlamaConfig(
-        hidden_size=32,
-        num_attention_heads=4,
-        max_position_embeddings=128,
-        rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0},
-    )
-    x, length = torch.zeros(1, 1, 8), 200
-    fresh, used = LlamaRotaryEmbedding(config), LlamaRotaryEmbedding(config)
-    used(x, torch.arange(1000)[None])
-    positions = torch.arange(length)[None]
-    assert not torch.allclose(fresh(x, positions)[0], used(x, positions)[0], atol=0.1)
-
-    dynamic = DynamicNTK(Geometric(8), 4.0, 128)
-    want = exact(dynamic.at(length))
-    dynamic.at(1000)
-    assert torch.equal(exact(dynamic.at(length)), want)
-    assert dynamic.at(length) == NTK(Geometric(8), dynamic.at(length).factor)

@@ -138,8 +138,9 @@ def phi3(
     """
     schedule: Schedule = Geometric(head_dim)
     if short is not None or long is not None or length is not None:
-        factor = (longest or 131072) / 4096
-        schedule = LongRoPE(schedule, short, long, 4096, factor).at(length or 4096)  # type: ignore[arg-type]
+        lists = tuple(short or ()), tuple(long or ())
+        longrope = LongRoPE(schedule, *lists, 4096, factor=(longest or 131072) / 4096)
+        schedule = longrope.at(length or 4096)
     return Positional(queries_keys=Rotary(schedule))
 
 
