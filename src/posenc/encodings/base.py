@@ -20,6 +20,7 @@ A ``PositionRemapping`` changes the positions themselves, before any encoding se
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from inspect import signature
 from typing import ClassVar
 
 import torch
@@ -58,6 +59,28 @@ def check_pairs(name: str, scores: Tensor, table: Tensor) -> None:
         )
 
 
+def described(module: nn.Module, **defaults: object) -> str:
+    """The arguments of a module's constructor, as its attributes have them, but for the usual ones.
+
+    Args:
+        module: Modules that it holds print themselves.
+        defaults: Those that follow from other arguments.
+
+    Example:
+        >>> from posenc import QueryTemperature
+        >>> described(QueryTemperature(64, form="beam"))
+        "64, form='beam'"
+    """
+    told = []
+    for place, (name, parameter) in enumerate(signature(type(module)).parameters.items()):
+        default = defaults.get(name, parameter.default)
+        value = getattr(module, name, default)
+        if value is default or isinstance(value, nn.Module | Tensor) or value == default:
+            continue
+        told.append(f"{name}={value!r}" if place or default is not parameter.empty else repr(value))
+    return ", ".join(told)
+
+
 class PositionRemapping(ABC):
     """A change of the positions themselves, before any encoding sees them.
 
@@ -77,7 +100,14 @@ class PositionRemapping(ABC):
         """The changed positions; ``generator`` draws what is random."""
 
 
-class TokenEncoding(nn.Module, ABC):
+class Described(nn.Module):
+    """A module that prints the arguments it was built with."""
+
+    def extra_repr(self) -> str:
+        return described(self)
+
+
+class TokenEncoding(Described, ABC):
     """Place one: added to, or mixed into, the token embeddings.
 
     Attributes:
@@ -125,7 +155,7 @@ class TokenEncoding(nn.Module, ABC):
         return self.encode(x, table).to(x.dtype)
 
 
-class QueryKeyEncoding(nn.Module, ABC):
+class QueryKeyEncoding(Described, ABC):
     """Place two: a change of queries and keys inside attention.
 
     Queries and keys have separate methods: some encodings treat them differently, grouped-query
@@ -215,12 +245,14 @@ class QueryKeyEncoding(nn.Module, ABC):
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(q.shape[-2 if self.heads_first else -3], device=q.device)
-        positions = checked(positions, device=q.device, reals=self.takes_reals)
+        else:
+            positions = checked(positions, device=q.device, reals=self.takes_reals)
         table = self.table(positions, dtype=working_dtype(q.dtype))  # type: ignore[arg-type]
-        return self.encode_both(q, k, table)
+        encoded_q, encoded_k = self.encode_both(q, k, table)
+        return encoded_q.to(q.dtype), encoded_k.to(k.dtype)
 
 
-class ScoreEncoding(nn.Module, ABC):
+class ScoreEncoding(Described, ABC):
     """Place three: a change of the attention scores, scaled but unmasked, before softmax.
 
     Attributes:
