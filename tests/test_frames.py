@@ -73,8 +73,8 @@ def decoded() -> Callable[[], object]:
 
 CALLS = {
     "Sinusoidal(x)": (summed, 25),
-    "Rotary.encode_both, one token in place": (one_token, 5),
-    "Rotary(q, k)": (rotated, 24),
+    "Rotary.encode_both, one token in place": (one_token, 4),
+    "Rotary(q, k)": (rotated, 16),
     "attention": (partial(attended, None), 115),
     "attention, rotary": (partial(attended, Positional(queries_keys=Rotary(64))), 146),
     "attention, ALiBi": (partial(attended, Positional(scores=ALiBi(8))), 165),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import rotate_together
+from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.guards import demand, graph_looks, may_look
 from posenc.kernels.rotary.front import RotaryLayout
@@ -79,8 +79,7 @@ def rotary_embedding(
         cos, sin = cos.expand(rows), sin.expand(rows)
     table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
     layout = RotaryLayout(interleaved, False, True)
-    width = x.shape[-1]
-    return rotate_together((x,), table, None, layout, "rotary_embedding", width, width)[0]
+    return rotate_heads(x, table, layout, head_dim=x.shape[-1], rotated_dim=x.shape[-1])
 
 
 def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:

@@ -43,7 +43,7 @@ def serve(x: Tensor, *others: Tensor) -> bool:
         >>> serve(x) == NATIVE, torch.func.vmap(lambda x: x * serve(x))(x)
         (True, tensor([0., 0.]))
     """
-    return ((NATIVE and x.is_cpu) or (TRITON and x.is_cuda)) and plain(x, *others)
+    return (NATIVE if x.is_cpu else TRITON and x.is_cuda) and plain(x, *others)
 
 
 def register(

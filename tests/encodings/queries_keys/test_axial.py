@@ -222,45 +222,6 @@ def test_every_form_rotates_each_axis_by_channels_of_its_own(name):
     assert len(moved) == sum(encoding.split)
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "words"),
-    [
-        (lambda: AxialRotary(64, form="flux"), ValueError, "128 channels; head_dim is 64"),
-        (lambda: AxialRotary(64, form="dinov3"), ValueError, "of its own: DINOv3Rotary"),
-        (lambda: AxialRotary(64, split=(32,)), ValueError, "the channels of each of 2 axes"),
-        (lambda: AxialRotary(64, split=(31, 33)), ValueError, "each must be even"),
-        (lambda: AxialRotary(64, (1e4, 1e2, 1e1)), ValueError, "one for each of 2 axes"),
-        (lambda: AxialRotary(64, stretch=(2.0,)), ValueError, "give 2 numbers, one an axis"),
-        (
-            lambda: AxialRotary(64, 5.0, schedules=(Geometric(8), Geometric(8))),
-            TypeError,
-            "without base and split",
-        ),
-        (lambda: AxialRotary(64, schedules=(Geometric(8),)), TypeError, "give 2, one an axis"),
-        (
-            lambda: AxialRotary(64, form="pixtral", split=(16, 8)),
-            ValueError,
-            "to axes of one width in turn",
-        ),
-        (lambda: AxialForm("a", "yy", "", (2, 2)), ValueError, "one letter an axis"),
-        (
-            lambda: AxialForm("a", "yx", "", (2, 2), order="yz"),
-            ValueError,
-            "each axis of 'yx' once",
-        ),
-        (
-            lambda: AxialForm("a", "yx", "", (2, 2), by_axis=True, arrangement="interleaved"),
-            ValueError,
-            "arrangement must be contiguous",
-        ),
-        (lambda: AxialRotary(8).table(grid(2, 2, 2)), ValueError, r"\[\*batch, seq, 2\]"),
-    ],
-)
-def test_errors_say_what_to_do(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
 def test_what_is_printed_says_what_is_not_as_published():
     assert repr(AxialRotary(32)) == "AxialRotary(32, base=100.0, form='rope_vit')"
     told = repr(AxialRotary(48, (1.0, 2.0, 3.0), "flux", split=(16, 16, 16), stretch=(1, 2, 1)))

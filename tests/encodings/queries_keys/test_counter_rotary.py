@@ -85,11 +85,3 @@ def test_an_encoder_decodes_with_it_as_it_reads():
         other = Encoder(32, 4, 2, positional=plain, kv_heads=2, is_causal=True).eval()
         other.load_state_dict(encoder.state_dict())
         assert (other(x) - whole).abs().max() > 1e-3
-
-
-def test_what_does_not_fit_is_refused(counter):
-    with pytest.raises(TypeError, match="pass a Rotary"):
-        CounterRotary(8)
-    q, v = torch.ones(1, 2, 3, DIM), torch.ones(1, 2, 3, 4)
-    with pytest.raises(ValueError, match="heads of width 4"):
-        attention(q, q, v, positional=Positional(queries_keys=counter))

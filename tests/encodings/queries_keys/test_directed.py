@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 
 import mpmath
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -153,35 +152,3 @@ def test_heads_turn_by_their_own_vectors():
         alone = DirectedRotary(vectors[head])
         want = alone.encode_queries(q[:, [head]].contiguous(), alone.table(points))
         assert torch.equal(got[:, [head]], want)
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "words"),
-    [
-        (lambda: DirectedRotary([1.0, 2.0]), TypeError, r"\[pairs, axes\] or \[heads, pairs, axes"),
-        (lambda: DirectedRotary("x"), TypeError, "vectors are x"),
-        (lambda: DirectedRotary([[Fraction(1, 3), 1]]), ValueError, "float64 does not hold all"),
-        (lambda: DirectedRotary([[2**53 + 1, 1]]), ValueError, "float64 does not hold all"),
-        (lambda: DirectedRotary([[math.inf, 1.0]]), ValueError, "not finite"),
-        (lambda: DirectedRotary.golden_gate(7), ValueError, "they are even"),
-        (lambda: DirectedRotary.golden_gate(8, 3, spread="angle"), ValueError, "it is of two"),
-        (lambda: DirectedRotary.spiral(24, 4), ValueError, "a multiple of four times as many"),
-        (lambda: DirectedRotary.spiral(64).table(grid(2, 2, 2)), ValueError, r"seq, 2\]"),
-        (
-            lambda: DirectedRotary.golden_gate(8, heads=4)(
-                random(1, 4, 6, 8), random(1, 2, 6, 8), grid(2, 3)
-            ),
-            ValueError,
-            "built for 4 heads; content has 2",
-        ),
-    ],
-)
-def test_errors_say_what_to_do(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
-@pytest.mark.parametrize("switches", [[[True, False]], np.array([[True, False]])])
-def test_switches_are_no_vectors(switches):
-    with pytest.raises(TypeError, match=r"give real numbers \[pairs, axes\]"):
-        DirectedRotary(switches)

@@ -161,35 +161,6 @@ def test_norms_are_kept(build):
     torch.testing.assert_close(got.norm(dim=-1), q.norm(dim=-1))
 
 
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: LieRE(8, block=3), "block is 3; head_dim is 8"),
-        (lambda: ComRoPE(16, axes=3, block=4, variant="AP"), "shared evenly by 3 axes"),
-        (lambda: ComRoPE(8, variant="XY"), "it must be 'LD' or 'AP'"),
-        (lambda: CayleySTRING(7), "so it must be even"),
-        (lambda: LieRE(8).table(grid(2, 2, 2)), r"\[\*batch, seq, 2\]"),
-        (
-            lambda: LieRE(8, heads=4)(random(1, 4, 6, 8), random(1, 2, 6, 8), grid(2, 3)),
-            "built for 4 heads; content has 2",
-        ),
-    ],
-)
-def test_errors_say_what_to_do(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()
-
-
-@pytest.mark.parametrize("encoding", [LieRE(8, axes=1), ComRoPE(8, axes=1)], ids=repr)
-def test_points_beyond_the_reach_of_an_exponential_are_refused(encoding):
-    """At 2^53 numbers of its matrices were 10^80, at 2^62 none."""
-    for position in (2**40, 2**53, -(2**62)):
-        with pytest.raises(ValueError, match="float64 keeps too few digits; up to 16777216"):
-            encoding.table([[position]])
-    rotation = encoding.table([[10**4]], dtype=torch.float64)
-    assert torch.allclose(rotation @ rotation.mT, torch.eye(8).double(), atol=1e-8)
-
-
 @pytest.mark.parametrize("variant", ["LD", "AP"])
 def test_comrope_takes_narrow_parameters_as_the_numbers_that_they_hold(variant):
     """F − Fᵀ rounded to bfloat16 turned point 199 by a radian more or less."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc import GRAPE, Positional, Rotary, attention
+from posenc import GRAPE, Positional, Rotary
 from posenc.transformer import Encoder, KeyValueCache
 
 DIM = 6
@@ -93,24 +93,3 @@ def test_an_encoder_decodes_with_it_as_it_reads():
     with torch.no_grad():
         steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
         torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: GRAPE(1, 2), "head_dim is 1; it must be a whole number from 2 on"),
-        (lambda: GRAPE(8, 2, speed=0.0), r"speed is 0\.0"),
-        (
-            lambda: attention(*torch.ones(3, 1, 3, 4, 8).unbind(),
-                              positional=Positional(queries_keys=GRAPE(8, 2))),
-            "built for 2 key heads; content has 3",
-        ),
-        (
-            lambda: GRAPE(8, 2)(torch.ones(1, 4, 3, 8), torch.ones(1, 4, 3, 8)),
-            "built for 2 key heads; keys have 4. Build it with heads=4",
-        ),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from posenc import AxialRotary, MultimodalRotary, Rotary, XPos, move_keys
+from posenc import AxialRotary, MultimodalRotary, Rotary, move_keys
 from posenc.frequencies import Geometric, YaRN
 from posenc.positions import NOWHERE, Coordinates, grid
 
@@ -94,27 +94,3 @@ def test_tokens_that_stand_nowhere_stay():
     assert torch.equal(moved[..., 0, :], k[..., 0, :])
     with pytest.raises(ValueError, match="nowhere"):
         move_keys(k, points, torch.ones_like(points), encoding)
-
-
-def test_what_it_refuses():
-    k = keys(Rotary(8), 1)
-    one, low = torch.tensor([1]), torch.tensor([-(2**63) + 1])
-    with pytest.raises(ValueError, match="2\\^63 or more apart"):
-        move_keys(k, low, one, Rotary(8))
-    with pytest.raises(TypeError, match="XPos"):
-        move_keys(k, one, one, XPos(Rotary(8)))
-    for arithmetic in ("float32", "vllm"):
-        with pytest.raises(ValueError, match=f"is '{arithmetic}'; .* arithmetic='exact'"):
-            move_keys(k, one, one, Rotary(8, arithmetic=arithmetic))
-    with pytest.raises(TypeError, match="float"):
-        move_keys(k, torch.tensor([0.5]), one, Rotary(8))
-
-
-def test_no_position_stands_for_those_of_other_tokens():
-    rotary, k, there = Rotary(8), torch.randn(1, 2, 3, 8), torch.tensor([4, 5, 6])
-    for start, end in ((torch.tensor([0]), there), (there, torch.tensor([0]))):
-        with pytest.raises(ValueError, match=r"to_positions \(.*give each token one of both"):
-            move_keys(k, start, end, rotary)
-    points = torch.zeros(3, 2, dtype=torch.int64)
-    with pytest.raises(ValueError, match="give each token one of both"):
-        move_keys(k, points[:1], points, AxialRotary(8))

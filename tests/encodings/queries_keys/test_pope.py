@@ -112,20 +112,3 @@ def test_what_comes_after_it_is_as_wide():
     assert Encoder(32, 4, 1, positional=wide)(torch.randn(1, 3, 32)).shape == (1, 3, 32)
     with pytest.raises(ValueError, match=r"Rotary was built with head_dim=8; .* head_dim 16"):
         Encoder(32, 4, 1, positional=Positional(queries_keys=(PoPE(8, heads=4), Rotary(8))))
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: PoPE(8, 0), "heads is 0"),
-        (lambda: PoPE(8, 2, head_dim=4), "head_dim is 4; it must be a whole number from 8 on"),
-        (lambda: PoPE(8, 2, phases="normal"), "phases is 'normal'; it must be 'zero' or 'uniform'"),
-        (
-            lambda: PoPE(8, 2)(torch.ones(1, 4, 3, 8), torch.ones(1, 4, 3, 8)),
-            "built for 2 key heads; keys have 4",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()

@@ -1,6 +1,5 @@
 """A key cache turned on to another schedule, against encoding the keys anew."""
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,16 +89,3 @@ def test_there_and_back_again():
     keys, positions = random(1, 2, 5, 16), consecutive(5, start=10**9)
     back = rerotate(rerotate(keys, positions, old, new), positions, new, old)
     torch.testing.assert_close(back, keys, atol=4e-15, rtol=4e-15)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        (Rotary(8), Rotary(8, pairing="interleaved"), "differ in pairing"),
-        (Rotary(8, head_dim=16), Rotary(16), "differ in rotated width"),
-        (Rotary(8), Rotary(8, arithmetic="float32"), "Build both with arithmetic='exact'"),
-    ],
-)
-def test_errors_say_what_to_do(old, new, words):
-    with pytest.raises(ValueError, match=words):
-        rerotate(random(1, 1, 3, old.head_dim), consecutive(3), old, new)

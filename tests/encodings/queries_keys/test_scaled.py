@@ -75,13 +75,6 @@ def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
     torch.testing.assert_close(q_theirs @ k_theirs.mT, q_ours @ k_ours.mT, atol=2e-3, rtol=1e-3)
 
 
-def test_xpos_refuses_what_leaves_float32():
-    with pytest.raises(ValueError, match=r"Position 40000 .* Set origin to the middle"):
-        XPos(Rotary(8)).table(torch.tensor([40_000]))
-    with pytest.raises(ValueError, match=r"scale_base is 0\.0; it must be a finite number above 0"):
-        XPos(Rotary(8), scale_base=0.0)
-
-
 def llama4_factor(position: int) -> float:
     """As in the code of Llama 4 in transformers, which counts in float32."""
     p = torch.tensor([position])
@@ -153,25 +146,3 @@ def test_temperature_counts_the_last_position_of_all():
     """⌊(p + 1) / period⌋ is 2^63 at a period of 1, which is no int64."""
     table = QueryTemperature(4, scale=0.5, period=1).table([2**63 - 1])
     assert table.item() == pytest.approx(1 + 0.5 * float(mp.log(1 + mpf(2) ** 63)))
-
-
-def test_xpos_refuses_distances_from_the_origin_that_wrap():
-    xpos = XPos(Rotary(4), scale_base=1e20, origin=-(2**62))
-    with pytest.raises(ValueError, match="from the origin -4611686018427387904"):
-        xpos.table([2**62 + 5])
-
-
-def test_xpos_says_where_float16_ends():
-    """Keys became infinite there, and attention NaN; float32 and bfloat16 reach further."""
-    xpos, near, far = XPos(Rotary(8)), torch.tensor([4000]), torch.tensor([5000])
-    x = torch.ones(1, 1, 1, 8)
-    for dtype in (torch.float32, torch.bfloat16):
-        assert xpos.encode_keys(x.to(dtype), xpos.table(far)).isfinite().all()
-        assert xpos.table(far, dtype=dtype).isfinite().all()
-    assert xpos.encode_keys(x.half(), xpos.table(near)).isfinite().all()
-    with pytest.raises(ValueError, match="on a factor of XPos leaves float16"):
-        xpos.table(far, dtype=torch.float16)
-    with pytest.raises(ValueError, match="A product with a factor of XPos is beyond float16"):
-        xpos.encode_keys(x.half(), xpos.table(far))
-    given = x.half().index_fill(-1, torch.tensor([7]), float("inf"))  # the caller's own
-    assert xpos.encode_keys(given, xpos.table(near)).isinf().any()

@@ -1,6 +1,5 @@
 """The first tokens of LongRoPE, against the mixed embedding of its authors."""
 
-import pytest
 import torch
 
 from posenc import Rotary, StartTokenRotary
@@ -47,14 +46,3 @@ def test_each_row_is_that_of_one_of_the_two():
 
 def test_a_negative_position_is_before_the_first_too():
     assert torch.equal(encoding().table([-5]), Rotary(DIM).table([-5]))
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="differ in pairing; only their frequencies may"):
-        StartTokenRotary(Rotary(8), Rotary(8, pairing="interleaved"), 4)
-    with pytest.raises(ValueError, match="differ in head_dim, rotated_dim"):
-        StartTokenRotary(Rotary(8), Rotary(6), 4)
-    with pytest.raises(ValueError, match="count is -1; it must be a whole number from 0 on"):
-        StartTokenRotary(Rotary(8), Rotary(8), -1)
-    with pytest.raises(ValueError, match="is that of rotary encodings alone"):
-        StartTokenRotary(Rotary(8), Rotary(8, arithmetic="transformers"), 4)

@@ -144,30 +144,3 @@ def test_mhrope_of_text_is_rotary():
     encoding = MHRoPE(rotary)
     got = encoding.encode_keys(x, encoding.table(alike))
     assert torch.equal(got, rotary.encode_keys(x, rotary.table(positions)))
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: MultimodalRotary(Rotary(8), (2, 1, 1), (0, 1, 2, 2)), "as often as its section"),
-        (lambda: MultimodalRotary(Rotary(8), (2, 1, 1), (0, 0, 1, 3)), "as often as its section"),
-        (lambda: MHRoPE(Rotary(8), heads=4), "8 heads; there are 4 key heads"),
-        (lambda: MHRoPE(Rotary(8, head_dim=16)), "8 of 16 channels"),
-        (lambda: MHRoPE(Rotary(8)).table([[1, 2]]), r"\[\*batch, seq, 3\]"),
-        (
-            lambda: MHRoPE(Rotary(8), 2, (1, 1)).encode_keys(
-                random(1, 4, 1, 8), MHRoPE(Rotary(8), 2, (1, 1)).table([[1, 2]])
-            ),
-            "2 key heads; content has 4",
-        ),
-        (
-            lambda: MHRoPE(Rotary(8), 2, (1, 1)).encode_queries(
-                random(1, 3, 1, 8), MHRoPE(Rotary(8), 2, (1, 1)).table([[1, 2]])
-            ),
-            "content has 3 heads",
-        ),
-    ],
-)
-def test_errors_say_what_to_do(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()

@@ -1,17 +1,23 @@
-"""Positions with several coordinates: each pair of channels turns by one of them."""
+"""Rotations of points with several coordinates: each pair of channels follows one of them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from posenc.encodings.queries_keys.rotation import rotation_table
-from posenc.frequencies import Schedule
+from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table, sincos_of
+from posenc.frequencies import Linear, Schedule
 from posenc.frequencies.given import Selected
+from posenc.frequencies.schedule import TWO_PI
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
-from posenc.numerics.sincos import Arithmetic, SinCos
+from posenc.numerics.sincos import Arithmetic
 from posenc.positions import Coordinates, Positions
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
@@ -20,14 +26,38 @@ Arrangement = Literal["contiguous", "interleaved"]
 """One run of pairs an axis, or pairs dealt out to the axes in turn."""
 
 
+@dataclass(frozen=True)
+class Turns(Schedule):
+    """2π · share · ω_i: the ω_i of a schedule are turns a unit, behind ``still`` frequencies of 0.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> Turns(Geometric(4, base=100.0), still=1).wavelengths()
+        (inf, 1.0, 10.0)
+    """
+
+    of: Schedule
+    share: Fraction = Fraction(1)
+    still: int = 0
+
+    def radians(self) -> tuple[Decimal, ...]:
+        unit = TWO_PI * self.share.numerator / self.share.denominator
+        return (Decimal(0),) * self.still + tuple(unit * each for each in self.of.radians())
+
+
 class AxisSinCos:
-    """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of the positions.
+    """cos and sin of c[a_i] · ω_i: pair i follows coordinate a_i of a point.
+
+    c is a coordinate p itself, or with sizes (2p + middle) / size − 1, which runs from −1 to 1.
 
     Args:
-        schedules: One an axis; the pairs of an axis take its frequencies in their order, and its
+        schedules: The frequencies of each axis; its pairs take them in their order, and its
             attention factor.
         axes: a_i, one a pair.
         arithmetic: As of ``SinCos``.
+        sizes: One an axis.
+        middle: 1 where coordinates are those of patches, whose middles count.
+        stretch: What the coordinates of each axis are divided by.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -41,10 +71,20 @@ class AxisSinCos:
         schedules: Sequence[Schedule],
         axes: Sequence[int],
         arithmetic: Arithmetic = "exact",
+        *,
+        sizes: Sequence[int | Fraction] | None = None,
+        middle: int = 0,
+        stretch: Sequence[int | float | Fraction] | None = None,
     ):
-        self.schedules, self.axes = tuple(schedules), tuple(axes)
+        self.axes, self.middle = tuple(axes), middle
+        self.sizes = None if sizes is None else tuple(map(Fraction, sizes))
+        by = stretch or [size.numerator for size in self.sizes or (Fraction(1),) * len(schedules)]
+        self.schedules = tuple(
+            schedule if divisor == 1 else Linear(schedule, divisor)
+            for schedule, divisor in zip(schedules, by, strict=True)
+        )
         self.count = len(self.schedules)
-        self.parts = [SinCos(schedule, arithmetic) for schedule in self.schedules]
+        self.parts = [sincos_of(schedule, arithmetic) for schedule in self.schedules]
         # Pair i stands in the joined columns of all axes where it comes among those of its own.
         grouped = sorted(range(len(self.axes)), key=lambda pair: self.axes[pair])
         self.order = [grouped.index(pair) for pair in range(len(grouped))]
@@ -59,31 +99,54 @@ class AxisSinCos:
         """cos and sin, times the attention factor of the schedule of each axis if ``scaled``.
 
         Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are not turned.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-            ValueError: They do not have one coordinate an axis.
         """
-        positions, nowhere = among_places(checked_points(positions, self.count))
-        axes = [positions[..., axis] for axis in range(self.count)]
-        return unturned(self.table_of_axes(axes, dtype, scaled=scaled), nowhere)
-
-    def table_of_axes(
-        self,
-        axes: Sequence[Int64[Tensor, "*shape"] | Coordinates],
-        dtype: torch.dtype | None = None,
-        *,
-        scaled: bool = True,
-    ) -> Float[Tensor, "*shape 2 pairs"]:
-        """``table`` of positions that are apart already, one axis each, and stand somewhere."""
+        points, nowhere = among_places(checked_points(positions, self.count))
         tables = [
             rotation_table(
                 sincos, along, dtype, sincos.schedule.attention_factor if scaled else 1.0
             )
-            for sincos, along in zip(self.parts, axes, strict=True)
+            for sincos, along in zip(self.parts, self.steps(points), strict=True)
         ]
         table = joined(tables, -1)
-        return table if self.order == sorted(self.order) else table[..., self.order]
+        return unturned(
+            table if self.order == sorted(self.order) else table[..., self.order], nowhere
+        )
+
+    def steps(self, points: Tensor | Coordinates) -> list[Tensor | Coordinates]:
+        """What the frequencies of each axis are multiplied with: p, or c · size.numerator."""
+        along = [points[..., axis] for axis in range(self.count)]
+        if self.sizes is None:
+            return along
+        return [
+            p * (2 * size.denominator) + (self.middle * size.denominator - size.numerator)
+            for p, size in zip(along, self.sizes, strict=True)
+        ]
+
+
+class RotationOfAxes(QueryKeyEncoding):
+    """Pair i rotates by c[a_i] · ω_i, as ``sincos`` says; what differs among models is data."""
+
+    is_relative = True
+    takes_reals = True
+    sincos: AxisSinCos
+    layout: RotaryLayout
+    rotated_dim: int
+
+    def table(
+        self,
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin at points, float32 unless another dtype is asked for."""
+        return self.sincos.table(positions, dtype)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated."""
+        widths = {"head_dim": self.head_dim, "rotated_dim": self.rotated_dim}
+        return rotate_heads(q, table, self.layout, **widths)
 
 
 def unturned(
@@ -102,18 +165,6 @@ def unturned(
     still = torch.stack((torch.ones_like(cos), torch.zeros_like(sin)), dim=-3 if heads else -2)
     axes = [1] * (table.ndim - nowhere.ndim)
     return torch.where(nowhere.reshape(*nowhere.shape, *axes), still, table)
-
-
-def stacked(axes: Sequence[Tensor | Coordinates]) -> Tensor | Coordinates:
-    """One tensor, or coordinates, an axis, put together as positions with so many axes.
-
-    Example:
-        >>> stacked([Coordinates([0.5]), Coordinates([2])]).scale
-        (Fraction(1, 2), Fraction(1, 1))
-    """
-    if isinstance(axes[0], Coordinates):
-        return Coordinates.stack(axes, dim=-1)  # type: ignore[arg-type]
-    return torch.stack(axes, dim=-1)  # type: ignore[arg-type]
 
 
 def of_each_axis(schedule: Schedule, axes: Sequence[int]) -> tuple[Schedule, ...]:

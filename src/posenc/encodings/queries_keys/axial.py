@@ -3,19 +3,11 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import (
-    check_choice,
-    check_flag,
-    check_positive_number,
-    check_whole,
-    is_row,
-)
-from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import AxisSinCos
+from posenc.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes
 from posenc.encodings.queries_keys.axial_forms import (
     ELSEWHERE,
     FORMS,
@@ -23,14 +15,14 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_bases,
     checked_split,
 )
-from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
-from posenc.frequencies import Linear, Schedule
+from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
+from posenc.frequencies import Schedule
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import Arithmetic
-from posenc.positions import Positions
 
 
-class AxialRotary(QueryKeyEncoding):
+class AxialRotary(RotationOfAxes):
     """Pair i turns by p[a_i] · ω_i, where a_i is one of the axes of a grid.
 
     Positions are ``[*batch, seq, axes]``: (y, x) for images, as ``posenc.positions.grid(height,
@@ -60,10 +52,6 @@ class AxialRotary(QueryKeyEncoding):
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
         arithmetic: ``"exact"``, or ``"float32"`` for the common formula.
 
-    Raises:
-        TypeError: Schedules are given beside a base or a split, or are none.
-        ValueError: A form cannot split this width, or an unknown form.
-
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 8
         (arXiv:2403.13298); Agrawal et al. 2024, "Pixtral 12B", section 2.2 (arXiv:2410.07073);
@@ -76,9 +64,6 @@ class AxialRotary(QueryKeyEncoding):
         >>> AxialRotary(128, form="flux").split
         (16, 56, 56)
     """
-
-    is_relative = True
-    takes_reals = True
 
     def __init__(
         self,
@@ -94,29 +79,32 @@ class AxialRotary(QueryKeyEncoding):
     ):
         super().__init__()
         check_whole(2, head_dim=head_dim)
-        self.form = form if isinstance(form, AxialForm) else _named(form)
         check_flag(heads_first=heads_first)
+        self.form = form if isinstance(form, AxialForm) else _named(form)
         self.head_dim, self.heads_first = head_dim, heads_first
         self.arithmetic: Arithmetic = arithmetic
         axes = len(self.form.axes)
         if schedules is None:
             self.base = checked_bases(self.form.base if base is None else base, axes)
-            self.split = (
-                self.form.widths(head_dim)
-                if split is None
-                else checked_split(split, axes, head_dim)
-            )
+            widths = self.form.widths(head_dim) if split is None else split
+            self.split = checked_split(widths, axes, head_dim)
             self.schedules = self.form.schedules(self.split, self.base)
         else:
-            self.base = None
-            self.schedules = _checked_schedules(schedules, axes, base, split)
+            if base is not None or split is not None:
+                raise TypeError("schedules have their own base and split; give one or the other.")
+            self.base, self.schedules = None, tuple(schedules)
             widths = tuple(2 * len(each) for each in self.schedules)
             self.split = checked_split(widths, axes, head_dim)
-        self.stretch = _checked_stretch(stretch, axes)
+        self.stretch = (1.0,) * axes if stretch is None else tuple(stretch)
+        if len(self.stretch) != axes:
+            raise ValueError(f"stretch is {self.stretch}; it must be {axes} numbers, one an axis.")
+        for each in self.stretch:
+            check_positive_number(stretch=each)
+        self.rotated_dim = sum(self.split)
+        pairing, last = self.form.pairing == "interleaved", self.form.rotated == "suffix"
+        self.layout = RotaryLayout(pairing, last, heads_first)
         self.sincos = AxisSinCos(
-            tuple(map(_stretched, self.schedules, self.stretch)),
-            self.form.pairs(self.split),
-            arithmetic,
+            self.schedules, self.form.pairs(self.split), arithmetic, stretch=self.stretch
         )
 
     def with_schedules(self, schedules: Sequence[Schedule]) -> "AxialRotary":
@@ -139,131 +127,37 @@ class AxialRotary(QueryKeyEncoding):
             arithmetic=self.arithmetic,
         ).train(self.training)
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions``, float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have one coordinate an axis.
-        """
-        return self.sincos.table(positions, dtype)
-
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` rotated."""
-        return self._rotate(q, table)
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self._rotate(k, table)
-
-    def _rotate(self, x: Tensor, table: Tensor) -> Tensor:
-        if self.form.by_axis:
-            return self._rotate_by_axis(x, table)
-        return rotate_heads(
-            x,
-            table,
-            name="AxialRotary",
-            head_dim=self.head_dim,
-            rotated_dim=sum(self.split),
-            pairing=self.form.pairing,
-            rotated=self.form.rotated,
-            heads_first=self.heads_first,
-        )
-
-    def _rotate_by_axis(self, x: Tensor, table: Tensor) -> Tensor:
-        """Each block of channels by itself: pairs do not reach from one axis into another."""
-        check_fit(
-            x,
-            table,
-            (2, sum(self.split) // 2),
-            name="AxialRotary",
-            head_dim=self.head_dim,
-            heads_first=self.heads_first,
-        )
+        if not self.form.by_axis:
+            return super().encode_queries(q, table)
+        check_rows(q, table, (2, self.rotated_dim // 2), self.heads_first)
         widths = [self.split[self.form.axes.index(axis)] for axis in self.form.in_order]
-        rest = self.head_dim - sum(widths)
-        suffix = self.form.rotated == "suffix"
-        blocks = x.split([rest, *widths] if suffix else [*widths, rest], dim=-1)
-        turned = blocks[1:] if suffix else blocks[:-1]
         tables = table.split([width // 2 for width in widths], dim=-1)
-        made = [
-            rotate_heads(
-                block.contiguous(),
-                of,
-                name="AxialRotary",
-                head_dim=block.shape[-1],
-                rotated_dim=block.shape[-1],
-                pairing=self.form.pairing,
-                heads_first=self.heads_first,
-            )
-            for block, of in zip(turned, tables, strict=True)
-        ]
-        return joined([blocks[0], *made] if suffix else [*made, blocks[-1]], -1)
+        rest = [self.head_dim - sum(widths)]
+        parts = list(q.split(rest + widths if self.layout.suffix else widths + rest, dim=-1))
+        for place, width in enumerate(widths, start=self.layout.suffix):
+            block, of = parts[place].contiguous(), tables[place - self.layout.suffix]
+            parts[place] = rotate_heads(block, of, self.layout, head_dim=width, rotated_dim=width)
+        return joined(parts, -1)
 
     def extra_repr(self) -> str:
-        """Width and form, and what is not as the form has it."""
-        told = [str(self.head_dim)]
-        if self.base is None:
-            told.append(f"schedules={self.schedules}")
-        elif len(set(self.base)) == 1:
-            told.append(f"base={self.base[0]}")
-        else:
-            told.append(f"base={self.base}")
+        """Width, base or schedules, form, and what is not as the form has it."""
+        base = self.base and (self.base[0] if len(set(self.base)) == 1 else self.base)
+        told = [str(self.head_dim), f"base={base}" if base else f"schedules={self.schedules}"]
         told.append(f"form={self.form.name!r}")
-        if self.base is not None and not self._splits_as_published():
+        usual = self.form.split
+        if base and self.split != (usual(self.head_dim) if callable(usual) else usual):
             told.append(f"split={self.split}")
-        if any(each != 1 for each in self.stretch):
+        if set(self.stretch) != {1}:
             told.append(f"stretch={self.stretch}")
         return ", ".join(told)
 
-    def _splits_as_published(self) -> bool:
-        try:
-            return self.split == self.form.widths(self.head_dim)
-        except ValueError:  # the form has no split of such a width
-            return False
 
-
-def _named(form: object) -> AxialForm:
-    if isinstance(form, str) and form in ELSEWHERE:
+def _named(form: str) -> AxialForm:
+    if form in ELSEWHERE:
         raise ValueError(f"form is {form!r}, an encoding of its own: {ELSEWHERE[form]}.")
     check_choice(tuple(FORMS), form=form)
-    return FORMS[form]  # type: ignore[index]  # checked
-
-
-def _checked_schedules(
-    schedules: object, axes: int, base: object, split: object
-) -> tuple[Schedule, ...]:
-    if base is not None or split is not None:
-        raise TypeError(
-            "schedules have bases and widths of their own; give them without base and split."
-        )
-    given = tuple(schedules) if isinstance(schedules, Sequence) else ()
-    if len(given) != axes or not all(isinstance(each, Schedule) for each in given):
-        raise TypeError(
-            f"schedules are {schedules!r}; give {axes}, one an axis, as Geometric(32). Resolve one "
-            f"that depends on the length by .at(length)."
-        )
-    return given
-
-
-def _checked_stretch(stretch: object, axes: int) -> tuple[int | float | Fraction, ...]:
-    if stretch is None:
-        return (1.0,) * axes
-    if not is_row(stretch) or len(stretch) != axes:
-        raise ValueError(f"stretch is {stretch!r}; give {axes} numbers, one an axis.")
-    for each in stretch:
-        check_positive_number(stretch=each)
-    return tuple(stretch)
-
-
-def _stretched(schedule: Schedule, stretch: int | float | Fraction) -> Schedule:
-    return schedule if stretch == 1 else Linear(schedule, stretch)
+    return FORMS[form]

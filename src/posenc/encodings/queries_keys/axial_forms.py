@@ -4,16 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from posenc.arguments import (
-    check_choice,
-    check_flag,
-    check_positive_number,
-    check_whole,
-    is_row,
-)
+from posenc.arguments import check_choice, check_flag, check_positive_number, is_row
 from posenc.encodings.queries_keys.axes import Arrangement
 from posenc.frequencies import Geometric, Powers, Schedule
-from posenc.numerics.pairing import Pairing, Rotated, checked_pairing
+from posenc.numerics.pairing import Pairing, Rotated
 
 Split = tuple[int, ...] | Callable[[int], tuple[int, ...]]
 
@@ -39,9 +33,6 @@ class AxialForm:
             axis of d channels has its own, b^(−2i/d).
         rotated: Which channels of a wider head are rotated.
 
-    Raises:
-        ValueError: An order that is none of the axes, or an unknown name.
-
     Example:
         >>> thirds = AxialForm("thirds", "thw", "[t | h | w], each b^(−2i/8)", split=(8, 8, 8))
         >>> thirds.pairs(thirds.widths(24))
@@ -61,28 +52,16 @@ class AxialForm:
     rotated: Rotated = "prefix"
 
     def __post_init__(self):
-        order = self.in_order
-        if not isinstance(self.axes, str) or len(set(self.axes)) != len(self.axes) or not self.axes:
-            raise ValueError(f"axes are {self.axes!r}; give one letter an axis, as 'yx'.")
-        if not isinstance(order, str) or sorted(order) != sorted(self.axes):
-            raise ValueError(f"order is {order!r}; it must name each axis of {self.axes!r} once.")
-        for name in ("name", "formula"):
-            if not isinstance(getattr(self, name), str):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a text.")
-        if not callable(self.split) and not is_row(self.split):
+        if sorted(self.in_order) != sorted(set(self.axes)):
             raise ValueError(
-                f"split is {self.split!r}; give the channels of each axis, or a function of "
-                f"head_dim."
+                f"order is {self.order!r}; it must name each axis of {self.axes!r} once."
             )
-        checked_bases(self.base, len(self.axes))
-        checked_pairing(self.pairing)
-        check_flag(by_axis=self.by_axis, shared=self.shared)
+        check_choice(get_args(Pairing), pairing=self.pairing)
         check_choice(get_args(Arrangement), arrangement=self.arrangement)
         check_choice(get_args(Rotated), rotated=self.rotated)
+        check_flag(by_axis=self.by_axis, shared=self.shared)
         if self.by_axis and self.arrangement != "contiguous":
-            raise ValueError(
-                "by_axis pairs channels within blocks; arrangement must be contiguous."
-            )
+            raise ValueError("by_axis pairs channels in blocks; arrangement must be 'contiguous'.")
 
     @property
     def in_order(self) -> str:
@@ -90,12 +69,7 @@ class AxialForm:
         return self.axes if self.order is None else self.order
 
     def widths(self, head_dim: int) -> tuple[int, ...]:
-        """Channels of each axis in a head of some width.
-
-        Raises:
-            ValueError: ``head_dim`` is no whole number from 1 on, or there is no such split of it.
-        """
-        check_whole(head_dim=head_dim)
+        """Channels of each axis in a head of some width."""
         split = self.split(head_dim) if callable(self.split) else self.split
         return checked_split(split, len(self.axes), head_dim)
 
@@ -111,19 +85,14 @@ class AxialForm:
     def schedules(
         self, widths: Sequence[int], base: float | Sequence[float] | None = None
     ) -> tuple[Schedule, ...]:
-        """The frequencies of each axis.
-
-        Raises:
-            ValueError: Bases are no positive numbers, one or one an axis, or shared frequencies
-                have more than one base or axes of unlike widths.
-        """
+        """The frequencies of each axis."""
         bases = checked_bases(self.base if base is None else base, len(widths))
         if not self.shared:
             return tuple(Geometric(width, each) for width, each in zip(widths, bases, strict=True))
         if len(set(widths)) > 1 or len(set(bases)) > 1:
             raise ValueError(
-                f"{self.name} deals the frequencies of one base to axes of one width in turn; "
-                f"widths are {tuple(widths)} and bases {bases}."
+                f"{self.name} shares frequencies of one base among axes of one width; widths are "
+                f"{tuple(widths)} and bases {bases}."
             )
         step, rotated = 2 * len(widths), sum(widths)
         return tuple(
@@ -132,64 +101,31 @@ class AxialForm:
         )
 
 
-def checked_split(split: object, axes: int, head_dim: int) -> tuple[int, ...]:
-    """The channels of each axis, all even and together no more than a head has.
-
-    Raises:
-        ValueError: They are not.
-
-    Example:
-        >>> checked_split((16, 56, 56), axes=3, head_dim=64)
-        Traceback (most recent call last):
-        ...
-        ValueError: split is (16, 56, 56), 128 channels; head_dim is 64. Give a split of 64 at most.
-    """
-    if not is_row(split) or len(split) != axes:
-        raise ValueError(f"split is {split!r}; give the channels of each of {axes} axes.")
-    for width in split:
-        check_whole(2, **{"A width of split": width})
-        if width % 2:
-            raise ValueError(
-                f"split is {tuple(split)}; channels turn in pairs, so each must be even."
-            )
-    if sum(split) > head_dim:
+def checked_split(split: Sequence[int], axes: int, head_dim: int) -> tuple[int, ...]:
+    """The channels of each axis, all even and together no more than a head has."""
+    even = all(width % 2 == 0 for width in split)
+    if len(split) != axes or not even or min(split) < 2 or sum(split) > head_dim:
         raise ValueError(
-            f"split is {tuple(split)}, {sum(split)} channels; head_dim is {head_dim}. Give a split "
-            f"of {head_dim} at most."
+            f"split is {tuple(split)}; it must be {axes} even widths, one an axis, of together "
+            f"{head_dim} channels at most."
         )
-    return tuple(int(width) for width in split)
+    return tuple(split)
 
 
-def checked_bases(base: object, axes: int) -> tuple[float, ...]:
-    """One base an axis.
-
-    Raises:
-        ValueError: They are no positive numbers, or of another number.
-
-    Example:
-        >>> checked_bases(100.0, axes=2)
-        (100.0, 100.0)
-    """
-    if is_row(base):
-        if len(base) != axes:
-            raise ValueError(f"base is {base!r}; give one number, or one for each of {axes} axes.")
-    else:
-        base = (base,) * axes
-    for each in base:
+def checked_bases(base: float | Sequence[float], axes: int) -> tuple[float, ...]:
+    """One base an axis."""
+    bases = tuple(base) if is_row(base) else (base,) * axes
+    if len(bases) != axes:
+        raise ValueError(f"base is {base!r}; it must be one number, or {axes}, one an axis.")
+    for each in bases:
         check_positive_number(base=each)
-    return tuple(base)
+    return bases  # type: ignore[return-value]
 
 
 def halves(head_dim: int) -> tuple[int, ...]:
-    """Half of a head for each of two axes.
-
-    Raises:
-        ValueError: The halves would not be even.
-    """
+    """Half of a head for each of two axes."""
     if head_dim % 4:
-        raise ValueError(
-            f"head_dim is {head_dim}; two axes share its pairs, so it must be a multiple of 4."
-        )
+        raise ValueError(f"head_dim is {head_dim}; for two axes it must be a multiple of 4.")
     return head_dim // 2, head_dim // 2
 
 

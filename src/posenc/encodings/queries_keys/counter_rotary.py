@@ -5,8 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.by_profile import refuse_profile
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.positions import Positions
 
@@ -24,9 +23,6 @@ class CounterRotary(QueryKeyEncoding):
 
     Args:
         rotary: The rotation.
-
-    Raises:
-        TypeError: ``rotary`` is no ``Rotary``.
 
     Reference:
         DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su's
@@ -47,9 +43,7 @@ class CounterRotary(QueryKeyEncoding):
 
     def __init__(self, rotary: Rotary):
         super().__init__()
-        if not isinstance(rotary, Rotary):
-            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
-        refuse_profile("CounterRotary", rotary)
+        check_rotary(rotary)
         self.rotary = rotary
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 
@@ -59,11 +53,7 @@ class CounterRotary(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin, as of the rotation.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-        """
+        """cos and sin, as of the rotation."""
         return self.rotary.table(positions, dtype=dtype)
 
     def encode_queries(
@@ -72,34 +62,15 @@ class CounterRotary(QueryKeyEncoding):
         """``q`` rotated."""
         return self.rotary.encode_queries(q, table)
 
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.rotary.encode_keys(k, table)
-
     def encode_values(
         self, v: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``v`` rotated as keys are.
-
-        Raises:
-            ValueError: Values are not as wide as keys.
-        """
+        """``v`` rotated as keys are."""
         return self.rotary.encode_keys(v, table)
 
     def encode_output(
         self, out: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``out`` rotated by the opposite angle."""
-        return rotate_heads(
-            out,
-            table,
-            name="CounterRotary",
-            head_dim=self.head_dim,
-            rotated_dim=self.rotary.rotated_dim,
-            pairing=self.rotary.pairing,
-            rotated=self.rotary.rotated,
-            heads_first=self.heads_first,
-            conjugate=True,
-        )
+        widths = {"head_dim": self.head_dim, "rotated_dim": self.rotary.rotated_dim}
+        return rotate_heads(out, table, self.rotary.layout.backwards(), **widths)

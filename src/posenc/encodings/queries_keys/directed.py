@@ -1,21 +1,22 @@
 """Rotary in several axes at once: each pair looks in a direction of its own."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_flag
+from posenc.arguments import check_choice, check_flag
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
 from posenc.frequencies import FromCheckpoint
 from posenc.guards import floating
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
-from posenc.numerics.pairing import Pairing, checked_pairing
+from posenc.numerics.pairing import Pairing
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
@@ -39,11 +40,6 @@ class DirectedRotary(QueryKeyEncoding):
             nested lists. ``golden_gate`` and ``spiral`` build the published ones.
         pairing: Which channels form a pair.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-
-    Raises:
-        TypeError: The vectors are no numbers.
-        ValueError: They have another number of dimensions, one is not finite, or float64 does not
-            hold it.
 
     Reference:
         Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
@@ -69,15 +65,21 @@ class DirectedRotary(QueryKeyEncoding):
         heads_first: bool = True,
     ):
         super().__init__()
-        given = _checked_vectors(vectors)
-        self.by_head = given.ndim == 3
+        check_choice(get_args(Pairing), pairing=pairing)
+        check_flag(heads_first=heads_first)
+        given = torch.as_tensor(vectors, dtype=torch.float64, device="cpu").detach()
+        if given.ndim not in (2, 3) or not given.isfinite().all():
+            raise ValueError(
+                f"vectors have shape {tuple(given.shape)}; they must be finite numbers "
+                f"[pairs, axes] or [heads, pairs, axes]."
+            )
+        self.by_head, self.axes = given.ndim == 3, given.shape[-1]
         if self.by_head:
             self.heads = given.shape[0]
-        self.axes = given.shape[-1]
         self.head_dim = 2 * given.shape[-2]
-        self.pairing: Pairing = checked_pairing(pairing)
-        check_flag(heads_first=heads_first)
+        self.pairing: Pairing = pairing
         self.heads_first = heads_first
+        self.layout = RotaryLayout(pairing == "interleaved", heads_first=heads_first)
         self.vectors = given.tolist()
         self.parts = tuple(
             SinCos(FromCheckpoint(along)) for along in given.flatten(end_dim=-2).unbind(-1)
@@ -144,16 +146,8 @@ class DirectedRotary(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch_seq"]:
-        """cos and sin ``[*batch, seq, 2, pairs]``, or ``[*batch, seq, 2, heads, pairs]``.
-
-        Args:
-            positions: ``[*batch, seq, axes]``, whole numbers or coordinates.
-            dtype: float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have one coordinate an axis.
-        """
+        """cos and sin ``[*batch, seq, 2, pairs]``, or ``[*batch, seq, 2, heads, pairs]``, at
+        positions ``[*batch, seq, axes]``; float32 unless another dtype is asked for."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         table = joined(cos_sin_of_axes(self.parts, points, floating(dtype)), -2, torch.stack)
         table = unturned(table, nowhere)
@@ -162,64 +156,14 @@ class DirectedRotary(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated.
-
-        Raises:
-            ValueError: Width, length or number of heads is not that of the table.
-        """
-        layout = {"pairing": self.pairing, "heads_first": self.heads_first}
-        said = {"name": "DirectedRotary", "head_dim": self.head_dim}
+        """``q`` rotated."""
         if self.by_head:
-            return rotate_each_head(q, table, built=self.heads, **said, **layout)
-        return rotate_heads(q, table, rotated_dim=self.head_dim, **said, **layout)
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.encode_queries(k, table)
+            return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
+        width = self.head_dim
+        return rotate_heads(q, table, self.layout, head_dim=width, rotated_dim=width)
 
     def extra_repr(self) -> str:
         """Sizes, and a pairing that is not by halves."""
-        told = [f"heads={self.heads}"] if self.by_head else []
-        told += [f"pairs={self.head_dim // 2}", f"axes={self.axes}"]
-        if self.pairing != "half":
-            told.append(f"pairing={self.pairing!r}")
-        return ", ".join(told)
-
-
-def _checked_vectors(vectors: object) -> Tensor:
-    if isinstance(vectors, Tensor):
-        given = vectors.detach()
-    else:
-        try:
-            given = torch.tensor(vectors, dtype=torch.float64, device="cpu")
-            given = None if _holds_switch(_listed(vectors)) else given
-        except (TypeError, ValueError, RuntimeError):
-            given = None
-    if given is None or not (given.is_floating_point() and given.ndim in (2, 3) and given.numel()):
-        told = vectors if given is None or given.numel() < 2 else f"of shape {tuple(given.shape)}"
-        raise TypeError(
-            f"vectors are {told}; give real numbers [pairs, axes] or [heads, pairs, axes], as "
-            f"posenc.DirectedRotary.golden_gate does."
-        )
-    if not bool(given.isfinite().all()):
-        raise ValueError("vectors hold a number that is not finite; they are radians a unit.")
-    held = given.cpu().double()
-    if not isinstance(vectors, Tensor) and held.tolist() != _listed(vectors):
-        raise ValueError(
-            f"vectors are {vectors!r}, and float64 does not hold all of these numbers. Pass those "
-            f"that are meant as floats, as float(Fraction(1, 3))."
-        )
-    return held
-
-
-def _holds_switch(listed: Any) -> bool:
-    """Whether an entry is True or False, which are no numbers."""
-    return any(map(_holds_switch, listed)) if isinstance(listed, list) else isinstance(listed, bool)
-
-
-def _listed(vectors: Any) -> Any:
-    """Sequences and arrays as lists of Python's numbers."""
-    given = vectors.tolist() if hasattr(vectors, "tolist") else vectors
-    return [_listed(each) for each in given] if isinstance(given, Sequence) else given
+        heads = f"heads={self.heads}, " if self.by_head else ""
+        pairing = "" if self.pairing == "half" else f", pairing={self.pairing!r}"
+        return f"{heads}pairs={self.head_dim // 2}, axes={self.axes}{pairing}"

@@ -2,18 +2,13 @@
 
 from math import cos, pi, sin, sqrt
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from posenc.arguments import (
-    check_choice,
-    check_number,
-    check_positive_number,
-    check_whole,
-)
+from posenc.arguments import check_choice, check_positive_number, check_probability, check_whole
 from posenc.frequencies import Powers
 
 Spread = Literal["angle", "normal"]
@@ -48,9 +43,6 @@ def golden_gate_vectors(
         still: Share of the pairs, from the first on, that do not turn.
         spread: ``"angle"`` for two axes unless ``"normal"`` is asked for.
 
-    Raises:
-        ValueError: An odd width, a number that is not positive, or angles of other than two axes.
-
     Reference:
         Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
         (https://jerryxio.ng/posts/nd-rope).
@@ -62,13 +54,14 @@ def golden_gate_vectors(
     check_whole(2, head_dim=head_dim)
     check_whole(axes=axes, heads=heads)
     check_positive_number(slowest=slowest, fastest=fastest)
-    check_number(0.0, still=still)
+    check_probability(still=still)
     spread = spread or ("angle" if axes == 2 else "normal")
-    check_choice(("angle", "normal"), spread=spread)
-    if head_dim % 2 or still > 1:
-        raise ValueError(f"head_dim is {head_dim} and still {still}; they are even, and 1 at most.")
-    if spread == "angle" and axes != 2:
-        raise ValueError(f"spread is 'angle' with {axes} axes; it is of two. Give 'normal'.")
+    check_choice(get_args(Spread), spread=spread)
+    if head_dim % 2 or (spread == "angle" and axes != 2):
+        raise ValueError(
+            f"head_dim is {head_dim} and spread {spread!r} with {axes} axes; it must be even, "
+            f"and 'angle' is for two axes."
+        )
     pairs = head_dim // 2
     resting = round(still * pairs)
     moving = pairs - resting
@@ -112,9 +105,6 @@ def spiral_vectors(
         base: b.
         fastest: The first frequency, in radians a patch.
 
-    Raises:
-        ValueError: K is odd, d no multiple of 4K, or a number not positive.
-
     Reference:
         "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE. There a map of
         angles is turned about its middle by sampling, which repeats the border where it looks
@@ -130,10 +120,10 @@ def spiral_vectors(
     check_positive_number(base=base, fastest=fastest)
     if directions % 2 or head_dim % (4 * directions):
         raise ValueError(
-            f"head_dim is {head_dim} with {directions} directions; directions must be even, and "
-            f"head_dim a multiple of four times as many, so that each has as many pairs."
+            f"head_dim is {head_dim} with {directions} directions; these must be even, and "
+            f"head_dim a multiple of four times as many."
         )
-    half, turns = head_dim // 4, directions // 2
+    turns = directions // 2
     sizes = Powers(base, tuple(range(0, head_dim, 4)), head_dim)
     made = []
     for quarter in (0, 1):
@@ -142,5 +132,4 @@ def spiral_vectors(
             size = fastest * 2 * pi / wavelength
             along = (cos(angle), sin(angle)) if not quarter else (-sin(angle), cos(angle))
             made.append([size * each for each in along])
-    assert len(made) == 2 * half
     return torch.tensor(made, dtype=torch.float64)

@@ -1,5 +1,6 @@
 """FoPE: each pair turns by a learned mixture of all frequencies that training has met in full."""
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
@@ -8,13 +9,12 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
+from posenc.encodings.queries_keys.rotary import schedule_of
+from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
 from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.guards import floating
-from posenc.kernels.rotary.front import rotate
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
@@ -40,8 +40,8 @@ class FoPE(QueryKeyEncoding):
     sines are exact at any position; a learned sum of them is rounded.
 
     Args:
-        frequencies: A schedule, or the width of a head for ``Geometric(width, base)``. State dicts
-            tell it, since mixtures are of these frequencies.
+        frequencies: A schedule, a list or tensor of radians per position, or the width of a head
+            for ``Geometric(width, base)``. The mixtures belong to these frequencies.
         heads: Number of key heads.
         trained_length: L, in tokens.
         base: Base of ``Geometric``, 10000 if not given; a schedule has its own.
@@ -56,10 +56,6 @@ class FoPE(QueryKeyEncoding):
     Attributes:
         cos_coef: C, ``[heads, frequencies, pairs]``, under the name that checkpoints have.
         sin_coef: S, likewise.
-
-    Raises:
-        TypeError: As of ``Rotary``.
-        ValueError: A number is not positive, or no frequency makes a whole turn.
 
     Reference:
         Hua et al. 2024, "Fourier Position Embedding", equation 13 and appendix B
@@ -76,7 +72,7 @@ class FoPE(QueryKeyEncoding):
 
     def __init__(
         self,
-        frequencies: int | Schedule,
+        frequencies: int | Schedule | Tensor | Sequence[float],
         heads: int,
         trained_length: int,
         *,
@@ -88,19 +84,18 @@ class FoPE(QueryKeyEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        self.frequencies = Rotary(frequencies, base=base).frequencies
         check_whole(heads=heads, trained_length=trained_length)
         check_number(0.0, gain=gain)
         check_choice(get_args(Slow), slow=slow)
+        check_flag(heads_first=heads_first)
+        self.frequencies = schedule_of(frequencies, base)
         lengths = self.frequencies.wavelengths()
         kept = tuple(i for i, length in enumerate(lengths) if abs(length) < trained_length)
         if not kept:
             raise ValueError(
-                f"trained_length is {trained_length}, in which none of {self.frequencies!r} makes "
-                f"a whole turn. Give the length of the texts of the training."
+                f"trained_length is {trained_length}; no frequency makes a whole turn in it."
             )
         self.head_dim, self.heads, self.trained_length = 2 * len(lengths), heads, trained_length
-        check_flag(heads_first=heads_first)
         self.gain, self.slow, self.heads_first = gain, slow, heads_first
         self.sincos = SinCos(Selected(self.frequencies, kept))
         # Which of the mixtures, and of what pads them, each pair takes: slow ones need not be last.
@@ -125,11 +120,7 @@ class FoPE(QueryKeyEncoding):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """What multiplies each pair of each head, and its turned neighbor, times the attention
-        factor of the schedule; float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-        """
+        factor of the schedule; float32 unless another dtype is asked for."""
         dtype = floating(dtype)
         wide = torch.promote_types(dtype, torch.float32)
         factor = self.frequencies.attention_factor
@@ -154,38 +145,14 @@ class FoPE(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` turned, each head by the mixtures of its key head.
-
-        Raises:
-            ValueError: Width, length or number of heads does not fit.
-        """
-        row = (2, self.heads, self.head_dim // 2)
-        check_fit(q, table, row, name="FoPE", head_dim=self.head_dim, heads_first=self.heads_first)
-        heads = q.shape[-3 if self.heads_first else -2]
-        if heads % self.heads:
-            raise ValueError(
-                f"FoPE was built for {self.heads} key heads; content has {heads}, which is no "
-                f"multiple. Build it with heads= the number of key heads."
-            )
-        cos, sin = table.repeat_interleave(heads // self.heads, dim=-2).unbind(-3)
-        if self.heads_first:
-            cos, sin = cos.transpose(-2, -3), sin.transpose(-2, -3)
-        return rotate(q, cos, sin)
+        """``q`` turned, each head by the mixtures of its key head."""
+        group = q.shape[-3 if self.heads_first else -2] // self.heads
+        table = table.repeat_interleave(group, dim=-2)
+        return rotate_each_head(q, table, pairing="half", heads_first=self.heads_first)
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` turned as queries are.
-
-        Raises:
-            ValueError: There are more or fewer key heads.
-        """
-        check_key_heads(k, self.heads, name="FoPE", heads_first=self.heads_first)
+        """``k`` turned as queries are."""
+        check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """The schedule, and the arguments."""
-        return (
-            f"{self.frequencies!r}, heads={self.heads}, trained_length={self.trained_length}, "
-            f"gain={self.gain}, slow={self.slow!r}"
-        )

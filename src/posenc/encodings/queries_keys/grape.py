@@ -5,8 +5,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_flag, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads
+from posenc.encodings.base import QueryKeyEncoding, described, working_dtype
+from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
 from posenc.encodings.scores.content import products
 from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
@@ -37,9 +37,6 @@ class GRAPE(QueryKeyEncoding):
 
     Attributes:
         generators: a and b, ``[2, heads, head_dim]``.
-
-    Raises:
-        ValueError: A number is not positive, or heads do not fit.
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding" (arXiv:2512.07805), with the
@@ -72,8 +69,8 @@ class GRAPE(QueryKeyEncoding):
         check_positive_number(speed=speed)
         if std is not None:
             check_positive_number(std=std)
-        self.head_dim, self.heads, self.speed = head_dim, heads, speed
         check_flag(heads_first=heads_first)
+        self.head_dim, self.heads, self.speed = head_dim, heads, speed
         self.std, self.heads_first = head_dim**-0.5 if std is None else std, heads_first
         shape = (2, heads, head_dim)
         self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
@@ -89,11 +86,7 @@ class GRAPE(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 heads"]:
-        """(sin t) / s and (1 − cos t) / s² for every head; float32 unless another is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor ``Coordinates``.
-        """
+        """(sin t) / s and (1 − cos t) / s² for every head; float32 unless another is asked for."""
         positions = checked(positions, reals=True)
         a, b = in_float64(self.generators)
         tiny, length = torch.finfo(torch.float64).tiny, a.square().sum(-1, keepdim=True)
@@ -108,28 +101,16 @@ class GRAPE(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` turned, each head in the plane of its key head.
-
-        Raises:
-            ValueError: Width, length or number of heads does not fit.
-        """
-        row = (2, self.heads)
-        check_fit(q, table, row, name="GRAPE", head_dim=self.head_dim, heads_first=self.heads_first)
+        """``q`` turned, each head in the plane of its key head."""
+        check_rows(q, table, (2, self.heads), self.heads_first)
         x = q if self.heads_first else q.transpose(-2, -3)
-        if x.shape[-3] % self.heads:
-            raise ValueError(
-                f"GRAPE was built for {self.heads} key heads; content has {x.shape[-3]}, which is "
-                f"no multiple. Build it with heads= the number of key heads."
-            )
-        group, wide = x.shape[-3] // self.heads, working_dtype(q.dtype)
-        once, twice = (
-            part.to(torch.promote_types(part.dtype, wide)).mT.repeat_interleave(group, -2)[
-                ..., None
-            ]
-            for part in table.unbind(-2)
-        )
-        x = x.to(once.dtype)
-        a, b = self.generators.to(x.dtype).repeat_interleave(group, 1).unsqueeze(-2)
+        group = x.shape[-3] // self.heads
+        wide = torch.promote_types(working_dtype(q.dtype), table.dtype)
+        # [*batch, 2, heads, seq, 1]
+        factors = table.to(wide).movedim(-3, -1).repeat_interleave(group, -2)
+        once, twice = factors.unsqueeze(-1).unbind(-4)
+        x = x.to(wide)
+        a, b = self.generators.to(wide).repeat_interleave(group, 1).unsqueeze(-2)
         turned = _generated(x, a, b)
         made = (x + once * turned + twice * _generated(turned, a, b)).to(q.dtype)
         return made if self.heads_first else made.transpose(-2, -3)
@@ -137,18 +118,12 @@ class GRAPE(QueryKeyEncoding):
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` turned as queries are.
-
-        Raises:
-            ValueError: There are more or fewer key heads.
-        """
-        check_key_heads(k, self.heads, name="GRAPE", heads_first=self.heads_first)
+        """``k`` turned as queries are."""
+        check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)
 
     def extra_repr(self) -> str:
-        """Width, heads and speed, and a ``std`` of one's own."""
-        std = "" if self.std == self.head_dim**-0.5 else f", std={self.std}"
-        return f"{self.head_dim}, heads={self.heads}, speed={self.speed}{std}"
+        return described(self, std=self.head_dim**-0.5)
 
 
 def _generated(x: Tensor, a: Tensor, b: Tensor) -> Tensor:

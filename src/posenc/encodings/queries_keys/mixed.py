@@ -3,20 +3,17 @@
 from math import pi
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_flag, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.axes import unturned
+from posenc.arguments import check_positive_number, check_whole
+from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
-from posenc.guards import floating
-from posenc.positions import Positions, checked, in_float64
-from posenc.positions.placeless import among_places
+from posenc.positions import in_float64
 
 
-class RoPEMixed(QueryKeyEncoding):
+class RoPEMixed(LearnedAngles):
     """Pair i of head h turns by x · f_x[h, i] + y · f_y[h, i], with learned frequencies.
 
     At first half of the pairs of a head look in a random direction and half across it, with
@@ -36,9 +33,6 @@ class RoPEMixed(QueryKeyEncoding):
         device: Where the parameters are made.
         dtype: Their dtype.
 
-    Raises:
-        ValueError: A width that is no multiple of 4, or no head.
-
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9
         (arXiv:2403.13298); pairs are interleaved as in the authors' code, ``models/vit_rope.py`` of
@@ -51,8 +45,7 @@ class RoPEMixed(QueryKeyEncoding):
         torch.Size([10, 2, 3, 8])
     """
 
-    is_relative = True
-    takes_reals = True
+    cos_axis = -3
 
     def __init__(
         self,
@@ -64,18 +57,12 @@ class RoPEMixed(QueryKeyEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
+        super().__init__(head_dim, 2, heads_first, least=4)
         check_whole(heads=heads)
-        check_whole(4, head_dim=head_dim)
         check_positive_number(base=base)
         if head_dim % 4:
-            raise ValueError(
-                f"head_dim is {head_dim}; two directions share its pairs, so it must be a multiple "
-                f"of 4."
-            )
-        self.head_dim, self.heads, self.base = head_dim, heads, base
-        check_flag(heads_first=heads_first)
-        self.heads_first = heads_first
+            raise ValueError(f"head_dim is {head_dim}; for two axes it must be a multiple of 4.")
+        self.heads, self.base = heads, base
         shape = (2, heads, head_dim // 2)
         self.frequencies = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
@@ -99,68 +86,17 @@ class RoPEMixed(QueryKeyEncoding):
                 ``freqs`` of rope-vit, ``[2, depth, heads · pairs]``, those at ``[:, layer]``; the
                 same of ``rope.freqs`` of timm where it counts ``grid_indexing="xy"``, as the models
                 it publishes do; of its ``"ij"`` the first axis is y: pass ``freqs.flip(0)``.
-
-        Raises:
-            ValueError: They are of another number of heads or pairs.
         """
-        wanted = self.frequencies.shape
-        if frequencies.shape not in (wanted, (2, wanted[1] * wanted[2])):
-            raise ValueError(
-                f"frequencies have shape {tuple(frequencies.shape)}; {self!r} takes "
-                f"{tuple(wanted)}, or the last two axes as one. For one layer of rope-vit pass "
-                f"freqs[:, layer]."
-            )
-        self.frequencies.copy_(frequencies.view(wanted))
+        self.frequencies.copy_(frequencies.reshape(self.frequencies.shape))
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq 2"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
-        """cos and sin for every head, float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-            ValueError: They do not have two coordinates.
-        """
-        positions = checked(positions, reals=True)
-        if positions.ndim < 2 or positions.shape[-1] != 2:
-            raise ValueError(
-                f"positions have shape {tuple(positions.shape)}; they must be [*batch, seq, 2] "
-                f"with (y, x), as of posenc.positions.grid."
-            )
-        positions, nowhere = among_places(positions)
-        y, x = in_float64(positions)[..., None, None, :].unbind(-1)
+    def angles(self, points: Float[Tensor, "*shape 2"]) -> Float[Tensor, "*shape heads pairs"]:
+        """x · f_x + y · f_y."""
+        y, x = points[..., None, None, :].unbind(-1)
         along_x, along_y = in_float64(self.frequencies)
-        angles = y * along_y + x * along_x
-        table = torch.stack((angles.cos(), angles.sin()), dim=-3).to(floating(dtype))
-        return unturned(table.to(positions.device), nowhere, heads=True)
+        return y * along_y + x * along_x
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated, each head by its own frequencies.
-
-        Raises:
-            ValueError: Width, length or number of heads is not that of the table.
-        """
-        return rotate_each_head(
-            q,
-            table,
-            name="RoPEMixed",
-            built=self.heads,
-            head_dim=self.head_dim,
-            pairing="interleaved",
-            heads_first=self.heads_first,
-        )
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """Width, heads and base."""
-        return f"{self.head_dim}, heads={self.heads}, base={self.base}"
+        """``q`` rotated, each head by its own frequencies."""
+        return rotate_each_head(q, table, pairing="interleaved", heads_first=self.heads_first)

@@ -1,6 +1,8 @@
 """PoPE: content says how much, position says at what angle."""
 
+from collections.abc import Sequence
 from math import pi
+from numbers import Integral
 from typing import Literal, get_args
 
 import torch
@@ -9,11 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import check_fit, check_key_heads, rotation_table
+from posenc.encodings.base import QueryKeyEncoding, described, working_dtype
+from posenc.encodings.queries_keys.rotary import schedule_of
+from posenc.encodings.queries_keys.rotation import (
+    check_key_heads,
+    check_rows,
+    rotation_table,
+    sincos_of,
+)
 from posenc.frequencies import Schedule
-from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
 
 Phases = Literal["zero", "uniform"]
@@ -31,8 +37,8 @@ class PoPE(QueryKeyEncoding):
     is learned, for each key head, and held within [−2π, 0].
 
     Args:
-        frequencies: A schedule with ω_c for channel c, or the number of channels d that are
-            encoded, for base^(−c/d).
+        frequencies: A schedule with ω_c for channel c, a list or tensor of radians per position,
+            or the number of channels d that are encoded, for base^(−c/d).
         heads: Number of key heads.
         base: 10000 if not given; a schedule has its own.
         head_dim: Width of a head, where it is more than the channels that are encoded; those after
@@ -44,10 +50,6 @@ class PoPE(QueryKeyEncoding):
 
     Attributes:
         bias: δ, ``[heads, channels]``, under the name that it has in PoPE-pytorch.
-
-    Raises:
-        TypeError: As of ``Rotary``.
-        ValueError: A number is not positive, or a head is narrower than the schedule.
 
     Reference:
         Gopalakrishnan et al. 2025, "Decoupling the What and Where With Polar Coordinate Positional
@@ -65,7 +67,7 @@ class PoPE(QueryKeyEncoding):
 
     def __init__(
         self,
-        frequencies: int | Schedule,
+        frequencies: int | Schedule | Tensor | Sequence[float],
         heads: int,
         *,
         base: int | float | None = None,
@@ -76,12 +78,9 @@ class PoPE(QueryKeyEncoding):
         dtype: torch.dtype | None = None,
     ):
         super().__init__()
-        if not isinstance(frequencies, Schedule):
-            check_whole(frequencies=frequencies)
-            frequencies = 2 * frequencies  # type: ignore[assignment]
-        self.frequencies = Rotary(frequencies, base=base).frequencies
-        self.sincos = SinCos(self.frequencies)
-        self.channels = len(self.sincos)
+        width = 2 * frequencies if isinstance(frequencies, Integral) else frequencies
+        self.frequencies = schedule_of(width, base)  # type: ignore[arg-type]
+        self.channels = len(self.frequencies)
         self.head_dim = self.channels if head_dim is None else head_dim
         check_whole(heads=heads)
         check_whole(self.channels, head_dim=self.head_dim)
@@ -109,36 +108,23 @@ class PoPE(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 channels"]:
-        """cos and sin at ``positions``, times the attention factor of the schedule.
-
-        float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-        """
-        return rotation_table(self.sincos, positions, dtype, self.frequencies.attention_factor)
+        """cos and sin at ``positions``, times the attention factor of the schedule; float32 unless
+        another dtype is asked for."""
+        sincos, factor = sincos_of(self.frequencies), self.frequencies.attention_factor
+        return rotation_table(sincos, positions, dtype, factor)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
     ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
-        """Magnitudes of ``q`` at the angles of their positions.
-
-        Raises:
-            ValueError: Width or length is not that of the table.
-        """
-        cos, sin = self._rows(q, table)
-        return self._turned(q, cos, sin)
+        """Magnitudes of ``q`` at the angles of their positions."""
+        return self._turned(q, *self._rows(q, table))
 
     def encode_keys(
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
     ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
-        """Magnitudes of ``k`` at the angles of their positions, and δ further.
-
-        Raises:
-            ValueError: Width, length or number of heads does not fit.
-        """
+        """Magnitudes of ``k`` at the angles of their positions, and δ further."""
+        check_key_heads(k, self.heads, self.heads_first)
         cos, sin = self._rows(k, table)
-        check_key_heads(k, self.heads, name="PoPE", heads_first=self.heads_first)
         delta = self.bias.to(cos.dtype).clamp(-2 * pi, 0.0)
         if self.heads_first:
             delta = delta.unsqueeze(-2)
@@ -147,8 +133,7 @@ class PoPE(QueryKeyEncoding):
 
     def _rows(self, x: Tensor, table: Tensor) -> tuple[Tensor, ...]:
         """cos and sin, with an axis for the heads, in float32 at least."""
-        row = (2, self.channels)
-        check_fit(x, table, row, name="PoPE", head_dim=self.head_dim, heads_first=self.heads_first)
+        check_rows(x, table, (2, self.channels), self.heads_first)
         table = table.to(torch.promote_types(table.dtype, working_dtype(x.dtype)))
         return tuple(part.unsqueeze(-3 if self.heads_first else -2) for part in table.unbind(-2))
 
@@ -159,6 +144,4 @@ class PoPE(QueryKeyEncoding):
         return torch.cat((pairs, rest), dim=-1).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """The schedule, and the arguments."""
-        width = "" if self.head_dim == self.channels else f", head_dim={self.head_dim}"
-        return f"{self.frequencies!r}, heads={self.heads}{width}, phases={self.phases!r}"
+        return described(self, head_dim=self.channels)

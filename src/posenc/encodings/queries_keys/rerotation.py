@@ -4,13 +4,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.given import Difference
 from posenc.guards import working_dtype
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
 
-ALIKE = ("head_dim", "pairing", "rotated", "heads_first")
+ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
 
 
 def rerotate(
@@ -35,10 +35,6 @@ def rerotate(
         new: The encoding that they shall have, with other frequencies.
         out: Where to write the result; ``out=keys`` rotates them in place.
 
-    Raises:
-        ValueError: The two encodings differ in more than their frequencies, or do not compute
-            exactly.
-
     Example:
         >>> import torch
         >>> from posenc.frequencies import Geometric, Linear
@@ -50,26 +46,14 @@ def rerotate(
         True
     """
     differ = [name for name in ALIKE if getattr(old, name) != getattr(new, name)]
-    if differ or old.rotated_dim != new.rotated_dim:
+    if differ:
         raise ValueError(
-            f"{old} and {new} differ in {', '.join(differ) or 'rotated width'}; only their "
-            f"frequencies may. Build the new one with old.with_frequencies(schedule)."
+            f"{old} and {new} differ in {', '.join(differ)}; only their frequencies may."
         )
     if old.arithmetic != "exact" or new.arithmetic != "exact":
         raise ValueError(
-            f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; rounded angles cannot be "
-            f"subtracted exactly. Build both with arithmetic='exact'."
+            f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; it must be 'exact' for both."
         )
-    step = Difference(new.frequencies, old.frequencies)
-    dtype = working_dtype(keys.dtype)
-    return rotate_heads(
-        keys,
-        rotation_table(SinCos(step), positions, dtype, step.attention_factor),
-        name="rerotate",
-        head_dim=new.head_dim,
-        rotated_dim=new.rotated_dim,
-        pairing=new.pairing,
-        rotated=new.rotated,
-        heads_first=new.heads_first,
-        out=out,
-    )
+    step, dtype = Difference(new.frequencies, old.frequencies), working_dtype(keys.dtype)
+    table = rotation_table(SinCos(step), positions, dtype, step.attention_factor)
+    return new.encode_keys(keys, table, out=out)

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.by_profile import refuse_profile
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
 from posenc.positions import Positions, checked
 
 ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
@@ -25,9 +24,6 @@ class StartTokenRotary(QueryKeyEncoding):
         start: That of the first tokens, with other frequencies and nothing else.
         count: n̂, the number of first tokens.
 
-    Raises:
-        ValueError: The two differ in more than their frequencies, or ``count`` is negative.
-
     Reference:
         Ding et al. 2024, "LongRoPE", equation 2 with n̂ (arXiv:2402.13753);
         ``MixedLongRoPEScaledRotaryEmbedding`` of microsoft/LongRoPE.
@@ -41,22 +37,18 @@ class StartTokenRotary(QueryKeyEncoding):
         True
     """
 
-    is_relative = False
     takes_reals = True
     reads_rows = True
 
     def __init__(self, rotary: Rotary, start: Rotary, count: int):
         super().__init__()
-        if not isinstance(rotary, Rotary) or not isinstance(start, Rotary):
-            raise TypeError(f"rotary is {rotary!r} and start {start!r}; pass a Rotary for both.")
-        for each in (rotary, start):
-            refuse_profile("StartTokenRotary", each)
+        check_rotary(rotary)
+        check_rotary(start)
         check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:
             raise ValueError(
-                f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may. "
-                f"Build one from the other, as rotary.with_frequencies(schedule)."
+                f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may."
             )
         self.rotary, self.start, self.count = rotary, start, count
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
@@ -67,11 +59,7 @@ class StartTokenRotary(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions``, each of its own encoding.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-        """
+        """cos and sin at ``positions``, each of its own encoding."""
         positions = checked(positions, reals=True)
         first = (positions < self.count)[..., None, None]
         near = self.start.table(positions, dtype=dtype)
@@ -95,7 +83,7 @@ class StartTokenRotary(QueryKeyEncoding):
         out: Tensor | None = None,
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``k`` rotated as queries are."""
-        return self.rotary.encode_keys(k, table, out=out)
+        return self.rotary.encode_queries(k, table, out=out)
 
     def encode_both(
         self,
@@ -108,7 +96,3 @@ class StartTokenRotary(QueryKeyEncoding):
     ) -> tuple[Tensor, Tensor]:
         """Both in one call, by rows of a kept table; see ``Rotary.encode_both``."""
         return self.rotary.encode_both(q, k, table, positions, out=out)
-
-    def extra_repr(self) -> str:
-        """The number of first tokens."""
-        return f"count={self.count}"

@@ -4,17 +4,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_flag, check_number, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.generators import points_of
-from posenc.encodings.queries_keys.rotation import check_fit, rotate_heads
+from posenc.arguments import check_number, check_positive_number
+from posenc.encodings.base import working_dtype
+from posenc.encodings.queries_keys.learned import LearnedAngles
+from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
 from posenc.frequencies import Geometric
-from posenc.guards import floating
+from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.product import product
-from posenc.positions import Positions, in_float64
+from posenc.positions import in_float64
 
 
-class CayleySTRING(QueryKeyEncoding):
+class CayleySTRING(LearnedAngles):
     """z → RoPE(p) P z: pair i of P z turns by Σ_a p_a f_a,i, with an orthogonal matrix P.
 
     P = (I − S)(I + S)⁻¹ with a skew matrix S. S and the frequencies f are learned. P is the same
@@ -34,9 +34,6 @@ class CayleySTRING(QueryKeyEncoding):
         frequencies: f, ``[axes, d/2]``.
         skew: ``[d, d]``; S is its upper triangle less the transpose of that.
 
-    Raises:
-        ValueError: An odd width, or a number that is not positive.
-
     Reference:
         Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
         section 3 (arXiv:2502.02562); pairs are neighbors.
@@ -46,9 +43,6 @@ class CayleySTRING(QueryKeyEncoding):
         >>> CayleySTRING(16, axes=3).table(grid(2, 3, 4)).shape
         torch.Size([24, 2, 8])
     """
-
-    is_relative = True
-    takes_reals = True
 
     def __init__(
         self,
@@ -61,14 +55,13 @@ class CayleySTRING(QueryKeyEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
-        _check_width(head_dim, 2)
-        check_whole(axes=axes)
+        super().__init__(head_dim, axes, heads_first)
         check_positive_number(base=base)
         check_number(0.0, std=std)
-        self.head_dim, self.axes, self.base, self.std = head_dim, axes, base, std
-        check_flag(heads_first=heads_first)
-        self.heads_first = heads_first
+        if head_dim % 2:
+            raise ValueError(f"head_dim is {head_dim}; channels rotate in pairs, so it is even.")
+        self.base, self.std = base, std
+        self.layout = RotaryLayout(True, heads_first=heads_first)
         factory = {"device": device, "dtype": dtype}
         self.frequencies = nn.Parameter(torch.empty(axes, head_dim // 2, **factory))
         self.skew = nn.Parameter(torch.empty(head_dim, head_dim, **factory))
@@ -80,17 +73,9 @@ class CayleySTRING(QueryKeyEncoding):
         self.frequencies.copy_(Geometric(self.head_dim, self.base).float32("float32"))
         nn.init.normal_(self.skew, std=self.std)
 
-    def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*rows 2 pairs"]:
-        """cos and sin at ``positions [*batch, seq, axes]``, float32 unless another is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have one coordinate an axis.
-        """
-        angles = points_of(positions, self.axes) @ in_float64(self.frequencies)
-        return _cos_sin(angles, dtype).to(self.frequencies.device)
+    def angles(self, points: Float[Tensor, "*shape axes"]) -> Float[Tensor, "*shape pairs"]:
+        """Σ_a p_a f_a,i."""
+        return points @ in_float64(self.frequencies)
 
     def basis(self) -> Float[Tensor, "d d"]:
         """P, computed in float64; on the CPU where the parameters' device has none."""
@@ -102,31 +87,14 @@ class CayleySTRING(QueryKeyEncoding):
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` in the learned basis, rotated.
-
-        Raises:
-            ValueError: Width or length is not that of the table.
-        """
-        name, layout = "CayleySTRING", {"head_dim": self.head_dim, "heads_first": self.heads_first}
-        check_fit(q, table, (2, self.head_dim // 2), name=name, **layout)
-        wide = working_dtype(q.dtype)
+        """``q`` in the learned basis, rotated."""
+        wide, width = working_dtype(q.dtype), self.head_dim
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
-        return rotate_heads(
-            based, table, name=name, rotated_dim=self.head_dim, pairing="interleaved", **layout
-        ).to(q.dtype)
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` as queries."""
-        return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """Sizes and base."""
-        return f"{self.head_dim}, axes={self.axes}, base={self.base}"
+        rotated = rotate_heads(based, table, self.layout, head_dim=width, rotated_dim=width)
+        return rotated.to(q.dtype)
 
 
-class CirculantSTRING(QueryKeyEncoding):
+class CirculantSTRING(LearnedAngles):
     """z → exp(Σ_a p_a (C_a − C_aᵀ)) z with learned circulant matrices C_a.
 
     Fourier waves diagonalize all circulant matrices at once: wave j of z, 0 < j < d/2, turns by
@@ -145,9 +113,6 @@ class CirculantSTRING(QueryKeyEncoding):
     Attributes:
         columns: c, ``[axes, d]``.
 
-    Raises:
-        ValueError: A width below 3, or a number that is not positive.
-
     Reference:
         Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
         section 3 (arXiv:2502.02562).
@@ -157,9 +122,6 @@ class CirculantSTRING(QueryKeyEncoding):
         >>> CirculantSTRING(16).table(grid(3, 4)).shape
         torch.Size([12, 2, 7])
     """
-
-    is_relative = True
-    takes_reals = True
 
     def __init__(
         self,
@@ -171,12 +133,9 @@ class CirculantSTRING(QueryKeyEncoding):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ):
-        super().__init__()
-        check_whole(3, head_dim=head_dim)
-        check_whole(axes=axes)
+        super().__init__(head_dim, axes, heads_first, least=3)
         check_number(0.0, std=std)
-        check_flag(heads_first=heads_first)
-        self.head_dim, self.axes, self.std, self.heads_first = head_dim, axes, std, heads_first
+        self.std = std
         self.columns = nn.Parameter(torch.empty(axes, head_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
@@ -185,36 +144,16 @@ class CirculantSTRING(QueryKeyEncoding):
         """Draw all columns anew."""
         nn.init.normal_(self.columns, std=self.std)
 
-    def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*rows 2 pairs"]:
-        """cos and sin of each wave at ``positions [*batch, seq, axes]``.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have one coordinate an axis.
-        """
-        points = points_of(positions, self.axes)
+    def angles(self, points: Float[Tensor, "*shape axes"]) -> Float[Tensor, "*shape pairs"]:
+        """The angle of each wave."""
         sines = _fourier(self.head_dim, points).sin()
-        angles = points @ (-2 * in_float64(self.columns) @ sines.mT)
-        return _cos_sin(angles, dtype).to(self.columns.device)
+        return points @ (-2 * in_float64(self.columns) @ sines.mT)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` with its waves rotated, in float32 at least and rounded once.
-
-        Raises:
-            ValueError: Width or length is not that of the table.
-        """
-        check_fit(
-            q,
-            table,
-            (2, (self.head_dim - 1) // 2),
-            name="CirculantSTRING",
-            head_dim=self.head_dim,
-            heads_first=self.heads_first,
-        )
+        """``q`` with its waves rotated, in float32 at least and rounded once."""
+        check_rows(q, table, (2, (self.head_dim - 1) // 2), self.heads_first)
         x = q.to(torch.promote_types(working_dtype(q.dtype), table.dtype))
         angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5
         even, odd = norm * angles.cos(), -norm * angles.sin()
@@ -224,26 +163,6 @@ class CirculantSTRING(QueryKeyEncoding):
         more = real * (cos - 1) - imaginary * sin
         less = imaginary * (cos - 1) + real * sin
         return (x + product(more, even) + product(less, odd)).to(q.dtype)
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` as queries."""
-        return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """Sizes."""
-        return f"{self.head_dim}, axes={self.axes}"
-
-
-def _check_width(head_dim: int, least: int) -> None:
-    check_whole(least, head_dim=head_dim)
-    if head_dim % 2:
-        raise ValueError(f"head_dim is {head_dim}; channels turn in pairs, so it must be even.")
-
-
-def _cos_sin(angles: Tensor, dtype: torch.dtype | None) -> Tensor:
-    return torch.stack((angles.cos(), angles.sin()), dim=-2).to(floating(dtype))
 
 
 def _fourier(head_dim: int, like: Tensor) -> Float[Tensor, "pairs d"]:

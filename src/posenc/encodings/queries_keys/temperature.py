@@ -10,7 +10,7 @@ from torch import Tensor
 from posenc._rounding import rounded
 from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.encodings.queries_keys.rotation import check_rows
 from posenc.guards import floating, widest
 from posenc.positions import Integers, checked
 
@@ -38,9 +38,6 @@ class QueryTemperature(QueryKeyEncoding):
         form: The formula, by the model.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
-    Raises:
-        ValueError: ``period`` is not a positive whole number, or ``form`` has no such name.
-
     Reference:
         Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); the
         formulas stand in the code of Llama 4 (``attn_temperature_tuning``), Ministral 3
@@ -53,7 +50,6 @@ class QueryTemperature(QueryKeyEncoding):
                 [1.0693]])
     """
 
-    is_relative = False
     keeps_neighbors_apart = False  # the temperature grows by steps
 
     def __init__(
@@ -69,19 +65,14 @@ class QueryTemperature(QueryKeyEncoding):
         check_whole(head_dim=head_dim, period=period)
         check_number(scale=scale)
         check_choice(get_args(Form), form=form)
-        self.head_dim, self.scale, self.period = head_dim, scale, period
         check_flag(heads_first=heads_first)
+        self.head_dim, self.scale, self.period = head_dim, scale, period
         self.form, self.heads_first = form, heads_first
 
     def table(
         self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*batch seq 1"]:
-        """The factor of each position, float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are not integers.
-            ValueError: ``period`` learns, and the form has steps, or it is below 1 by now.
-        """
+        """The factor of each position, float32 unless another dtype is asked for."""
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
         if self.form == "beam":
@@ -92,11 +83,6 @@ class QueryTemperature(QueryKeyEncoding):
 
     def _steps(self, positions: Tensor, wide: torch.dtype) -> Tensor:
         """⌊(p + 1) / period⌋, or ⌊p / period⌋, without a sum that may leave int64."""
-        if isinstance(self.period, Tensor) and self.period.is_floating_point():
-            raise ValueError(
-                f"period is a floating tensor; the steps of {self.form!r} have no gradient, and "
-                f"take a whole number. Give one, or learn it in form='beam'."
-            )
         whole = (positions // self.period).to(wide)
         if self.form == "mistral":
             return whole
@@ -106,7 +92,7 @@ class QueryTemperature(QueryKeyEncoding):
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` times its factor, in float32 at least and rounded once."""
-        self._check(q, table)
+        check_rows(q, table, (1,), self.heads_first)
         factor = table.unsqueeze(-3 if self.heads_first else -2)
         return (q.to(working_dtype(q.dtype)) * factor).to(q.dtype)
 
@@ -114,44 +100,14 @@ class QueryTemperature(QueryKeyEncoding):
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``k`` itself, as it is."""
-        self._check(k, table)
         return k
-
-    def _check(self, x: Tensor, table: Tensor) -> None:
-        check_fit(
-            x,
-            table,
-            (1,),
-            name="QueryTemperature",
-            head_dim=self.head_dim,
-            heads_first=self.heads_first,
-        )
-
-    def extra_repr(self) -> str:
-        """Width, scale and period, and the form where it is not Llama 4's."""
-        form = "" if self.form == "llama4" else f", form={self.form!r}"
-        return f"{self.head_dim}, scale={self.scale}, period={self.period}{form}"
 
 
 def check_unrotated(owner: object, queries_keys: Sequence[QueryKeyEncoding]) -> None:
-    """Refuse encodings beside one that takes queries and keys unrotated; temperatures only scale.
-
-    Raises:
-        ValueError: There is another.
-
-    Example:
-        >>> from posenc import RePo, Rotary
-        >>> repo = RePo(2, Rotary(4), dim=8)
-        >>> check_unrotated(repo, [QueryTemperature(4)])
-        >>> check_unrotated(repo, [Rotary(4)])
-        Traceback (most recent call last):
-        ...
-        ValueError: RePo rotates queries and keys itself, and takes them as they are projected; \
-Rotary would change them before. Leave it out.
-    """
+    """Refuse encodings beside one that rotates queries and keys itself; temperatures only scale."""
     for each in queries_keys:
         if not isinstance(each, QueryTemperature):
             raise ValueError(
-                f"{type(owner).__name__} rotates queries and keys itself, and takes them as they "
-                f"are projected; {type(each).__name__} would change them before. Leave it out."
+                f"{type(owner).__name__} rotates queries and keys itself; {type(each).__name__} "
+                f"would rotate them before."
             )

@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
-from posenc.encodings.queries_keys.rotation import check_fit
+from posenc.encodings.queries_keys.rotation import check_rows
 from posenc.frequencies import Geometric
 from posenc.numerics.joined import joined
 from posenc.positions import Positions
@@ -33,9 +33,6 @@ class VJEPA2Rotary(QueryKeyEncoding):
         base: b.
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
-    Raises:
-        ValueError: A width below 6, or a base that is not positive.
-
     Reference:
         Assran et al. 2025, "V-JEPA 2" (arXiv:2506.09985); ``rotate_queries_or_keys`` of
         facebookresearch/vjepa2, which names the slip and keeps it for its checkpoints.
@@ -46,7 +43,6 @@ class VJEPA2Rotary(QueryKeyEncoding):
         torch.Size([2048, 2, 30])
     """
 
-    is_relative = False
     takes_reals = True
 
     def __init__(self, head_dim: int, base: float = 10_000.0, *, heads_first: bool = True):
@@ -56,8 +52,7 @@ class VJEPA2Rotary(QueryKeyEncoding):
         check_flag(heads_first=heads_first)
         self.head_dim, self.base, self.heads_first = head_dim, base, heads_first
         self.width = 2 * (head_dim // 6)
-        half = self.width // 2
-        axes = tuple(axis for axis in range(AXES) for _ in range(half))
+        axes = [axis for axis in range(AXES) for _ in range(self.width // 2)]
         self.sincos = AxisSinCos((Geometric(self.width, base),) * AXES, axes)
 
     def table(
@@ -66,26 +61,14 @@ class VJEPA2Rotary(QueryKeyEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 angles"]:
-        """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: ``positions`` are neither integers nor coordinates.
-            ValueError: They do not have three coordinates.
-        """
+        """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 angles"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` mixed, in float32 at least."""
-        check_fit(
-            q,
-            table,
-            (2, AXES * self.width // 2),
-            name="VJEPA2Rotary",
-            head_dim=self.head_dim,
-            heads_first=self.heads_first,
-        )
+        check_rows(q, table, (2, AXES * self.width // 2), self.heads_first)
         # Each axis has half as many angles as channels: its first half takes them, then the second.
         table = table.unflatten(-1, (AXES, -1)).repeat_interleave(2, dim=-2).flatten(-2)
         cos, sin = table.unsqueeze(-4 if self.heads_first else -3).unbind(-2)
@@ -95,13 +78,3 @@ class VJEPA2Rotary(QueryKeyEncoding):
         across = torch.stack((-odd, even), dim=-1).flatten(-2)
         mixed = (x * cos + across * sin).to(q.dtype)
         return joined((mixed, q[..., rotated:]), -1)
-
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 angles"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` mixed as queries are."""
-        return self.encode_queries(k, table)
-
-    def extra_repr(self) -> str:
-        """Width and base."""
-        return f"{self.head_dim}, base={self.base}"

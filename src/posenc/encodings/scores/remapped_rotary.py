@@ -1,6 +1,7 @@
 """Rotary positions that depend on the pair: far tokens meet as if they stood elsewhere."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int64
@@ -9,7 +10,7 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.encodings.queries_keys.rotation import rotate_together, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
 from posenc.encodings.scores.both import both_positions, of_each
@@ -143,15 +144,8 @@ class RemappedRotary(ScoreEncoding):
     def _rotated(self, x: Tensor, steps: Tensor) -> Tensor:
         """``x`` rotated by so many steps of the remapping."""
         # Without the attention factor of the schedule: the first rotation had it.
-        return rotate_heads(
-            x,
-            rotation_table(self.sincos, steps, x.dtype),
-            name="RemappedRotary",
-            head_dim=self.rotary.head_dim,
-            rotated_dim=self.rotary.rotated_dim,
-            pairing=self.rotary.pairing,
-            rotated=self.rotary.rotated,
-        )
+        layout = replace(self.rotary.layout, heads_first=True)
+        return rotate_together((x,), rotation_table(self.sincos, steps, x.dtype), None, layout)[0]
 
     def extra_repr(self) -> str:
         """The arguments besides the rotary encoding."""

@@ -43,8 +43,7 @@ def rotate_heads(
         outs: Where to write; ``contents`` itself rotates in place.
 
     Raises:
-        IndexError: A position is not a row of the table. On an accelerator its token is NaN
-            instead: raising would have to wait.
+        IndexError: A position is not a row of the table. On an accelerator its token becomes NaN.
         ValueError: There is not one row a token, or ``outs`` do not fit.
 
     Example:
@@ -63,11 +62,15 @@ def rotate_heads(
             return tuple([_Rotated.apply(table, positions, layout.bits, x)[0] for x in contents])
         return _Rotated.apply(table, positions, layout.bits, *contents)
     form = FRESH if outs is None else IN_PLACE if outs is contents else OUT
-    operator = OPERATORS[len(contents), positions is not None, form]
+    into = outs if form is OUT else ()
     rows = (table,) if positions is None else (table, positions)
-    into = outs if outs is not None and form == OUT else ()
     try:
-        made = operator(*contents, *rows, *into, layout.bits)
+        made = OPERATORS[len(contents), positions is not None, form](
+            *contents,
+            *rows,
+            *into,
+            layout.bits,  # type: ignore[misc]
+        )
     except RuntimeError as error:
         raise refusal(error) from None
     return outs or (made if len(contents) == 2 else (made,))

@@ -13,13 +13,46 @@ from posenc.numerics.columns import Columns
 from posenc.numerics.phases import Summand
 from posenc.numerics.sincos import SinCos, empty_table, written
 from posenc.numerics.summed import cos_sin_of_sum
-from posenc.positions import Coordinates
+from posenc.positions import Coordinates, Positions, checked
 
 FORMATS = torch.float32, torch.bfloat16, torch.float16
 """What kernels write; float64 is not correctly rounded anyhow."""
 
 BESIDE, SINE_FIRST, FRESH = 1, 2, 4
 """Bits of an operator's form."""
+
+
+def rotation_table(
+    sincos: SinCos,
+    positions: Int64[Tensor, "*shape"] | Positions,
+    dtype: torch.dtype | None = None,
+    factor: float = 1.0,
+    out: Tensor | None = None,
+) -> Float[Tensor, "*shape 2 pairs"]:
+    """factor · cos and factor · sin of position × frequency, each rounded once.
+
+    Args:
+        sincos: The frequencies and their arithmetic.
+        positions: int64, or coordinates of one scale, of any shape.
+        dtype: float32 unless another is asked for.
+        factor: The attention factor of a schedule.
+        out: A table of this shape to fill.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> rotation_table(SinCos(Geometric(2)), torch.tensor([0]))
+        tensor([[[1.],
+                 [0.]]])
+    """
+    positions = checked(positions, reals=True)
+    if out is None and _has_operator(sincos, positions, dtype or torch.float32):
+        shape = (*positions.shape, 2, len(sincos.turns))
+        table = positions.new_empty(shape, dtype=dtype or torch.float32)
+        FILL(table, positions, *sincos.operands, factor, FRESH)
+        return table
+    table = table_to_fill(positions, 2, len(sincos), dtype=dtype, out=out)
+    cos_sin(sincos, positions, table.dtype, out=Columns(table), factor=factor, fresh=out is None)
+    return table
 
 
 @overload
@@ -62,11 +95,7 @@ def cos_sin(
         fresh: Whether ``out`` is memory that nothing has been written to.
 
     Returns:
-        cos and sin, or nothing where they are in ``out``: two views of a short table take as long
-        as the table.
-
-    Raises:
-        ValueError: ``out`` shares memory with itself or with positions.
+        cos and sin, or nothing where they are in ``out``.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -74,18 +103,11 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
+    positions = checked(positions, reals=True)
     if isinstance(positions, Coordinates) and sincos.common is None:
         sincos, positions = sincos.of_steps(positions)
-    if isinstance(positions, Coordinates) or sincos.common is not None:
-        made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
-        return made if out is None else None
-    if (
-        torch.compiler.is_compiling()  # where the formula's numbers are constants
-        or not serve(positions)
-        or dtype not in FORMATS
-        or not positions.ndim
-        or (out is not None and (out.table.dtype is not dtype or out.table.requires_grad))
-    ):
+    written_to = out is None or (out.table.dtype is dtype and not out.table.requires_grad)
+    if not (written_to and _has_operator(sincos, positions, dtype)):
         made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
         return made if out is None else None
     columns = out
@@ -101,6 +123,18 @@ def cos_sin(
     return (columns.cos, columns.sin) if out is None else None
 
 
+def _has_operator(sincos: SinCos, positions: Tensor | Coordinates, dtype: torch.dtype) -> bool:
+    """Whether the operator makes this table; to compilers the formula's numbers are constants."""
+    return (
+        not isinstance(positions, Coordinates)
+        and sincos.common is None
+        and dtype in FORMATS
+        and positions.ndim > 0
+        and serve(positions)
+        and not torch.compiler.is_compiling()
+    )
+
+
 def table_to_fill(
     positions: Int64[Tensor, "*shape"] | Coordinates,
     *columns: int,
@@ -109,9 +143,6 @@ def table_to_fill(
 ) -> Float[Tensor, "..."]:
     """Room for a table ``[*shape, *columns]``: ``out`` if it is that, or a new one.
 
-    Raises:
-        ValueError: ``out`` has another shape or dtype.
-
     Example:
         >>> table_to_fill(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=None).shape
         torch.Size([2, 3, 4])
@@ -119,14 +150,13 @@ def table_to_fill(
     if isinstance(positions, Coordinates):
         positions = positions.values
     if out is None:
-        if plain(positions):  # as most are: at once, in half the time
+        if plain(positions):  # at once, in half the time
             return positions.new_empty((*positions.shape, *columns), dtype=dtype or torch.float32)
         return empty_table(positions, *columns, dtype=dtype or torch.float32)
     shape, dtype = (*positions.shape, *columns), dtype or out.dtype
     if out.shape != shape or out.dtype != dtype:
         raise ValueError(
-            f"out is {out.dtype} {tuple(out.shape)}; the table is {dtype} {shape}. Build it with "
-            f"torch.empty{shape}, or leave it out."
+            f"out is {out.dtype} {tuple(out.shape)}; the table is {dtype} {tuple(shape)}."
         )
     return out
 
