@@ -27,8 +27,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.guards import may_look
-from posenc.guards import working_dtype as working_dtype
+from posenc.encodings.told import arguments_told
+from posenc.guards import may_look, working_dtype
 from posenc.positions import (
     Coordinates,
     Integers,
@@ -269,8 +269,7 @@ class ScoreEncoding(Described, ABC):
         takes_reals: Claim: ``Coordinates`` may be given as positions, and are as exact.
         makes_anew: Whether it computes scores anew and loses what others made of them before;
             ``Positional`` wants it first among encodings of scores.
-        has_profile: Whether it is a bias that ``profile(distance)`` tells in full; attention reads
-            that where rows are long.
+        has_profile: Whether it is a bias that ``profile(distance)`` tells in full.
         reads_hidden: Whether it reads the hidden state, from which queries and keys are projected.
             Then ``encode`` takes ``q_features=`` and ``k_features=``, which ``query_features`` and
             ``key_features`` read there; a cache keeps them as it keeps keys.
@@ -292,9 +291,7 @@ class ScoreEncoding(Described, ABC):
     ) -> None:
         """Raise ``ValueError`` beside encodings of queries and keys that this one does not fit.
 
-        Args:
-            queries_keys: All that change queries and keys before scores are made of them.
-            rotated_before: Whether queries and keys may come rotated where there is none.
+        ``rotated_before`` says whether queries and keys may come rotated where there are none.
         """
         for part in self.modules():
             if part is not self and isinstance(part, ScoreEncoding):
@@ -325,8 +322,7 @@ class ScoreEncoding(Described, ABC):
         Args:
             scores: Products of queries and keys, scaled.
             table: Of these queries and keys.
-            q: Queries, for encodings that depend on content.
-            k: Keys, likewise.
+            q, k: Queries and keys, for encodings that depend on content.
             scale: What the products were multiplied with; 1/√head_dim if not given.
         """
 
@@ -381,3 +377,6 @@ class ScoreEncoding(Described, ABC):
                 "k_features": None if k_hidden is None else self.key_features(k_hidden),
             }
         return self.encode(scores, table, q=q, k=k, scale=scale, **features).to(scores.dtype)
+
+    def extra_repr(self) -> str:
+        return arguments_told(self, named=True)

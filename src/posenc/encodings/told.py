@@ -3,14 +3,14 @@
 import inspect
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 
-def arguments_told(module: nn.Module, **defaults: Any) -> str:
+def arguments_told(module: nn.Module, *, named: bool = False, **defaults: Any) -> str:
     """The arguments that are not at their defaults, read from attributes of the same names.
 
-    Submodules print themselves; devices and dtypes are left out. ``defaults`` replace those of the
-    signature.
+    A learned number tells where it began, by ``first_…``; modules print themselves. ``defaults``
+    replace those of the signature. The first argument has no name unless ``named``.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -19,9 +19,11 @@ def arguments_told(module: nn.Module, **defaults: Any) -> str:
     """
     told, parameters = [], inspect.signature(type(module)).parameters
     for index, (name, parameter) in enumerate(parameters.items()):
-        value = None if name in ("device", "dtype") else getattr(module, name)
+        usual = defaults.get(name, parameter.default)
+        value = getattr(module, f"first_{name}", getattr(module, name, usual))
         value = getattr(value, "name", value)  # conventions and forms have names
-        usual = value is None or value == defaults.get(name, parameter.default)
-        if not usual and not isinstance(value, nn.Module):
-            told.append(repr(value) if index == 0 else f"{name}={value!r}")
+        if isinstance(parameter.default, bool) and not isinstance(value, bool):
+            value = value is not None  # of a parameter that a switch adds
+        if value is not usual and not isinstance(value, nn.Module | Tensor) and value != usual:
+            told.append(f"{name}={value!r}" if named or index else repr(value))
     return ", ".join(told)

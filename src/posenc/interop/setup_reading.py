@@ -80,7 +80,7 @@ def positional_setup(
         >>> setup["text"].layers[0].positional.tokens[0]
         Learned(768, max_len=1024)
         >>> positional_setup({"model_type": "t5"})["decoder"].layers[0].positional.scores[0]
-        T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
+        T5Bias(heads=8, bidirectional=False)
     """
     check_length(length)
     whole = read_whole(config)

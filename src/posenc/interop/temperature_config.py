@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
-from posenc.encodings.scores.log_temperature import LogTemperature
+from posenc.encodings.scores.temperature import LogTemperature
 from posenc.interop.configurations import FILL_IN, Configuration, read, warn_of_strays
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_widths import width_of_head

@@ -5,7 +5,7 @@ Example:
     >>> recipes.llama3(factor=8.0).queries_keys[0].frequencies.factor
     8.0
     >>> recipes.t5(8, decoder=True).scores[0]
-    T5Bias(heads=8, buckets=32, max_distance=128, bidirectional=False)
+    T5Bias(heads=8, bidirectional=False)
     >>> [layer.queries_keys[0].frequencies.base for layer in recipes.modernbert()[:4]]
     [160000.0, 10000.0, 10000.0, 160000.0]
 """

@@ -106,22 +106,3 @@ def test_it_begins_at_the_omega_that_it_is_given():
     for omega in (1e-3, 1.0, 29.0, 1e4):
         made = torch.nn.functional.softplus(AdditiveGRAPE(2, 4, omega=omega).omega)
         torch.testing.assert_close(made, torch.full((2,), omega), rtol=1e-3, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: AdditiveGRAPE(2, 4, gates=()), r"gates is \(\); give"),
-        (lambda: AdditiveGRAPE(2, 4, gates="key"), "gates is 'key'; give"),
-        (lambda: AdditiveGRAPE(2, 4, gates=("value",)), r"gates is \('value',\)"),
-        (lambda: AdditiveGRAPE(2, 4)(torch.zeros(2, 3, 3)), "was given no q; it depends on"),
-        (
-            lambda: AdditiveGRAPE(2, 4, gates=("key",))(torch.zeros(1, 2, 3, 3),
-                                                        q=torch.zeros(1, 2, 3, 4)),
-            "was given no k; it depends on",
-        ),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_told(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()

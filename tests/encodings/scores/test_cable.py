@@ -107,10 +107,3 @@ def test_a_cropped_and_reordered_cache_keeps_what_was_read(cable):
             cache.reorder(turned)
             steps = [encoder(x[turned, i : i + 1], cache=cache) for i in range(4, 7)]
             torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x[turned])[:, 4:])
-
-
-def test_what_does_not_fit_is_told(cable):
-    with pytest.raises(ValueError, match="CABLE was given no k_features; it reads the hidden"):
-        cable(torch.zeros(2, HEADS, 7, 7).double())
-    with pytest.raises(ValueError, match="hidden state has width 4; CABLE was built for dim 5"):
-        cable.key_features(torch.zeros(2, 7, 4).double())

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import posenc
-from posenc import FIRE, ALiBi, Cyclic, Positional, T5Bias
+from posenc import ALiBi, Cyclic, Positional, T5Bias
 from posenc.encodings.scores.cyclic import around
 
 
@@ -59,12 +59,3 @@ def test_a_ring_that_nobody_goes_around_is_the_bias():
     alibi = ALiBi(4)
     distance = torch.arange(-50, 51)
     assert torch.equal(Cyclic(4, alibi, 1000).profile(distance), alibi.profile(distance))
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(TypeError, match="bias is a FIRE; Cyclic takes a RelativeBias"):
-        Cyclic(4, FIRE(4), 12)
-    with pytest.raises(ValueError, match="The bias was built for 2 heads, and heads is 4"):
-        Cyclic(4, ALiBi(2), 12)
-    with pytest.raises(ValueError, match="period is 0; it must be a whole number from 1 on"):
-        Cyclic(4, ALiBi(4), 0)

@@ -91,12 +91,3 @@ def test_decoding_behind_a_cache_is_the_whole_pass(scores):
         steps = [encoder(x[:, :3], cache=cache)]
         steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 6)]
         torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), atol=1e-5, rtol=1e-5)
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(TypeError, match="bias is a Shaw; DAPE takes a ScoreBias"):
-        DAPE(4, Shaw(4, 8, reach=2))
-    with pytest.raises(ValueError, match="The bias was built for 2 heads, and heads is 4"):
-        DAPE(4, ALiBi(2))
-    with pytest.raises(ValueError, match="DAPE was built for 4 heads; scores have 3"):
-        DAPE(4, ALiBi(4))(torch.zeros(1, 3, 5, 5))

@@ -101,10 +101,10 @@ def test_an_untrained_row_is_warned_of(far):
         if far == "authors":  # whose last rows are trained
             deberta.table(range(600), range(600))
     if far == "transformers":
-        with pytest.warns(UserWarning, match=r"in trained_length 512 tokens rows 1 … 511 are"):
+        with pytest.warns(UserWarning, match="512 .* rows 1 … 511"):
             deberta.table(range(600), range(600))
     short = DeBERTa(1, 1, 256, 512, far=far, trained_length=100)
-    with pytest.warns(UserWarning, match="rows 157 … 355 are reached, the others hold random"):
+    with pytest.warns(UserWarning, match="100 .* rows 157 … 355"):
         short.table([100], [0])
 
 
@@ -126,20 +126,3 @@ def test_a_decoded_row_is_the_last_row_and_all_learns(content, drawn):
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
     whole.square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in ours.parameters())
-
-
-def test_numbers_that_do_not_fit():
-    with pytest.raises(ValueError, match="pass queries=, the projection for it"):
-        DeBERTa(2, 4, 4, 8).load(torch.zeros(8, 8), keys=torch.nn.Linear(8, 8))
-    with pytest.raises(ValueError, match="There are 5 embeddings; DeBERTa with span 4 needs 8"):
-        DeBERTa(2, 4, 4, 8).load(torch.zeros(5, 8))
-    with pytest.raises(ValueError, match="There are 16 embeddings; DeBERTa with span 4 needs 8"):
-        DeBERTa(2, 4, 4, 8, terms=["c2p"]).load(torch.zeros(16, 8), keys=torch.nn.Linear(8, 8))
-    with pytest.raises(ValueError, match="far is 'theirs'; it must be 'authors' or 'transformers'"):
-        DeBERTa(2, 4, far="theirs")
-    with pytest.raises(ValueError, match="trained_length is 0; it must be a whole number"):
-        DeBERTa(2, 4, trained_length=0)
-    with pytest.raises(ValueError, match="terms is"):
-        DeBERTa(2, 4, terms=("p2p",))
-    with pytest.raises(ValueError, match="give 4 buckets or more, and a max_distance of at least"):
-        DeBERTa(2, 4, buckets=64, max_distance=20)

@@ -72,10 +72,3 @@ def test_a_decoded_row_is_the_last_row():
     whole = fire.table(positions, positions, dtype=torch.float64)
     row = fire.table(positions[-1:], positions, dtype=torch.float64)
     torch.testing.assert_close(row, whole[:, -1:], rtol=0, atol=1e-15)
-
-
-def test_arguments():
-    with pytest.raises(ValueError, match="heads is 0"):
-        FIRE(0)
-    with pytest.raises(ValueError, match=r"threshold is 0\.0; it must be a finite number above 0"):
-        FIRE(2, threshold=0.0)

@@ -1,6 +1,5 @@
 """Forgetting against a loop, recurrent decay, and ALiBi as its limit."""
 
-import pytest
 import torch
 from torch.nn import functional as F
 
@@ -99,22 +98,3 @@ def test_attention_takes_it():
     got = attention(q, k, k, positional=Positional(scores=forgetting), is_causal=True)
     mask = forgetting_bias(forgetting.log_forget(k))
     torch.testing.assert_close(got, attention(q, k, k, mask, is_causal=True))
-
-
-def test_what_does_not_fit_is_told():
-    scores, k = torch.zeros(1, HEADS, 3, 3), torch.zeros(1, 3, 3, WIDTH)
-    with pytest.raises(ValueError, match="Forgetting was given no k"):
-        Forgetting(HEADS, WIDTH)(scores)
-    with pytest.raises(ValueError, match="k has 3 heads, which cannot serve 4 query heads"):
-        Forgetting(HEADS, WIDTH)(scores, k=k)
-    with pytest.raises(ValueError, match="one side alone"):
-        forgetting_bias(torch.zeros(1, 3), q_positions=consecutive(3))
-    with pytest.raises(ValueError, match="heads is 0"):
-        Forgetting(0, 8)
-
-
-def test_gates_whose_sums_mean_nothing_are_refused():
-    with pytest.raises(ValueError, match=r"log_forget\.clamp\(min=-1e4\)"):
-        forgetting_bias(torch.tensor([[-1.0, -torch.inf, -2.0]]))
-    with pytest.raises(TypeError, match="must be floating"):
-        forgetting_bias(torch.ones(1, 3, dtype=torch.int64))

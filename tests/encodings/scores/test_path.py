@@ -151,13 +151,3 @@ def test_a_long_path_stays_within_rounding_of_float64():
     wide = path.double()(q @ k.mT, q=q, k=k, scale=1.0, q_hidden=x, k_hidden=x)
     assert (narrow - wide).abs().max() < 1e-4
     assert wide.tril().abs().max() <= (q.norm(dim=-1).max() * k.norm(dim=-1).max())
-
-
-def test_what_does_not_fit_is_told():
-    path, q, k, x = example()
-    with pytest.raises(ValueError, match="PaTH was given no k_features; it reads the hidden"):
-        path(scores_of(q, k), q=q, k=k)
-    with pytest.raises(ValueError, match="k has 4 heads; PaTH was built for 2 kv_heads"):
-        path(scores_of(q, k), q=q, k=q, k_hidden=x, q_hidden=x)
-    with pytest.raises(ValueError, match="heads is 4, which 3 kv_heads cannot serve evenly"):
-        PaTH(4, 8, 8, kv_heads=3)

@@ -121,15 +121,3 @@ def test_decoding_behind_a_cache_is_the_whole_pass(size):
         steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(4, 9)]
         torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
         torch.testing.assert_close(encoder.stages(x).output, encoder(x))
-
-
-def test_what_does_not_fit_is_told():
-    logits, scores = example(), torch.zeros(2, HEADS, 9, 9, dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"given no q_features; .* Pass q_hidden=\.\.\. to"):
-        logits(scores)
-    with pytest.raises(ValueError, match="hidden state has width 5; RelativeLogits was built for"):
-        logits(scores, q_hidden=torch.zeros(2, 9, 5).double())
-    with pytest.raises(ValueError, match="q_features have 7 numbers a token; RelativeLogits reads"):
-        logits.encode(scores, logits.table(range(9), range(9)), q_features=torch.zeros(2, 9, 7))
-    with pytest.raises(ValueError, match="clip is 0; it must be a finite number above 0"):
-        example(clip=0)

@@ -7,7 +7,6 @@ import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import (
-    ALiBi,
     DualChunk,
     Positional,
     RemappedRotary,
@@ -203,17 +202,3 @@ def test_attention_and_encoder_take_it(remapping):
     plain_one.load_state_dict(encoder.state_dict())
     assert torch.allclose(encoder(x[:, :4]), plain_one(x[:, :4]), atol=1e-6)
     assert not torch.allclose(encoder(x), plain_one(x), atol=1e-4)
-
-
-def test_what_does_not_fit_is_told():
-    rotary = Rotary(WIDTH)
-    with pytest.raises(TypeError, match="rotary is a ALiBi; RemappedRotary rotates further"):
-        RemappedRotary(4, ALiBi(4), ReRoPE(6))
-    with pytest.raises(TypeError, match=r"remapping is a int; pass SelfExtend\(...\)"):
-        RemappedRotary(4, rotary, 6)
-    with pytest.raises(ValueError, match="rounded angles cannot be rotated further"):
-        RemappedRotary(4, Rotary(WIDTH, arithmetic="float32"), ReRoPE(6))
-    with pytest.raises(ValueError, match="RemappedRotary was given no q"):
-        RemappedRotary(4, rotary, ReRoPE(6))(torch.zeros(1, 4, 3, 3))
-    with pytest.raises(ValueError, match="heads is 0"):
-        RemappedRotary(0, rotary, ReRoPE(6))

@@ -90,25 +90,3 @@ def test_an_encoder_decodes_with_it_as_it_reads():
     with torch.no_grad():
         steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
         torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("build", "error", "words"),
-    [
-        (lambda: RePo(4, 8, 16), TypeError, "pass a Rotary"),
-        (lambda: RePo(4, Rotary(8), 16, blend=1.5), ValueError, "share from 0 to 1"),
-        (lambda: RePo(4, Rotary(8), 16, 0), ValueError, "hidden is 0"),
-    ],
-)
-def test_what_does_not_fit_is_refused(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
-@pytest.mark.parametrize("blend", [-0.1, 7.0, float("nan"), "x", True])
-def test_a_blend_that_is_set_is_held_to_what_it_is_built_with(repo, blend):
-    with pytest.raises(ValueError, match="blend is"):
-        RePo(HEADS, Rotary(WIDTH), DIM, blend=blend)
-    with pytest.raises(ValueError, match="blend is"):
-        repo.blend = blend
-    assert repo.blend == 0.25

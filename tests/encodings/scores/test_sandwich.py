@@ -30,8 +30,6 @@ def test_the_sum_may_begin_at_1():
             meant = (similarity - 64) / ((h + 1) * 8 / 4)
             assert got[h, index].item() - 64 / ((h + 1) * 2) == pytest.approx(meant, abs=1e-11)
     assert not torch.equal(got, Sandwich(4, 128).profile(distances, dtype=torch.float64))
-    with pytest.raises(ValueError, match="first is 2; the sum begins at 0 or at 1"):
-        Sandwich(4, first=2)
 
 
 def test_it_is_the_product_of_two_sinusoidal_encodings():
@@ -59,10 +57,3 @@ def test_it_is_largest_at_the_query():
     bias = Sandwich(2).profile(torch.arange(5000))
     assert torch.equal(bias.argmax(1), torch.zeros(2, dtype=torch.int64))
     assert bias[:, 0].tolist() == [16.0, 8.0]  # 64 / 4 and 64 / 8
-
-
-def test_arguments():
-    with pytest.raises(ValueError, match="heads is 0"):
-        Sandwich(0)
-    with pytest.raises(ValueError, match="dim is 7; each sine has its cosine, so it must be even"):
-        Sandwich(2, 7)

@@ -141,14 +141,8 @@ def test_gradients_reach_every_parameter():
         assert all((parameter.grad != 0).any() for parameter in of.parameters())
 
 
-def test_what_does_not_fit_is_refused():
+def test_padding_inside_a_document_is_refused():
     of, (x, q, k) = built(), content()
     places = over_padding(range(7), torch.tensor([True, True, False, True, True, True, True]))
-    with pytest.raises(ValueError, match="over which SelectiveRoPE does not read"):
+    with pytest.raises(ValueError, match="Positions repeat"):
         scored(of, q, k, x, places, places)
-    with pytest.raises(ValueError, match=r"7, which 2 heads cannot share evenly"):
-        SelectiveRoPE(2, Rotary(4), 7)
-    with pytest.raises(TypeError, match=r"rotary is 4; pass a Rotary, as Rotary\(64\)"):
-        SelectiveRoPE(2, 4, 8)
-    with pytest.raises(ValueError, match="gate is 1; it must be True or False"):
-        SelectiveRoPE(2, Rotary(4), 8, gate=1)

@@ -94,13 +94,3 @@ def test_a_decoded_row_is_the_last_row(content, drawn):
     whole = attention(q, k, v, positional=shaw, is_causal=True)
     row = attention(q[:, :, -1:], k, v, positional=shaw, is_causal=True)
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
-
-
-def test_what_is_missing_is_named():
-    out, rows = torch.zeros(2, 3, 6), torch.zeros(3, 3, dtype=torch.int64)
-    with pytest.raises(ValueError, match="heads of width 6; the vectors that Shaw adds to them"):
-        Shaw(2, 4, 3, values=True).encode_output(out, torch.zeros(2, 3, 3), rows)
-    with pytest.raises(ValueError, match="Shaw was given no q"):
-        Shaw(2, 8, 3)(torch.zeros(1, 2, 3, 3))
-    with pytest.raises(ValueError, match="reach is 0; it must be a whole number from 1 on"):
-        Shaw(2, 8, 0)

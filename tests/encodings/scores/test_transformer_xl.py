@@ -8,7 +8,7 @@ from transformers import XLNetConfig
 from transformers.models.xlnet.modeling_xlnet import XLNetModel
 
 from posenc import Positional, TransformerXL, attention
-from posenc.encodings.scores.picked import grouped_keys
+from posenc.encodings.scores.content import grouped_keys
 
 
 def meant(xl, q, k, i, j, distance):
@@ -95,16 +95,3 @@ def test_a_decoded_row_is_the_last_row_and_all_learns(content, drawn):
     torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
     whole.square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in xl.parameters())
-
-
-def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match="TransformerXL was given no k"):
-        TransformerXL(2, 8)(torch.zeros(1, 2, 3, 3), q=torch.zeros(1, 2, 3, 8))
-    with pytest.raises(ValueError, match="k has 3 heads, which cannot serve 4 query heads evenly"):
-        grouped_keys(torch.zeros(1, 3, 5, 8), 4)
-
-
-@pytest.mark.parametrize("sizes", [(2, 4, 7), (1, 7)])
-def test_an_odd_width_is_refused(sizes):
-    with pytest.raises(ValueError, match=r"dim is 7; half of the channels .* Build it with dim=8"):
-        TransformerXL(*sizes)

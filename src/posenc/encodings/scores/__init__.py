@@ -12,7 +12,6 @@ from posenc.encodings.scores.decomposed import DecomposedRelative
 from posenc.encodings.scores.fire import FIRE
 from posenc.encodings.scores.forgetting import Forgetting, forgetting_bias
 from posenc.encodings.scores.kerple import KERPLE, KERPLEWeight
-from posenc.encodings.scores.log_temperature import LogTemperature
 from posenc.encodings.scores.path import PaTH
 from posenc.encodings.scores.relative_logits import RelativeLogits
 from posenc.encodings.scores.remapped_rotary import RemappedRotary
@@ -23,7 +22,7 @@ from posenc.encodings.scores.shaw import Shaw
 from posenc.encodings.scores.swin import SwinBias
 from posenc.encodings.scores.swin_v2 import SwinV2Bias
 from posenc.encodings.scores.t5 import T5Bias
-from posenc.encodings.scores.temperature import Temperature
+from posenc.encodings.scores.temperature import LogTemperature, Temperature
 from posenc.encodings.scores.transformer_xl import TransformerXL
 
 __all__ = [

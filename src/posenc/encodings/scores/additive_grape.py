@@ -9,10 +9,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_number, check_positive_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products
-from posenc.encodings.scores.picked import grouped_keys
+from posenc.encodings.scores.content import given, grouped_keys, products
 from posenc.numerics import slopes
 from posenc.positions import Positions, float_distances
 
@@ -28,28 +27,18 @@ class AdditiveGRAPE(ScoreEncoding):
     ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate, of
     queries or of keys, its softplus stands alone. Where u and v meet nothing, it is ALiBi with
     slopes m_h · ω_h · ln 2 a gate. In the authors' models it is the only encoding, over queries and
-    keys that are normalized.
-
-    A checkpoint's ``omega``, ``u`` and ``v`` load under these names.
+    keys that are normalized. A checkpoint's ``omega``, ``u`` and ``v`` load under these names.
 
     Args:
-        heads: Number of query heads.
-        head_dim: Width of a head.
         gates: ``"query"``, ``"key"``, or both.
         omega: ω of every head at first.
-        std: Standard deviation of the normal initialization of u and v before they are brought to
-            length 1; head_dim^−½ if not given.
-        device: Where the parameters are made.
-        dtype: Their dtype.
+        std: Standard deviation of u and v at first, before they are brought to length 1;
+            head_dim^−½ if not given.
 
     Attributes:
         omega: What softplus makes ω of, ``[heads]``.
         u: Directions of the keys, ``[heads, head_dim]``, or None.
         v: Directions of the queries, likewise.
-
-    Raises:
-        ValueError: A number is not positive, a gate has no such name, or queries or keys that a
-            gate reads were not given.
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding", additive GRAPE
@@ -65,9 +54,7 @@ class AdditiveGRAPE(ScoreEncoding):
                 [-0.0108, -0.0054,  0.0000]])
     """
 
-    is_relative = True
-    is_pairwise = True
-    takes_reals = True
+    is_relative = is_pairwise = takes_reals = True
 
     def __init__(
         self,
@@ -83,14 +70,11 @@ class AdditiveGRAPE(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
         check_positive_number(omega=omega)
-        if std is not None:
-            check_number(0.0, std=std)
-        known = isinstance(gates, Sequence) and all(gate in get_args(Gate) for gate in gates)
-        if not known or not gates or isinstance(gates, str):
-            raise ValueError(f"gates is {gates!r}; give ('query',), ('key',), or both.")
+        check_choice(get_args(Gate), **{f"gates[{n}]": gate for n, gate in enumerate(gates)})
         self.heads, self.head_dim, self.first_omega = heads, head_dim, omega
         self.gates = tuple(dict.fromkeys(gates))
         self.std = head_dim**-0.5 if std is None else std
+        check_number(0.0, std=self.std)
         self.slopes = slopes.alibi(heads)
         factory = {"device": device, "dtype": dtype}
         self.omega = nn.Parameter(torch.empty(heads, **factory))
@@ -102,7 +86,7 @@ class AdditiveGRAPE(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw u and v anew from N(0, std²), and set ω to what it began as."""
+        """Draw u and v from N(0, std²), and set ω to what it began as."""
         # The inverse of softplus, which for large numbers is the number itself.
         first = log(expm1(self.first_omega)) if self.first_omega < 30 else self.first_omega
         nn.init.constant_(self.omega, first)
@@ -117,12 +101,7 @@ class AdditiveGRAPE(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch q_len k_len"]:
-        """d of every pair; float32 unless another dtype is asked for.
-
-        Raises:
-            TypeError: Positions are neither integers nor coordinates.
-            ValueError: Two of them are 2^63 or more apart.
-        """
+        """d of every pair; float32 unless another dtype is asked for."""
         return float_distances(q_positions, k_positions, dtype or torch.float32).clamp(min=0)
 
     def encode(
@@ -135,16 +114,11 @@ class AdditiveGRAPE(ScoreEncoding):
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` less their penalty, in float32 at least and rounded once."""
-        checked_content("AdditiveGRAPE", self.heads, scores)
         wide, rate = working_dtype(scores.dtype), 0.0
         if self.v is not None:
-            checked_content("AdditiveGRAPE", self.heads, scores, q=(q, self.head_dim))
-            assert q is not None
-            rate = rate + self._gate(q.to(wide), self.v).unsqueeze(-1)
+            rate = rate + self._gate(given(self, q=q).to(wide), self.v).unsqueeze(-1)
         if self.u is not None:
-            checked_content("AdditiveGRAPE", self.heads, scores, k=(k, self.head_dim))
-            assert k is not None
-            keys = grouped_keys(k.to(wide), self.heads)
+            keys = grouped_keys(given(self, k=k).to(wide), self.heads)
             rate = rate + self._gate(keys, self.u).unsqueeze(-2)
         steep = scores.new_tensor(self.slopes, dtype=wide) * F.softplus(self.omega.to(wide))
         return (scores - table.unsqueeze(-3) * steep[:, None, None] * rate).to(scores.dtype)
@@ -155,8 +129,3 @@ class AdditiveGRAPE(ScoreEncoding):
         """softplus of the content along the direction of each head, over √head_dim."""
         along = F.normalize(direction.to(x.dtype), dim=-1, eps=EPSILON)
         return F.softplus(products(x, along.unsqueeze(-2)).squeeze(-1) * self.head_dim**-0.5)
-
-    def extra_repr(self) -> str:
-        """The arguments that say what is learned, and a ``std`` of one's own."""
-        std = "" if self.std == self.head_dim**-0.5 else f", std={self.std}"
-        return f"heads={self.heads}, head_dim={self.head_dim}, gates={self.gates}{std}"

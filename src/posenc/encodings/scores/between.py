@@ -1,31 +1,32 @@
-"""Sums over the tokens between a key and its query, for encodings that count content."""
+"""What encodings share that read the tokens between a key and its query, or beside a key.
+
+They know documents of a packed row, and padding, by positions. Where positions fall, a document
+begins. A token at the position of the one before it counts as padding, see
+``posenc.positions.left_padded``: so a packed or padded row gives what each document gives alone.
+"""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from posenc.guards import widest
+from posenc.guards import demand, graph_looks, may_look, widest
+
+
+def steps_of_keys(distance: Int64[Tensor, "*rows q_len k_len"]) -> Int64[Tensor, "*rows steps"]:
+    """From each key to the next, how far positions go."""
+    step = distance[..., :1, :-1] - distance[..., :1, 1:]
+    return step.sum(-2)  # over one query, or over none
 
 
 def sums_after_key(
     values: Float[Tensor, "*batch #heads #q_len k_len"],
     distance: Int64[Tensor, "*rows q_len k_len"],
 ) -> Float[Tensor, "*batch #heads q_len k_len"]:
-    """Σ values[i, l] over the tokens l that stand after key j and not after query i.
+    """Σ values[i, l] over the tokens l of a document after key j and up to query i.
 
-    Keys come in the order of their row. Where positions fall, a new document begins, and tokens of
-    another document do not count; neither does padding, which shares the position of a real token
-    (see ``posenc.positions.left_padded``), nor a token that shares the position of the one before
-    it, since nothing tells the two apart. So a packed or padded row gives what each document gives
-    alone. Sums run in float64, since those of later documents are taken off again.
-
-    Args:
-        values: One number for each key, or for each pair.
-        distance: q − k; it alone says where documents begin and how keys are ordered.
-
-    Raises:
-        ValueError: There are other keys, or other queries, on one side than on the other.
+    ``values`` are one number a key, or one a pair; ``distance`` is q − k. Sums run in float64,
+    since those of later documents are subtracted again.
 
     Example:
         >>> from posenc.positions import checked_distances
@@ -35,15 +36,8 @@ def sums_after_key(
                  [2., 0., 0.],
                  [6., 4., 0.]]])
     """
-    queries, keys = distance.shape[-2:]
-    if values.shape[-1] != keys or values.shape[-2] not in (1, queries):
-        raise ValueError(
-            f"values have shape {tuple(values.shape)} and distances {tuple(distance.shape)}; there "
-            f"is one value for each of {keys} keys, or for each of {queries} × {keys} pairs. Pass "
-            f"the positions of the queries and keys that the values are of."
-        )
-    step = distance[..., :1, :-1] - distance[..., :1, 1:]  # from one key to the next
-    # The first token of a document is after none of it; padding repeats a position.
+    step = steps_of_keys(distance).unsqueeze(-2)
+    # The first token of a document comes after none of it.
     rises = F.pad(step > 0, (1, 0), value=False)
     counted = (rises & (distance >= 0)).unsqueeze(-3)
     wide = torch.promote_types(values.dtype, widest(values.device))
@@ -53,9 +47,34 @@ def sums_after_key(
     return (after - after.gather(-1, last)).to(values.dtype)
 
 
-def _last_of_document(falls: Tensor) -> Tensor:
+def _last_of_document(falls: Bool[Tensor, "*rows steps"]) -> Int64[Tensor, "*rows k_len"]:
     """For each key the index of the last key of its document."""
     ends = F.pad(falls, (0, 1), value=True)
     index = torch.arange(ends.shape[-1], device=ends.device)
     at_ends = torch.where(ends, index, ends.shape[-1])
     return at_ends.flip(-1).cummin(-1).values.flip(-1)
+
+
+def check_repeats(
+    name: str, goes_on: Bool[Tensor, "*rows steps"], repeats: Bool[Tensor, "*rows steps"]
+) -> None:
+    """Refuse positions that go on, repeat and go on again, as 0, 1, 1, 2.
+
+    Either padding lies between tokens of one document, or the next begins at the position where one
+    ends: what reads neighbors cannot tell. ``goes_on`` says of each step from a token to the next
+    whether a document may go on there.
+    """
+    if may_look(repeats) and not bool(repeats.any()):
+        return
+    index = torch.arange(repeats.shape[-1], device=repeats.device)
+    # The last step that is no repeat, if there is one, says what the repeats come behind.
+    last = torch.where(repeats, -1, index).cummax(-1).values.clamp(min=0)
+    inside = repeats[..., :-1] & goes_on.gather(-1, last)[..., :-1] & goes_on[..., 1:]
+    words = (
+        f"Positions repeat between tokens that follow one another; {name} cannot read over padding "
+        f"inside a document. Pad rows at their ends, and let positions of documents begin anew."
+    )
+    if graph_looks(inside):
+        demand(~inside.any(), words)
+    elif may_look(inside) and bool(inside.any()):
+        raise ValueError(words)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.content import products
 from posenc.guards import floating
 from posenc.positions import Positions, checked
 
@@ -17,25 +17,16 @@ class DAPE(ScoreEncoding):
     """scores + B + f([scores, B]), f a network over the heads of one pair
 
     f maps the 2·heads numbers of a query and a key, their scores and the bias B of all heads, to
-    ``heads`` numbers: one hidden layer, leaky ReLU. So heads see each other, and the same distance
-    may weigh more in one context than in another. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE`` in
-    the paper. Encodings that stand before it are part of the scores that it sees. Without a bias it
-    is scores + f(scores), as the authors have it over rotary positions or none.
+    ``heads`` numbers: one hidden layer, leaky ReLU. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE``
+    in the paper. Without one it is scores + f(scores), as the authors have it over rotary positions
+    or none.
 
-    The network of a checkpoint is ``mlp2`` there: load its layers 0 and 2 as ``expand`` and
-    ``contract``. Where the bias is FIRE, the authors' has a leaky ReLU too, and its ``mlp`` goes
-    into a ``FIRE(heads, negative_slope=0.01)``.
+    Load layers 0 and 2 of a checkpoint's ``mlp2`` as ``expand`` and ``contract``. Where the bias is
+    FIRE, its ``mlp`` goes into ``FIRE(heads, negative_slope=0.01)``.
 
     Args:
-        heads: Number of query heads.
         bias: The bias B, for as many heads, or None.
         hidden: Width of the hidden layer.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        TypeError: ``bias`` is no ``ScoreBias``.
-        ValueError: A number is not positive, or the bias is of other heads.
 
     Reference:
         Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation",
@@ -63,7 +54,7 @@ class DAPE(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
         if bias is not None:
-            check_bias("DAPE", heads, bias)
+            check_bias(heads, bias)
         self.heads, self.bias, self.hidden = heads, bias, hidden
         take_claims(self, *([] if bias is None else [bias]))
         factory = {"device": device, "dtype": dtype}
@@ -71,7 +62,7 @@ class DAPE(ScoreEncoding):
         self.contract = nn.Linear(hidden, heads, **factory)
 
     def reset_parameters(self) -> None:
-        """Draw both layers anew, as ``torch.nn.Linear`` does; the bias keeps its own."""
+        """Draw both layers, as ``torch.nn.Linear`` does; the bias keeps its own."""
         self.expand.reset_parameters()
         self.contract.reset_parameters()
 
@@ -83,13 +74,13 @@ class DAPE(ScoreEncoding):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of the bias; zeros without one."""
-        if self.bias is None:
-            queries = checked(q_positions, "q_positions", reals=True)
-            keys = checked(k_positions, "k_positions", reals=True)
-            rows = torch.broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
-            zero = torch.zeros((), dtype=floating(dtype), device=queries.device)
-            return zero.expand(*rows, self.heads, queries.shape[-1], keys.shape[-1])
-        return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
+        if self.bias is not None:
+            return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
+        queries = checked(q_positions, "q_positions", reals=True)
+        keys = checked(k_positions, "k_positions", reals=True)
+        rows = torch.broadcast_shapes(queries.shape[:-1], keys.shape[:-1])
+        zero = torch.zeros((), dtype=floating(dtype), device=queries.device)
+        return zero.expand(*rows, self.heads, queries.shape[-1], keys.shape[-1])
 
     def encode(
         self,
@@ -101,7 +92,6 @@ class DAPE(ScoreEncoding):
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores + table`` with what f makes of both, in float32 at least and rounded once."""
-        checked_content("DAPE", self.heads, scores)
         wide = scores.to(working_dtype(scores.dtype))
         bias = table.to(wide.dtype).expand(wide.shape)
         parts = [wide] if self.bias is None else [wide, bias]
@@ -110,25 +100,8 @@ class DAPE(ScoreEncoding):
         made = products(inner, self.contract.weight) + self.contract.bias.to(wide.dtype)
         return (wide + bias + made.movedim(-1, -3)).to(scores.dtype)
 
-    def extra_repr(self) -> str:
-        """The arguments besides the bias."""
-        return f"heads={self.heads}, hidden={self.hidden}"
 
-
-def check_bias(name: str, heads: int, bias: object) -> None:
-    """Refuse what is no bias of so many heads.
-
-    Raises:
-        TypeError: It is no ``ScoreBias``.
-        ValueError: It was built for other heads.
-    """
-    if not isinstance(bias, ScoreBias):
-        raise TypeError(
-            f"bias is a {type(bias).__name__}; {name} takes a ScoreBias, as ALiBi({heads}) or "
-            f"KERPLE({heads})."
-        )
-    if bias.heads != heads:
-        raise ValueError(
-            f"The bias was built for {bias.heads} heads, and heads is {heads}. Build both for as "
-            f"many."
-        )
+def check_bias(heads: int, bias: object) -> None:
+    """``bias`` is a bias of so many heads."""
+    if not isinstance(bias, ScoreBias) or bias.heads != heads:
+        raise ValueError(f"bias is {bias!r}; it must be a ScoreBias of {heads} heads.")

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products, scale_of
-from posenc.encodings.scores.picked import grouped_keys, picked
+from posenc.encodings.scores.content import given, grouped_keys, picked, products, scale_of
 from posenc.guards import may_look
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.positions import Integers, checked_distances
@@ -24,35 +23,19 @@ Far = Literal["authors", "transformers"]
 class DeBERTa(ScoreEncoding):
     """score(q, k) = ( q·k + q · K[δ] + k · Q[δ] ) · scale / √(1 + terms),  δ = bucket(q − k)
 
-    with scale = 1/√head_dim, which scores already have. K and Q are
-    the relative positions' keys and queries of each head, already projected; ``load`` makes them
-    from a checkpoint's relative embeddings and projections.
-
-    With buckets, authors and transformers differ from ``max_distance`` on: the authors cut
-    distances off at ±(max_distance − 1), so that every bucket is one that was trained; transformers
-    goes one bucket further for keys after their query, to a row that no text of that length ever
-    reached.
+    with scale = 1/√head_dim, which scores already have. K and Q are the keys and queries of the
+    relative positions of each head, already projected; ``load`` makes them from a checkpoint.
 
     Args:
-        heads: Number of query heads.
-        head_dim: Width of a head.
         buckets: Number of buckets to one side: exact up to half of it, logarithmic beyond. 0 keeps
             every distance up to ``max_distance`` exact (DeBERTa 1).
         max_distance: Distance of the last bucket.
         terms: ``"c2p"`` (content to position), ``"p2c"`` (position to content), or both.
-        far: Whose rule holds from ``max_distance`` on, ``"authors"`` or ``"transformers"``.
-        trained_length: If given, a warning says when a distance falls into a bucket that no
-            sequence of this length ever reached.
-        std: Standard deviation of the normal initialization.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number does not fit, a term or rule has no such name, or content was not
-            given.
-
-    Warns:
-        UserWarning: A distance meets a bucket that was never trained (not inside a graph).
+        far: With buckets, whose rule holds from ``max_distance`` on. ``"authors"`` cuts distances
+            off at ±(max_distance − 1), so that every bucket was trained. ``"transformers"`` goes
+            one bucket further for keys after their query, which no text of that length reaches.
+        trained_length: If given, a ``UserWarning`` tells of a distance in a bucket that no sequence
+            of this length reaches.
 
     Reference:
         He et al. 2021, "DeBERTa", equations 2 to 4 (arXiv:2006.03654); logarithmic buckets as in
@@ -64,8 +47,7 @@ class DeBERTa(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
-    is_relative = True
-    is_pairwise = True
+    is_relative = is_pairwise = True
 
     def __init__(
         self,
@@ -86,11 +68,7 @@ class DeBERTa(ScoreEncoding):
         check_whole(0, buckets=buckets)
         check_number(0.0, std=std)
         check_choice(get_args(Far), far=far)
-        if trained_length is not None:
-            check_whole(trained_length=trained_length)
-        known = isinstance(terms, Sequence) and all(term in get_args(Term) for term in terms)
-        if not known or not terms or isinstance(terms, str):
-            raise ValueError(f"terms is {terms!r}; give ('c2p',), ('p2c',), or both.")
+        check_choice(get_args(Term), **{f"terms[{n}]": term for n, term in enumerate(terms)})
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.buckets, self.max_distance = buckets, max_distance
         self.span = buckets or max_distance
@@ -108,7 +86,7 @@ class DeBERTa(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every vector anew from N(0, std²)."""
+        """Draw every vector from N(0, std²)."""
         for vectors in self.parameters():
             nn.init.normal_(vectors, std=self.std)
 
@@ -122,28 +100,15 @@ class DeBERTa(ScoreEncoding):
     ) -> None:
         """Take over a checkpoint: its relative embeddings (after their norm) and projections.
 
-        With ``share_att_key`` (version 2 and 3) these are the projections of content:
-        ``key_proj`` and ``query_proj``; otherwise ``pos_key_proj`` and ``pos_query_proj``.
-
-        Raises:
-            ValueError: A projection is missing, or the embeddings are of another span.
+        With ``share_att_key`` (version 2 and 3) these are the projections of content,
+        ``key_proj`` and ``query_proj``; otherwise ``pos_key_proj`` and ``pos_query_proj``. Each is
+        needed where its term is.
         """
-        if len(embeddings) != 2 * self.span:
-            raise ValueError(
-                f"There are {len(embeddings)} embeddings; DeBERTa with span {self.span} needs "
-                f"{2 * self.span}. Build it with the buckets of the checkpoint, or without any and "
-                f"with its max_distance."
-            )
-        for vectors, projection, name in (
-            (self.position_keys, keys, "keys"),
-            (self.position_queries, queries, "queries"),
-        ):
-            if vectors is None:
-                continue
-            if projection is None:
-                raise ValueError(f"terms are {self.terms}; pass {name}=, the projection for it.")
-            rows = projection(embeddings)
-            vectors.copy_(rows.unflatten(-1, (self.heads, self.head_dim)).transpose(0, 1))
+        both = ((self.position_keys, keys), (self.position_queries, queries))
+        for vectors, projection in both:
+            if vectors is not None:
+                rows = projection(embeddings)  # type: ignore[misc]
+                vectors.copy_(rows.unflatten(-1, (self.heads, self.head_dim)).transpose(0, 1))
 
     def table(
         self,
@@ -152,7 +117,7 @@ class DeBERTa(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """Which vector each pair meets, whole numbers whatever ``dtype``."""
+        """Which vector each pair meets, int64 whatever ``dtype`` is."""
         rows = self._rows(checked_distances(q_positions, k_positions))
         self._warn(rows)
         return rows
@@ -168,21 +133,20 @@ class DeBERTa(ScoreEncoding):
         """The first and the last row that a pair of tokens reaches in ``trained_length`` tokens."""
         if self.trained_length is None:
             return 0, 2 * self.span - 1
+        check_whole(trained_length=self.trained_length)
         reach = self.trained_length - 1
         first, last = self._rows(torch.tensor([-reach, reach], device="cpu")).tolist()
         return first, last
 
     def _warn(self, rows: Tensor) -> None:
         first, last = self.trained
-        whole = self.trained == (0, 2 * self.span - 1)
-        if whole or not may_look(rows) or not rows.numel():
+        if last - first == 2 * self.span - 1 or not may_look(rows) or not rows.numel():
             return
         if rows.amin() < first or rows.amax() > last:
-            # The same words each time, so that the interpreter shows them once.
+            # The same words each time, so that Python shows them once.
             warnings.warn(
-                f"A distance meets a bucket that was never trained: in trained_length "
-                f"{self.trained_length} tokens rows {first} … {last} are reached, the others hold "
-                f"random numbers. Fine-tune on longer sequences, or cut the distance.",
+                f"A distance has a bucket that no sequence of trained_length {self.trained_length} "
+                f"reaches; it reaches rows {first} … {last}.",
                 stacklevel=3,
             )
 
@@ -196,24 +160,13 @@ class DeBERTa(ScoreEncoding):
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """All terms, added in float32 at least and rounded once."""
-        width = self.head_dim
-        checked_content("DeBERTa", self.heads, scores, q=(q, width), k=(k, width))
-        assert q is not None
-        assert k is not None
         wide = working_dtype(scores.dtype)
         added = torch.zeros((), dtype=wide, device=scores.device)
         if self.position_keys is not None:
-            added = added + picked(products(q.to(wide), self.position_keys), table)
+            queries = given(self, q=q).to(wide)
+            added = added + picked(products(queries, self.position_keys), table)
         if self.position_queries is not None:
-            keys = grouped_keys(k.to(wide), self.heads)
+            keys = grouped_keys(given(self, k=k).to(wide), self.heads)
             added = added + picked(products(keys, self.position_queries), table.mT).mT
-        added = added * scale_of(scale, width)
+        added = added * scale_of(scale, self.head_dim)
         return ((scores + added) / sqrt(1 + len(self.terms))).to(scores.dtype)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return (
-            f"heads={self.heads}, head_dim={self.head_dim}, buckets={self.buckets}, "
-            f"max_distance={self.max_distance}, terms={self.terms}"
-            f"{'' if self.far == 'authors' else f', far={self.far!r}'}"
-        )

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products
+from posenc.encodings.scores.content import given, products
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
 from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import Integers
@@ -18,29 +18,20 @@ class DecomposedRelative(ScoreEncoding):
 
     score(q, k) += q · R_y[Δy + H − 1] + q · R_x[Δx + W − 1],  (Δy, Δx) = q − k
 
-    MViTv2, ViTDet and the segment-anything model (SAM) have it: the query here carries no
-    1/√head_dim, though the scores do, and all heads share both tables. Positions are
-    ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
-
-    In MViTv2 queries and keys are pooled, and one of the two may lie on a coarser grid: give both
-    in the units of the finer one, as ``grid(2, 2) * 2`` beside ``grid(4, 4)``. Where the keys are
-    the coarser ones, they stand ``key_stride`` apart, and its rows are counted from the last key:
-    Δy + H − key_stride, which begins at 0 all the same. Tokens that stand nowhere
+    as in MViTv2, ViTDet and the segment-anything model (SAM): the query here carries no
+    1/√head_dim, though the scores do, and all heads share both tables. Positions are points (y, x),
+    as ``posenc.positions.grid(H, W)`` makes them. Tokens that stand nowhere
     (``posenc.positions.prefixed``), as MViTv2's class token, neither give nor take anything.
 
+    In MViTv2 queries or keys may lie on a coarser grid: give both in the units of the finer one, as
+    ``grid(2, 2) * 2`` beside ``grid(4, 4)``. Keys that stand ``key_stride`` apart have the rows
+    Δy + H − key_stride.
+
     Args:
-        heads: Number of query heads.
-        head_dim: Width of a head.
         size: Height and width H, W of the image or window in tokens, or one number for both.
         key_stride: How many rows and columns of queries there are to one of keys.
         std: Standard deviation of the (truncated) normal initialization: 0.02 in MViTv2, 0 (zeros)
             in SAM.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, tokens lie further apart than ``size``, a key stands
-            where ``key_stride`` has none, or no queries were given.
 
     Reference:
         Li et al. 2022, "MViTv2", equation 3 (arXiv:2112.01526), and ``cal_rel_pos_spatial`` of
@@ -54,8 +45,7 @@ class DecomposedRelative(ScoreEncoding):
         torch.Size([1, 2, 12, 12])
     """
 
-    is_relative = True
-    is_pairwise = True
+    is_relative = is_pairwise = True
 
     def __init__(
         self,
@@ -75,10 +65,7 @@ class DecomposedRelative(ScoreEncoding):
         self.size = checked_window(size, "size")
         self.key_stride = checked_window(key_stride, "key_stride")
         if any(step > most for step, most in zip(self.key_stride, self.size, strict=True)):
-            raise ValueError(
-                f"key_stride is {self.key_stride} and size {self.size}; keys cannot lie further "
-                f"apart than the image is large."
-            )
+            raise ValueError(f"key_stride is {self.key_stride}, more than size {self.size}.")
         height, width = self.size
         factory = {"device": device, "dtype": dtype}
         self.vertical = nn.Parameter(torch.empty(2 * height - 1, head_dim, **factory))
@@ -86,7 +73,7 @@ class DecomposedRelative(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw both tables anew from N(0, std²), cut off at 2."""
+        """Draw both tables from N(0, std²), cut off at 2."""
         for rows in (self.vertical, self.horizontal):
             nn.init.trunc_normal_(rows, std=self.std) if self.std else nn.init.zeros_(rows)
 
@@ -97,29 +84,23 @@ class DecomposedRelative(ScoreEncoding):
         *,
         dtype: torch.dtype | None = None,
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
-        """The displacements (Δy, Δx), whole numbers whatever ``dtype``.
-
-        Raises:
-            TypeError: Positions are not integers.
-            ValueError: They are no points of a grid, or lie further apart than the size allows.
-        """
+        """The displacements (Δy, Δx) of every pair, int64 whatever ``dtype`` is."""
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
-        if self.key_stride != (1, 1) and apart.numel():
+        if self.key_stride != (1, 1):
             self._check_keys(apart)
         return apart
 
     def _check_keys(self, apart: Tensor) -> None:
+        """Refuse keys whose row would be counted from the other end."""
+        least = torch.tensor(self.key_stride) - torch.tensor(self.size)
+        beyond = apart < least.to(apart.device).view(2, 1, 1)
         absent = without_place(apart)
-        known = apart if absent is None else apart.masked_fill(absent.unsqueeze(-3), 0)
-        ends = zip(known.unbind(-3), self.size, self.key_stride, strict=True)
-        beyond = torch.stack([(along < step - size).any() for along, size, step in ends]).any()
-        words = (
-            f"A key stands beyond the last of its grid: with size {self.size} and key_stride "
-            f"{self.key_stride} keys stand at multiples of the stride, in the units of the queries."
-        )
+        if absent is not None:
+            beyond = beyond & ~absent.unsqueeze(-3)
+        words = f"A key lies beyond a grid of size {self.size} with key_stride {self.key_stride}."
         if graph_looks(apart):
-            demand(~beyond, words)
-        elif may_look(apart) and bool(beyond):
+            demand(~beyond.any(), words)
+        elif apart.is_cpu and may_look(apart) and bool(beyond.any()):
             raise ValueError(words)
 
     def encode(
@@ -132,16 +113,14 @@ class DecomposedRelative(ScoreEncoding):
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with both products, added in float32 at least and rounded once."""
-        checked_content("DecomposedRelative", self.heads, scores, q=(q, self.head_dim))
-        assert q is not None
         wide = working_dtype(scores.dtype)
-        total = scores.to(wide)
+        queries, total = given(self, q=q).to(wide), scores.to(wide)
         absent = without_place(table)
         if absent is not None:
             table = table.masked_fill(absent.unsqueeze(-3), 0)
         for axis, rows in enumerate((self.vertical, self.horizontal)):
             # One product a displacement, not a pair: there are far fewer of them.
-            at = products(q.to(wide), rows)
+            at = products(queries, rows)
             first = self.size[axis] - self.key_stride[axis]
             index = table.select(-3, axis).unsqueeze(-3) + first
             change = at.gather(-1, index.expand(scores.shape))
@@ -154,8 +133,6 @@ class DecomposedRelative(ScoreEncoding):
     def resized(self, size: int | tuple[int, int]) -> "DecomposedRelative":
         """A new encoding of another size, both tables interpolated linearly as SAM's code does.
 
-        Interpolation runs in float32 at least, and in float64 for tables in float64.
-
         Example:
             >>> DecomposedRelative(2, 8, size=14).resized((14, 21)).horizontal.shape
             torch.Size([41, 8])
@@ -167,12 +144,6 @@ class DecomposedRelative(ScoreEncoding):
         tables = ((self.vertical, other.vertical), (self.horizontal, other.horizontal))
         for rows, resized in tables:
             curves = rows.to(working_dtype(rows.dtype)).T.unsqueeze(0)
-            curves = F.interpolate(curves, size=len(resized), mode="linear")
-            resized.copy_(curves[0].T)
+            resized.copy_(F.interpolate(curves, size=len(resized), mode="linear")[0].T)
             resized.requires_grad_(rows.requires_grad)
         return other.train(self.training)
-
-    def extra_repr(self) -> str:
-        """Heads, width, size and stride."""
-        stride = "" if self.key_stride == (1, 1) else f", key_stride={self.key_stride}"
-        return f"heads={self.heads}, head_dim={self.head_dim}, size={self.size}{stride}"

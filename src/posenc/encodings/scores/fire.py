@@ -15,28 +15,19 @@ EPSILON = 1e-6
 
 
 class FIRE(ScoreBias):
-    """bias(h, q, k) = f_h( ψ(q − k) / ψ(max(q, L)) ),   ψ(x) = ln(|c·x| + 1)
+    """bias(h, q, k) = f_h( ψ(q − k) / (ψ(max(q, L)) + 10⁻⁶) ),   ψ(x) = ln(|c·x| + 1)
 
-    with f a network of one hidden layer (ReLU), and 10⁻⁶ added to what is divided by, as in the
-    paper's listing. For keys from position 0 up to their query the argument lies in [0, 1] at every
-    length, so that far queries stay within what was trained; keys after their query, which the
-    causal mask hides, may go past 1. Since the query's own position enters, it is not relative:
-    another start of a text changes the bias beyond the threshold L.
+    with f a network of one hidden layer (ReLU). For keys from position 0 up to their query the
+    argument lies in [0, 1] at every length, so that far queries stay within what was trained. It
+    depends on the query's own position: another start of a text changes the bias beyond L.
 
-    All is computed in the dtype of the table, so ask for float32 and cast.
+    The network is computed in the dtype of the table; ask for float32 and cast.
 
     Args:
-        heads: Number of query heads.
         hidden: Width of the hidden layer.
-        threshold: L at the start; a learned factor (of size 1 at the start) scales it.
+        threshold: L, which a learned factor scales; the factor begins at 1.
         c: c at the start; it is learned.
-        negative_slope: What the hidden layer keeps of negative numbers, as ``torch.nn.LeakyReLU``:
-            0 in the paper, 0.01 in the authors' code of DAPE where FIRE stands inside it.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, or ``negative_slope`` is negative.
+        negative_slope: That of a leaky ReLU: 0 in the paper, 0.01 in the authors' code of DAPE.
 
     Reference:
         Li et al. 2023, "Functional Interpolation for Relative Positions Improves Long Context
@@ -47,7 +38,6 @@ class FIRE(ScoreBias):
         torch.Size([4, 3, 3])
     """
 
-    is_relative = False
     takes_reals = True
 
     def __init__(
@@ -76,7 +66,7 @@ class FIRE(ScoreBias):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """c and the factor as they began, the layers drawn anew."""
+        """Set c and the factor to where they began, and draw the layers."""
         nn.init.constant_(self.c, self.first_c)
         nn.init.ones_(self.factor)
         self.expand.reset_parameters()
@@ -103,7 +93,3 @@ class FIRE(ScoreBias):
             inner = F.leaky_relu(inner, self.negative_slope)
             made = F.linear(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))
         return made.movedim(-1, -3)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"heads={self.heads}, hidden={self.hidden}, threshold={self.threshold}"

@@ -24,23 +24,15 @@ class KERPLE(RelativeBias):
     log: −p_h · ln(1 + a_h · d),   power: −a_h · d^(p_h),
     log with an exponent: −p_h · ln(1 + a_h · d^(r_h))
 
-    with d = max(q − k, 0): keys after their query are for the causal mask to hide. All numbers are
-    held at 0.01 or more, and exponents at 2 or less, where the kernel stays conditionally positive
-    definite. In training the bounds are written into the parameters at each call, as the authors'
-    code does: a number that stepped over its bound begins its way back at the bound.
+    with d = max(q − k, 0). The numbers are held at 0.01 or more, and exponents at 2 or less, where
+    the kernel stays conditionally positive definite. In training each call writes the bounds into
+    the parameters, as the authors' code does.
 
-    Kernels are computed in the dtype of the table, so ask for float32 and cast.
+    The kernel is computed in the dtype of the table; ask for float32 and cast.
 
     Args:
-        heads: Number of query heads.
         kernel: ``"log"``, which extrapolates better, or ``"power"``.
         exponent: Whether the logarithmic kernel has an exponent r too, the three-parameter form.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: ``heads`` is not positive, ``kernel`` has no such name, or the power kernel is
-            to have a second exponent.
 
     Reference:
         Chi et al. 2022, "KERPLE", logarithmic and power kernels (arXiv:2205.09921); the bounds are
@@ -54,7 +46,6 @@ class KERPLE(RelativeBias):
     """
 
     takes_reals = True
-
     head_axes: ClassVar[Mapping[str, int] | None] = {"p": 0, "a": 0, "r": 0}
 
     def __init__(
@@ -70,8 +61,8 @@ class KERPLE(RelativeBias):
         check_whole(heads=heads)
         check_choice(get_args(Kernel), kernel=kernel)
         if exponent and kernel == "power":
-            raise ValueError("The power kernel has its exponent, p. Leave exponent out.")
-        self.heads = heads
+            raise ValueError("The power kernel has its exponent, p; exponent=True adds none.")
+        self.heads, self.exponent = heads, exponent
         self.kernel: Kernel = kernel
         factory = {"device": device, "dtype": dtype}
         self.p = nn.Parameter(torch.empty(heads, **factory))
@@ -80,7 +71,7 @@ class KERPLE(RelativeBias):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw p anew from U(0, 2), a from U(0, 1) and r from U(0, 2)."""
+        """Draw p from U(0, 2), a from U(0, 1) and r from U(0, 2)."""
         nn.init.uniform_(self.p, 0.0, 2.0)
         nn.init.uniform_(self.a, 0.0, 1.0)
         if self.r is not None:
@@ -100,12 +91,7 @@ class KERPLE(RelativeBias):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``profile`` at every pair of positions.
-
-        Raises:
-            TypeError: Positions are neither integers nor coordinates.
-            ValueError: Two of them are 2^63 or more apart.
-        """
+        """``profile`` at every pair of positions."""
         dtype = floating(dtype)
         return self._at(float_distances(q_positions, k_positions, dtype), dtype).movedim(0, -3)
 
@@ -122,27 +108,12 @@ class KERPLE(RelativeBias):
             away = power(away, held(self, self.r, MOST).to(dtype).view(each))
         return -p * torch.log1p(a * away)
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        exponent = "" if self.r is None else ", exponent=True"
-        return f"heads={self.heads}, kernel={self.kernel!r}{exponent}"
-
 
 class KERPLEWeight(ScoreEncoding):
-    """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h)).
+    """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h))
 
-    with d = max(q − k, 0), and the bounds of ``KERPLE``. Beside a bias it makes the forms of the
-    authors' code that have both: ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))``.
-
-    Kernels are computed in the dtype of the table, so ask for float32 and cast.
-
-    Args:
-        heads: Number of query heads.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: ``heads`` is not positive.
+    with d = max(q − k, 0), and the bounds of ``KERPLE``. The authors' forms that have both are
+    ``Positional(scores=(KERPLEWeight(8), KERPLE(8, "power")))`` and its like.
 
     Reference:
         Chi et al. 2022, "KERPLE" (arXiv:2205.09921); ``ParallelKerplePower`` in the authors' code.
@@ -154,9 +125,7 @@ class KERPLEWeight(ScoreEncoding):
         tensor([0.1353, 0.3679, 1.0000])
     """
 
-    is_relative = True
-    is_pairwise = True
-    takes_reals = True
+    is_relative = is_pairwise = takes_reals = True
 
     def __init__(
         self,
@@ -168,13 +137,12 @@ class KERPLEWeight(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads)
         self.heads = heads
-        factory = {"device": device, "dtype": dtype}
-        self.p = nn.Parameter(torch.empty(heads, **factory))
-        self.a = nn.Parameter(torch.empty(heads, **factory))
+        self.p = nn.Parameter(torch.empty(heads, device=device, dtype=dtype))
+        self.a = nn.Parameter(torch.empty(heads, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw p anew from U(0, 2) and a from U(0, 1)."""
+        """Draw p from U(0, 2) and a from U(0, 1)."""
         nn.init.uniform_(self.p, 0.0, 2.0)
         nn.init.uniform_(self.a, 0.0, 1.0)
 
@@ -187,12 +155,9 @@ class KERPLEWeight(ScoreEncoding):
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The weight of every pair, at most 1."""
         dtype = floating(dtype)
-        distance = float_distances(q_positions, k_positions, dtype)
-        away = distance.clamp(min=0).unsqueeze(-3)
-        a, p = (
-            held(self, number, most).to(dtype).view(-1, 1, 1)
-            for number, most in ((self.a, None), (self.p, MOST))
-        )
+        away = float_distances(q_positions, k_positions, dtype).clamp(min=0).unsqueeze(-3)
+        a = held(self, self.a, None).to(dtype).view(-1, 1, 1)
+        p = held(self, self.p, MOST).to(dtype).view(-1, 1, 1)
         return (-a * power(away, p)).exp()
 
     def encode(
@@ -204,27 +169,13 @@ class KERPLEWeight(ScoreEncoding):
         k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` times their weight, in float32 at least and rounded once.
-
-        Raises:
-            TypeError: ``scores`` are not floating.
-            ValueError: The table is of other heads, queries or keys.
-        """
+        """``scores`` times their weight, in float32 at least and rounded once."""
         check_pairs("KERPLEWeight", scores, table)
         return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"heads={self.heads}"
-
 
 def power(away: Tensor, exponent: Tensor) -> Tensor:
-    """away^exponent for distances from 0 on, with finite slopes at 0.
-
-    Example:
-        >>> power(torch.tensor([0.0, 3.0]), torch.tensor(2.0))
-        tensor([0., 9.])
-    """
+    """away^exponent for distances from 0 on, with finite slopes at 0."""
     # d^p has no slope in p at 0; log(1) there gives the same 0 and a finite gradient.
     return torch.where(away > 0, torch.exp(exponent * away.where(away > 0, 1.0).log()), 0.0)
 

@@ -1,51 +1,38 @@
 """PaTH: products along a path of reflections that the tokens between query and key make."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products, scale_of
-from posenc.encodings.scores.hidden import checked_features, checked_hidden
-from posenc.positions import Integers, checked_distances
+from posenc.encodings.base import working_dtype
+from posenc.encodings.scores.between import steps_of_keys
+from posenc.encodings.scores.content import OfDistance, given, products, scale_of
 
 EPSILON = 1e-6
 
 
-class PaTH(ScoreEncoding):
+class PaTH(OfDistance):
     """score_ij = q_iᵀ H_i ··· H_{j+1} k_j · scale,  H_l = I − β_l w_l w_lᵀ
 
     where token l gives the direction w_l = u / √(|u|² + 10⁻⁶), u = U D x_l, and how far to go along
     it, β_l = 2 σ(v · x_l + c): at 1 the direction is forgotten, at 2 turned around, at 0 nothing
     happens. Each key head has paths of its own. All H together change the scores by
-    ``−(q Wᵀ) (I + strict(β W Wᵀ))⁻¹ strict(β W kᵀ) · scale``, which is added: what came
-    before is kept, and with ``Forgetting`` or ``CABLE`` beside it, it is PaTH-FoX.
+    ``−(q Wᵀ) (I + strict(β W Wᵀ))⁻¹ strict(β W kᵀ) · scale``, which is added: with ``Forgetting``
+    or ``CABLE`` beside it, it is PaTH-FoX.
 
-    It is causal: pairs whose key comes after its query are left as they are. A cache keeps w and β
-    beside the keys, and a step costs a triangular solve over all of them. A packed or padded row
-    walks document by document: where positions fall, a new path begins, and padding, which shares
-    the position of a real token, takes no step. A token at the position of the one before it is
-    taken for padding: count tokens that share a position anew.
+    It is causal: pairs whose key comes after its query stay as they are. Documents and padding are
+    known by positions, see ``posenc.encodings.scores.between``. A cache keeps w and β beside the
+    keys, and a step costs a triangular solve over all of them.
 
-    The paper also passes u through a convolution over three tokens, which one token's hidden state
-    does not tell. A model that has it makes w and β itself, and calls ``encode`` with
-    ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)``.
+    The paper also passes u through a convolution over three tokens. A model that has it makes w and
+    β itself and calls ``encode`` with ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)``.
 
     Args:
-        heads: Number of query heads.
-        head_dim: Width of a head.
         dim: Width of the hidden state.
         kv_heads: Number of key heads; ``heads`` if not given.
         rank: Width between D and U, 32 in the paper; ``None`` for one map of full rank.
-        std: Standard deviation of the normal initialization; c begins at 0.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, heads do not divide, or queries, keys or the hidden
-            state of the keys were not given.
 
     Reference:
         Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder
@@ -59,8 +46,6 @@ class PaTH(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
-    is_relative = True
-    is_pairwise = False  # it goes through the tokens between
     reads_hidden = True
 
     def __init__(
@@ -77,19 +62,14 @@ class PaTH(ScoreEncoding):
     ):
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
-        check_whole(heads=heads, head_dim=head_dim, dim=dim, kv_heads=kv_heads)
+        inner = dim if rank is None else rank
+        check_whole(heads=heads, head_dim=head_dim, dim=dim, kv_heads=kv_heads, rank=inner)
         check_number(0.0, std=std)
         if heads % kv_heads:
-            raise ValueError(
-                f"heads is {heads}, which {kv_heads} kv_heads cannot serve evenly. Choose kv_heads "
-                f"that divide heads."
-            )
-        if rank is not None:
-            check_whole(rank=rank)
+            raise ValueError(f"kv_heads is {kv_heads}; it must divide heads, {heads}.")
         self.heads, self.head_dim, self.dim, self.kv_heads = heads, head_dim, dim, kv_heads
         self.rank, self.std = rank, std
         factory = {"device": device, "dtype": dtype}
-        inner = dim if rank is None else rank
         self.down = None if rank is None else nn.Parameter(torch.empty(rank, dim, **factory))
         self.weight = nn.Parameter(torch.empty(kv_heads * head_dim, inner, **factory))
         self.beta_weight = nn.Parameter(torch.empty(kv_heads, dim, **factory))
@@ -97,27 +77,16 @@ class PaTH(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every map anew from N(0, std²), and set c to 0."""
+        """Draw every map from N(0, std²), and set c to 0."""
         for weight in (self.down, self.weight, self.beta_weight):
             if weight is not None:
                 nn.init.normal_(weight, std=self.std)
         nn.init.zeros_(self.beta_bias)
 
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
-        return checked_distances(q_positions, k_positions)
-
     def key_features(
         self, hidden: Float[Tensor, "*batch k_len dim"]
     ) -> Float[Tensor, "*batch k_len _"]:
         """w of every key head, side by side, and β of each: ``kv_heads · (head_dim + 1)`` wide."""
-        checked_hidden("PaTH", self.dim, hidden)
         x = hidden.to(working_dtype(hidden.dtype))
         u = products(x if self.down is None else products(x, self.down), self.weight)
         u = u.unflatten(-1, (self.kv_heads, self.head_dim))
@@ -137,32 +106,13 @@ class PaTH(ScoreEncoding):
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` changed by the way from key to query, in float32 at least, rounded once."""
-        width = self.head_dim
-        checked_content("PaTH", self.heads, scores, q=(q, width), k=(k, width))
-        checked_features(
-            "PaTH", self.kv_heads * (width + 1), scores, unread=q_features, k_features=k_features
-        )
-        assert q is not None
-        assert k is not None
-        assert k_features is not None
-        if k.shape[-3] != self.kv_heads:
-            raise ValueError(
-                f"k has {k.shape[-3]} heads; PaTH was built for {self.kv_heads} kv_heads. Build it "
-                f"with kv_heads={k.shape[-3]}."
-            )
-        wide = working_dtype(scores.dtype)
-        w, beta = k_features.to(wide).split([self.kv_heads * width, self.kv_heads], dim=-1)
+        wide, width = working_dtype(scores.dtype), self.head_dim
+        said = given(self, k_features=k_features).to(wide)
+        w, beta = said.split([self.kv_heads * width, self.kv_heads], dim=-1)
         w = w.unflatten(-1, (self.kv_heads, width)).transpose(-2, -3)
-        grouped = q.to(wide).unflatten(-3, (self.kv_heads, -1))
-        change = _change(grouped, k.to(wide), w, beta.mT, table).flatten(-4, -3)
+        grouped = given(self, q=q).to(wide).unflatten(-3, (self.kv_heads, -1))
+        change = _change(grouped, given(self, k=k).to(wide), w, beta.mT, table).flatten(-4, -3)
         return (scores - change * scale_of(scale, width)).to(scores.dtype)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return (
-            f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}, "
-            f"kv_heads={self.kv_heads}, rank={self.rank}"
-        )
 
 
 def _change(
@@ -183,10 +133,11 @@ def _change(
     return products(torch.where(seen, products(q, w.unsqueeze(-3)), 0), ways.mT.unsqueeze(-3))
 
 
-def _steps(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, Tensor]:
+def _steps(
+    distance: Int64[Tensor, "*rows q_len k_len"],
+) -> tuple[Bool[Tensor, "*rows k_len"], Bool[Tensor, "*rows k_len k_len"]]:
     """Which keys take a step, and for each key which stand before it in its document."""
-    step = distance[..., :1, :-1] - distance[..., :1, 1:]  # from one key to the next
-    step = step.sum(-2)  # over one query, or over none
+    step = steps_of_keys(distance)
     counted = F.pad(step > 0, (1, 0), value=False)
     document = F.pad(step < 0, (1, 0), value=False).cumsum(-1)
     row = torch.arange(distance.shape[-1], device=distance.device)

@@ -5,42 +5,31 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_number, check_positive_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products
-from posenc.encodings.scores.hidden import checked_features, checked_hidden
-from posenc.encodings.scores.picked import picked
-from posenc.positions import Integers, checked_distances
+from posenc.encodings.base import working_dtype
+from posenc.encodings.scores.content import OfDistance, given, picked, products
 
 EPSILON = 1e-6
 
 
-class RelativeLogits(ScoreEncoding):
+class RelativeLogits(OfDistance):
     """score(q, k) += r_q · W[:, q − k]  for 0 ≤ q − k < extent, and nothing elsewhere
 
     with r_q = (P x_q) of each head, ``width`` numbers that a query reads in its hidden state x, and
-    W a bank of ``width`` profiles over distance that all heads share. Unlike a product with the
-    query itself (Shaw), the mix is a projection of its own. Nothing is scaled: the model's 1/d of
-    products does not touch it. Decoding needs the hidden state of the new token alone.
+    W a bank of ``width`` profiles over distance that all heads share. Nothing is scaled: the
+    model's 1/d of products does not touch it. Decoding needs the hidden state of the new token
+    alone.
 
-    Inkling 2 scales r by learned numbers and clips its length first, which ``clip`` does. Both
-    multiply the full-attention layers by a temperature, which is ``LogTemperature``:
-    ``Positional(scores=(RelativeLogits(...), LogTemperature(...)))``. A checkpoint has the maps as
-    ``r_proj.weight``, ``rel_logits_proj.proj`` and ``rel_l2_clip.scale``: load these as
-    ``weight``, ``profiles`` and ``scale``.
+    Inkling 2 scales r by learned numbers and clips its length first (``clip``). Both multiply the
+    full-attention layers by a temperature: ``Positional(scores=(RelativeLogits(...),
+    LogTemperature(...)))``. Load ``r_proj.weight``, ``rel_logits_proj.proj`` and
+    ``rel_l2_clip.scale`` of a checkpoint as ``weight``, ``profiles`` and ``scale``.
 
     Args:
-        heads: Number of query heads.
         dim: Width of the hidden state.
         width: Numbers that each head reads in it, ``d_rel`` there.
         extent: The distance from which on nothing is added, ``rel_extent`` there; that of the
             window in its sliding layers.
         clip: The largest length of r, 8.0 in Inkling 2; ``None``: r stays as it is.
-        std: Standard deviation of the normal initialization.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, or no hidden state of the queries was given.
 
     Reference:
         The code of Inkling and Inkling 2 in Hugging Face transformers, ``InklingRelativeLogits``.
@@ -56,7 +45,6 @@ class RelativeLogits(ScoreEncoding):
                 [0, 0, 1, 1, 1]], dtype=torch.int32)
     """
 
-    is_relative = True
     is_pairwise = True
     reads_hidden = True
 
@@ -86,27 +74,16 @@ class RelativeLogits(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw both maps anew from N(0, std²), and make the scale of r one."""
+        """Draw both maps from N(0, std²), and make the scale of r one."""
         nn.init.normal_(self.weight, std=self.std)
         nn.init.normal_(self.profiles, std=self.std)
         if self.scale is not None:
             nn.init.ones_(self.scale)
 
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """q − k, whole numbers whatever ``dtype``; ``encode`` looks which are within its extent."""
-        return checked_distances(q_positions, k_positions)
-
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]
     ) -> Float[Tensor, "*batch q_len _"]:
         """r of every head, side by side: ``[*batch, q_len, heads · width]``."""
-        checked_hidden("RelativeLogits", self.dim, hidden)
         r = products(hidden.to(working_dtype(hidden.dtype)), self.weight)
         if self.scale is None or self.clip is None:
             return r
@@ -126,22 +103,9 @@ class RelativeLogits(ScoreEncoding):
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with their logits, added in float32 at least and rounded once."""
-        checked_content("RelativeLogits", self.heads, scores)
-        checked_features(
-            "RelativeLogits",
-            self.heads * self.width,
-            scores,
-            unread=k_features,
-            q_features=q_features,
-        )
-        assert q_features is not None
-        r = q_features.to(working_dtype(scores.dtype)).unflatten(-1, (self.heads, self.width))
-        logits = products(r.transpose(-2, -3), self.profiles.mT)
+        r = given(self, q_features=q_features).to(working_dtype(scores.dtype))
+        r = r.unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+        logits = products(r, self.profiles.mT)
         nothing = logits.new_zeros(*logits.shape[:-1], 1)
         index = table.where((table >= 0) & (table < self.extent), self.extent)
         return (scores + picked(torch.cat([logits, nothing], dim=-1), index)).to(scores.dtype)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        clip = "" if self.clip is None else f", clip={self.clip}"
-        return f"heads={self.heads}, dim={self.dim}, width={self.width}, extent={self.extent}{clip}"

@@ -16,20 +16,11 @@ from posenc.positions import Positions, checked
 class Sandwich(RelativeBias):
     """bias(h, q, k) = PE(q) · PE(k) / r_h = Σ_i cos((q − k) ω_i) / r_h,   r_h = 8h / heads
 
-    with the frequencies ω_i = base^(−2i/dim) of a sinusoidal encoding of width ``dim``. It decays
-    like a logarithm of the distance, more slowly the larger the ratio r_h of a head.
-
-    Public code differs in where i begins: at 0, as in the encoding behind it and in attention-gym,
-    or at 1 (to dim/2), as in NeMo, which subtracts dim/2 besides; that changes no softmax.
+    with the frequencies ω_i = base^(−2i/dim) of a sinusoidal encoding of width ``dim``.
 
     Args:
-        heads: Number of query heads.
-        dim: Width of the sinusoidal encoding behind it.
-        base: Its base.
-        first: The first i, 0 or 1.
-
-    Raises:
-        ValueError: A number is not positive, ``dim`` is odd, or ``first`` is another number.
+        first: The first i. It is 0 in attention-gym and by default; NeMo's sum runs from 1 to dim/2
+            and is dim/2 less, which changes no softmax.
 
     Reference:
         Chi et al. 2023, "Dissecting Transformer Length Extrapolation via the Lens of Receptive
@@ -48,10 +39,9 @@ class Sandwich(RelativeBias):
         check_whole(heads=heads)
         check_whole(2, dim=dim)
         if dim % 2:
-            raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
-        check_whole(0, first=first)
-        if first > 1:
-            raise ValueError(f"first is {first!r}; the sum begins at 0 or at 1.")
+            raise ValueError(f"dim is {dim}; it must be even.")
+        if first not in (0, 1):
+            raise ValueError(f"first is {first!r}; it must be 0 or 1.")
         self.heads, self.dim, self.base, self.first = heads, dim, base, first
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
@@ -67,9 +57,3 @@ class Sandwich(RelativeBias):
         ratios = [8 * h / self.heads for h in range(1, self.heads + 1)]
         each = torch.tensor(ratios, dtype=wide, device=distance.device)
         return (similarity / each.view(-1, *[1] * distance.ndim)).to(dtype)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        base = "" if self.base == 10_000.0 else f", base={self.base}"
-        first = f", first={self.first}" if self.first else ""
-        return f"heads={self.heads}, dim={self.dim}{base}{first}"

@@ -7,25 +7,21 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
-from posenc.encodings.queries_keys.by_profile import refuse_profile
+from posenc.arguments import check_whole
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
-from posenc.encodings.repeats import check_repeats
-from posenc.encodings.scores.content import checked_content, products, scale_of
-from posenc.encodings.scores.hidden import checked_features, checked_hidden
-from posenc.frequencies.schedule import TURN_BITS
+from posenc.encodings.scores.between import check_repeats, steps_of_keys
+from posenc.encodings.scores.content import OfDistance, given, grouped_keys, products, scale_of
+from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
 from posenc.guards import may_look
-from posenc.kernels.rotary.front import rotate
 from posenc.numerics.pairing import split
-from posenc.numerics.sincos import RADIANS
-from posenc.positions import Integers, checked_distances, in_float64
+from posenc.positions import in_float64
 
 EPSILON = 1e-6
 
 
-class SelectiveRoPE(ScoreEncoding):
+class SelectiveRoPE(OfDistance):
     """score_ij = (R(θ_i) q_i) · (R(θ_j) k_j) · scale,  θ_t = ω ⊙ Σ_{s≤t} g_s (φ_s + exp(b))
 
     where φ_t = Σ_m c_m ⊙ u_{t−m}, a causal convolution over ``kernel`` tokens, of u = U D x̂, and x̂
@@ -33,18 +29,16 @@ class SelectiveRoPE(ScoreEncoding):
     pair of channels by sums of its own; ω are the frequencies of ``rotary``. The bias b and the
     gate g_t = σ(G x̂_t + a), one number a head, are options. φ = 1 at every token is ``Rotary``.
 
-    The scores are computed anew from unrotated queries and keys, so it comes first among encodings
-    of scores, and no rotary encoding stands beside it. A cache keeps u beside unrotated keys; what
-    it has dropped counts as nothing. Sums and angles are float64.
+    Scores are computed anew from unrotated queries and keys, so it comes first among encodings of
+    scores, and no rotary encoding stands beside it. A cache keeps u beside unrotated keys; what it
+    has dropped counts as nothing. Sums and angles are float64.
 
-    A row of one document is rotated token by token. In a packed row, where positions fall or
-    repeat, every document begins anew, and angles are those of pairs: a pass over all scores for
-    each pair of channels. So it is with padding, which must stand before or behind a document's
-    tokens, not between them, and in graphs and transforms, where nobody can look. What a mask hides
-    is read all the same; ``attention`` and encoders refuse a mask that may stand for either.
+    A row of one document is rotated token by token. A packed or padded row, where positions fall or
+    repeat, takes a pass over all scores for each pair of channels; so do graphs and transforms,
+    where nobody can look. Padding must not lie between the tokens of a document.
 
     The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
-    many key heads as query heads; fewer are repeated here, and turned for each query head.
+    many key heads as query heads; fewer are repeated here.
 
     Args:
         heads: Number of query heads; they divide ``dim``.
@@ -54,14 +48,6 @@ class SelectiveRoPE(ScoreEncoding):
         kernel: Tokens that the convolution sees, its own among them.
         gate: Whether there is a gate.
         bias: Whether there is a bias; exp(b) begins at 1.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        TypeError: ``rotary`` is no ``Rotary``.
-        ValueError: A number is not positive, a switch is none, heads do not divide ``dim``,
-            positions repeat between others that rise, as far as can be seen, or queries, keys or
-            the hidden state of the keys were not given.
 
     Reference:
         Movahedi et al. 2025, "Selective Rotary Position Embedding" (arXiv:2511.17388);
@@ -74,8 +60,6 @@ class SelectiveRoPE(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
-    is_relative = True
-    is_pairwise = False  # angles are sums over the tokens between
     reads_neighbors = True
     makes_anew = True
     reads_hidden = True
@@ -95,15 +79,9 @@ class SelectiveRoPE(ScoreEncoding):
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim, rank=rank, kernel=kernel)
-        if not isinstance(rotary, Rotary):
-            raise TypeError(f"rotary is {rotary!r}; pass a Rotary, as Rotary(64).")
-        refuse_profile("SelectiveRoPE", rotary)
-        check_flag(gate=gate, bias=bias)
+        check_rotary(rotary)
         if dim % heads:
-            raise ValueError(
-                f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
-                f"it."
-            )
+            raise ValueError(f"heads is {heads}; it must divide dim, {dim}.")
         self.heads, self.rotary, self.dim, self.rank, self.kernel = heads, rotary, dim, rank, kernel
         self.pairs = len(rotary.sincos)
         width, factory = heads * self.pairs, {"device": device, "dtype": dtype}
@@ -116,7 +94,7 @@ class SelectiveRoPE(ScoreEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw maps anew as ``torch.nn.Linear`` does, and set biases to 0."""
+        """Draw maps as ``torch.nn.Linear`` does, and set biases to 0."""
         for weight in (self.down, self.up, self.convolution, self.gate):
             if weight is not None:
                 nn.init.kaiming_uniform_(weight, a=5**0.5)
@@ -127,28 +105,13 @@ class SelectiveRoPE(ScoreEncoding):
     def check_beside(
         self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
     ) -> None:
-        """Refuse what rotates queries and keys before; a temperature may stand there.
-
-        Raises:
-            ValueError: Something does.
-        """
+        """Refuse what rotates queries and keys before; a temperature may stand there."""
         check_unrotated(self, queries_keys)
-
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """q − k, which says what lies between them; whole numbers whatever ``dtype``."""
-        return checked_distances(q_positions, k_positions)
 
     def key_features(
         self, hidden: Float[Tensor, "*batch k_len dim"]
     ) -> Float[Tensor, "*batch k_len _"]:
         """u of every head, side by side, and the gate of each, if there is one."""
-        checked_hidden("SelectiveRoPE", self.dim, hidden)
         x = hidden.to(working_dtype(hidden.dtype)).unflatten(-1, (self.heads, -1))
         x = (x * (x.square().sum(-1, keepdim=True) + EPSILON).rsqrt()).flatten(-2)
         u = products(products(x, self.down), self.up)
@@ -168,24 +131,15 @@ class SelectiveRoPE(ScoreEncoding):
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """Scores of ``q`` and ``k``, each turned by what the tokens up to it say."""
-        width = self.rotary.head_dim
-        checked_content("SelectiveRoPE", self.heads, scores, q=(q, width), k=(k, width))
-        wide_features = self.heads * (self.pairs + (self.gate is not None))
-        checked_features(
-            "SelectiveRoPE", wide_features, scores, unread=q_features, k_features=k_features
-        )
-        assert q is not None
-        assert k is not None
-        assert k_features is not None
         wide = working_dtype(scores.dtype)
-        queries = q.to(wide)
-        keys = k.to(wide).repeat_interleave(self.heads // k.shape[-3], dim=-3)
+        queries = given(self, q=q).to(wide)
+        keys = grouped_keys(given(self, k=k).to(wide), self.heads)
         document, alone = _documents(table)
-        steps = self._steps(k_features, document)
+        steps = self._steps(given(self, k_features=k_features), document)
         turned = self._by_tokens if alone else self._by_pairs
         # Sums are where float64 is.
         places = table.to(steps.device), document.to(steps.device)
-        factor = scale_of(scale, width) * self.rotary.frequencies.attention_factor**2
+        factor = scale_of(scale, queries.shape[-1]) * self.rotary.frequencies.attention_factor**2
         return (turned(queries, keys, steps, *places) * factor).to(scores.dtype)
 
     def _steps(self, features: Tensor, document: Tensor) -> Float[Tensor, "*batch heads k_len _"]:
@@ -203,9 +157,7 @@ class SelectiveRoPE(ScoreEncoding):
             phi = phi + in_float64(self.bias).exp()
         if self.gate is not None:
             phi = phi * said[..., -self.heads :].unsqueeze(-1)
-        radians = [turn * 2.0**-TURN_BITS * RADIANS for turn in self.rotary.sincos.turns]
-        frequencies = torch.tensor(radians, dtype=torch.float64, device=phi.device)
-        return (phi * frequencies).transpose(-2, -3)
+        return (phi * radians(self.rotary, phi.device)).transpose(-2, -3)
 
     def _by_tokens(
         self, q: Tensor, k: Tensor, steps: Tensor, distance: Tensor, document: Tensor
@@ -214,11 +166,8 @@ class SelectiveRoPE(ScoreEncoding):
         angles = F.pad(steps.cumsum(-2), (0, 0, 1, 0))
         reached = (distance >= 0).sum(-1)[..., None, :, None]
         of_queries = angles.gather(-2, reached.expand(*q.shape[:-1], self.pairs))
-        return products(self._rotated(q, of_queries), self._rotated(k, angles[..., 1:, :]))
-
-    def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
-        cos, sin = (part.to(x.dtype).to(x.device) for part in (angles.cos(), angles.sin()))
-        return rotate(x, cos, sin, pairing=self.rotary.pairing, rotated=self.rotary.rotated)
+        there_q = rotated_by(self.rotary, q, of_queries)
+        return products(there_q, rotated_by(self.rotary, k, angles[..., 1:, :]))
 
     def _by_pairs(
         self, q: Tensor, k: Tensor, steps: Tensor, distance: Tensor, document: Tensor
@@ -253,17 +202,10 @@ class SelectiveRoPE(ScoreEncoding):
         )
         return (*split(inner, self.rotary.pairing), rest)
 
-    def extra_repr(self) -> str:
-        """The arguments besides the rotation."""
-        return (
-            f"heads={self.heads}, dim={self.dim}, rank={self.rank}, kernel={self.kernel}, "
-            f"gate={self.gate is not None}, bias={self.bias is not None}"
-        )
-
 
 def _documents(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, bool]:
     """Which document each key is of, by number; and whether it is known that there is but one."""
-    step = (distance[..., :1, :-1] - distance[..., :1, 1:]).sum(-2)  # over one query, or none
+    step = steps_of_keys(distance)
     known = may_look(step)
     if distance.shape[-2]:
         check_repeats("SelectiveRoPE", step > 0, step == 0)

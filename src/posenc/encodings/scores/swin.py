@@ -26,24 +26,16 @@ class SwinBias(ScoreBias):
 
     bias(h, q, k) = weight[(Δy + H − 1)(2W − 1) + Δx + W − 1, h],  (Δy, Δx) = q − k
 
-    Positions are ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
-    Only their difference counts, so a window may stand anywhere in an image; the rows of ``weight``
-    lie as in checkpoints (``relative_position_bias_table``). Scores are scaled as usual.
+    Positions are points (y, x), as ``posenc.positions.grid(H, W)`` makes them; the window may stand
+    anywhere in an image. Load ``relative_position_bias_table`` of a checkpoint as ``weight``.
 
-    Tokens that stand nowhere (``posenc.positions.prefixed``) get no bias; with ``class_token``, as
+    Tokens that stand nowhere (``posenc.positions.prefixed``) get no bias. With ``class_token``, as
     in BEiT and data2vec, there are three rows more: what they see in the patches, what patches see
     in them, and what they see in each other.
 
     Args:
-        heads: Number of query heads.
         window: Height and width H, W, or one number for both; 7 in the paper.
         class_token: Whether tokens that stand nowhere have rows of their own.
-        std: Standard deviation of the (truncated) normal initialization.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: ``heads`` or ``window`` is not positive, or tokens lie further apart than it.
 
     Reference:
         Liu et al. 2021, "Swin Transformer", equation 4 (arXiv:2103.14030); Bao et al. 2022, "BEiT"
@@ -51,14 +43,12 @@ class SwinBias(ScoreBias):
 
     Example:
         >>> from posenc import positions
-        >>> swin = SwinBias(heads=3, window=7)
-        >>> points = positions.grid(7, 7)
+        >>> swin, points = SwinBias(heads=3, window=7), positions.grid(7, 7)
         >>> swin.table(points, points).shape
         torch.Size([3, 49, 49])
     """
 
     is_relative = True
-
     head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
 
     def __init__(
@@ -75,14 +65,14 @@ class SwinBias(ScoreBias):
         check_whole(heads=heads)
         check_positive_number(std=std)
         self.heads, self.window, self.std = heads, checked_window(window), std
-        self.class_token = bool(class_token)
+        self.class_token = class_token
         height, width = self.window
-        rows = (2 * height - 1) * (2 * width - 1) + SPECIAL * self.class_token
+        rows = (2 * height - 1) * (2 * width - 1) + SPECIAL * class_token
         self.weight = nn.Parameter(torch.empty(rows, heads, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every bias anew from N(0, std²), cut off at 2."""
+        """Draw every bias from N(0, std²), cut off at 2."""
         nn.init.trunc_normal_(self.weight, std=self.std)
 
     def table(
@@ -92,12 +82,7 @@ class SwinBias(ScoreBias):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The biases, in the dtype of the weights unless another is asked for.
-
-        Raises:
-            TypeError: Positions are not integers.
-            ValueError: They are no points of a grid, or lie further apart than the window allows.
-        """
+        """The bias of every pair, in the dtype of the weights unless another is asked for."""
         apart = displacements(q_positions, k_positions, self.window, name="SwinBias")
         # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
         wide = self.weight.to(working_dtype(self.weight.dtype))
@@ -110,9 +95,8 @@ class SwinBias(ScoreBias):
     ) -> "SwinBias":
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
-        Interpolation runs in float32 at least, and in float64 for weights in float64; ``"linear"``
-        is what transformers does for BEiT, of square windows; where a window is oblong, it takes
-        the height of the trained table for its width. The rows of class tokens stay as they are.
+        ``"linear"`` is what transformers does for square windows of BEiT. (Of an oblong one it
+        takes the trained height for the width.) Rows of class tokens stay as they are.
 
         Example:
             >>> SwinBias(3, window=7).resized(12).window
@@ -131,8 +115,3 @@ class SwinBias(ScoreBias):
         other.weight.copy_(torch.cat((rows, self.weight[within:].to(rows))))
         other.weight.requires_grad_(self.weight.requires_grad)
         return other.train(self.training)
-
-    def extra_repr(self) -> str:
-        """Heads and window, and whether class tokens have rows."""
-        special = ", class_token=True" if self.class_token else ""
-        return f"heads={self.heads}, window={self.window}{special}"

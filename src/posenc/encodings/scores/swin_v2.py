@@ -24,22 +24,13 @@ class SwinV2Bias(ScoreBias):
     bias(h, q, k) = 16 · σ(MLP(Δŷ, Δx̂))_h
     Δx̂ = sign(u) · log2(|u| + 1) / log2(8),  u = 8 · Δx / (W − 1)
 
-    Positions are ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
-    The network knows displacements between those that it was trained on, so ``resized`` moves it
-    to another window without interpolation. The paper's cosine attention, with its learned scale,
-    is the model's own; the bias is added to scores that carry that scale.
+    Positions are points (y, x), as ``posenc.positions.grid(H, W)`` makes them. The learned scale of
+    the paper's cosine attention is the model's own; the bias is added to scores that carry it.
 
     Args:
-        heads: Number of query heads.
         window: Height and width H, W, or one number for both; 8 in the paper.
-        pretrained_window: The window that the network was trained on, where it is another one: it
-            takes the place of H, W in u.
+        pretrained_window: The window whose H, W stand in u, if the network was trained on another.
         hidden: Width of the hidden layer.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, or tokens lie further apart than the window.
 
     Reference:
         Liu et al. 2022, "Swin Transformer V2", equations 3 and 4 (arXiv:2111.09883); 16 σ(·) and
@@ -67,12 +58,9 @@ class SwinV2Bias(ScoreBias):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
         self.heads, self.hidden = heads, hidden
-        self.window = checked_window(window)
-        self.pretrained_window = (
-            self.window
-            if pretrained_window is None
-            else checked_window(pretrained_window, "pretrained_window")
-        )
+        self.window = self.pretrained_window = checked_window(window)
+        if pretrained_window is not None:
+            self.pretrained_window = checked_window(pretrained_window, "pretrained_window")
         factory = {"device": device, "dtype": dtype}
         self.mlp = nn.Sequential(
             nn.Linear(2, hidden, **factory),
@@ -106,12 +94,7 @@ class SwinV2Bias(ScoreBias):
         *,
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The biases, in the dtype of the network unless another is asked for.
-
-        Raises:
-            TypeError: Positions are not integers.
-            ValueError: They are no points of a grid, or lie further apart than the window allows.
-        """
+        """The bias of every pair, in the dtype of the network unless another is asked for."""
         apart = displacements(q_positions, k_positions, self.window, name="SwinV2Bias")
         own = next(self.parameters()).dtype
         asked = own if dtype is None else floating(dtype)
@@ -120,12 +103,10 @@ class SwinV2Bias(ScoreBias):
         return rows_by_displacement(biases.to(asked), apart, self.window)
 
     def _biases(self, coordinates: Float[Tensor, "offsets 2"]) -> Float[Tensor, "offsets heads"]:
-        """What the network says, in the dtype of the coordinates."""
+        """The network, in the dtype of the coordinates."""
         first, last = self.mlp[0], self.mlp[2]
-        assert isinstance(first, nn.Linear)
-        assert isinstance(last, nn.Linear)
-        hidden = products(coordinates, first.weight) + first.bias.to(coordinates.dtype)
-        return LARGEST * products(hidden.relu(), last.weight).sigmoid()
+        hidden = products(coordinates, first.weight) + first.bias.to(coordinates.dtype)  # type: ignore[arg-type,union-attr,operator]
+        return LARGEST * products(hidden.relu(), last.weight).sigmoid()  # type: ignore[arg-type]
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
         """A new encoding for another window with a copy of the network, which stays as trained.
@@ -141,9 +122,3 @@ class SwinV2Bias(ScoreBias):
         for copied, own in zip(other.parameters(), self.parameters(), strict=True):
             copied.requires_grad_(own.requires_grad)
         return other.train(self.training)
-
-    def extra_repr(self) -> str:
-        """Heads and windows."""
-        trained = self.pretrained_window
-        told = "" if trained == self.window else f", pretrained_window={trained}"
-        return f"heads={self.heads}, window={self.window}{told}"

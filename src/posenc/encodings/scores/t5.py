@@ -18,27 +18,17 @@ from posenc.positions import Integers, checked
 class T5Bias(RelativeBias):
     """bias(h, q, k) = w[bucket(q − k), h]: exact buckets near by, logarithmic ones far off.
 
-    T5 adds it to unscaled products: its attention has ``scale=1.0``. All layers share one. The
-    weight has the layout of T5 checkpoints: load
-    ``encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight`` as ``weight``.
+    T5 adds it to unscaled products, with ``scale=1.0``, and all layers share one. Load
+    ``encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight`` of a checkpoint as
+    ``weight``.
 
     Args:
-        heads: Number of query heads.
         buckets: Number of buckets, of both sides together.
         max_distance: Where the last bucket begins at the latest.
-        bidirectional: Whether keys after their query have buckets of their own (encoders); if not,
-            they share the bucket of distance 0 and are for the causal mask to hide (decoders).
-        trained_length: If given, a warning says when a distance falls into a bucket that no
-            sequence of this length ever reached.
-        std: Standard deviation of the normal initialization.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: The numbers do not fit each other.
-
-    Warns:
-        UserWarning: A distance meets a bucket that was never trained (not inside a graph).
+        bidirectional: Whether keys after their query have buckets of their own (encoders). If not,
+            they share the bucket of distance 0 (decoders, whose mask hides them).
+        trained_length: If given, a ``UserWarning`` tells of a distance in a bucket that no sequence
+            of this length reaches.
 
     Reference:
         Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section 2.1
@@ -68,10 +58,7 @@ class T5Bias(RelativeBias):
     ):
         super().__init__()
         check_whole(heads=heads, buckets=buckets, max_distance=max_distance)
-        bidirectional = bool(bidirectional)
         check_number(0.0, std=std)
-        if trained_length is not None:
-            check_whole(trained_length=trained_length)
         self.borders = t5_borders(buckets, max_distance, bidirectional)
         self.heads, self.buckets, self.max_distance = heads, buckets, max_distance
         self.bidirectional, self.trained_length, self.std = bidirectional, trained_length, std
@@ -80,16 +67,17 @@ class T5Bias(RelativeBias):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw every number anew from N(0, std²)."""
+        """Draw every number from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)
 
     def _untrained(self) -> tuple[int, ...]:
         """The buckets that no pair of tokens reaches in ``trained_length`` tokens."""
         if self.trained_length is None:
             return ()
+        check_whole(trained_length=self.trained_length)
         side = len(self.borders)
         far = [b for b in range(side) if self.borders[b] >= self.trained_length]
-        # Bucket ``side`` is distance 0 of the keys that come after, which there is none of.
+        # No key after its query is at distance 0, the first bucket of the other side.
         return tuple(far + [side + b for b in far if self.bidirectional])
 
     def profile(
@@ -107,22 +95,11 @@ class T5Bias(RelativeBias):
         if not self.untrained or not may_look(distance) or not distance.numel():
             return
         first = self.borders[self.untrained[0]]
-        met = distance.amax() >= first
-        if self.bidirectional:
-            met = met | (distance.amin() <= -first)
-        if met:
-            # The same words each time, so that the interpreter shows them once.
+        far = distance.abs() if self.bidirectional else distance
+        if far.amax() >= first:
+            # The same words each time, so that Python shows them once.
             warnings.warn(
-                f"A distance of {first} or more meets a bucket that was never trained: with "
-                f"trained_length {self.trained_length}, bucket(s) "
-                f"{', '.join(map(str, self.untrained))} hold random numbers. Fine-tune on longer "
-                f"sequences, or cut the distance.",
+                f"A distance of {first} or more has a bucket that no sequence of trained_length "
+                f"{self.trained_length} reaches: {', '.join(map(str, self.untrained))}.",
                 stacklevel=3,
             )
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        sides = "" if self.bidirectional else ", bidirectional=False"
-        return (
-            f"heads={self.heads}, buckets={self.buckets}, max_distance={self.max_distance}{sides}"
-        )

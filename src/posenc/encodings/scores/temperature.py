@@ -1,5 +1,6 @@
-"""A temperature of the scores, constant or growing with the logarithm of the context."""
+"""Temperatures of the scores: constant, or growing with the logarithm of the context."""
 
+from abc import abstractmethod
 from math import log
 
 import torch
@@ -13,22 +14,59 @@ from posenc.guards import floating, widest
 from posenc.positions import Integers, checked
 
 
-class Temperature(ScoreEncoding):
-    """scores · scale · max(1, ln(p + 1) / ln(trained_length)), with p the query's position.
+class QueryFactor(ScoreEncoding):
+    """Scores times a factor of the query's position; a subclass defines ``factor``.
 
-    With a trained length it is log-n scaling: a query at p sees p + 1 keys, and softmax stays as
-    sharp over them as it was over the trained ones. Up to the trained length nothing changes.
-    Without one it is a constant, such as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN. An encoder
-    whose queries all see n keys takes ``scale=log(n) / log(trained_length)``, or ``log(n)`` for the
-    form of Chiang & Cholak. It multiplies what encodings before it have added, too.
+    It multiplies what encodings before it added, too.
+    """
+
+    is_pairwise = True
+
+    @abstractmethod
+    def factor(self, seen: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """The factor of a query that sees so many keys."""
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch q_len k_len"]:
+        """The factor of each query, the same for all keys; float32 unless another dtype is asked.
+
+        A query at position p sees p + 1 keys, and one before position 0 sees 1.
+        """
+        q_positions = checked(q_positions, "q_positions").clamp(min=0).unsqueeze(-1)
+        k_positions = checked(k_positions, "k_positions")
+        factor = self.factor(q_positions.to(widest(q_positions.device)) + 1)
+        factor = rounded(factor, floating(dtype))
+        return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
+
+    def encode(
+        self,
+        scores: Float[Tensor, "*batch heads q_len k_len"],
+        table: Float[Tensor, "*rows q_len k_len"],
+        *,
+        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
+        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """``scores`` times their factor, in float32 at least and rounded once."""
+        return (scores.to(working_dtype(scores.dtype)) * table.unsqueeze(-3)).to(scores.dtype)
+
+
+class Temperature(QueryFactor):
+    """score · scale · max(1, ln(p + 1) / ln(trained_length)), with p the query's position.
+
+    It is log-n scaling: softmax over p + 1 keys stays as sharp as over the trained ones. Without a
+    trained length the factor is constant, such as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN. An
+    encoder whose queries all see n keys takes ``scale=log(n) / log(trained_length)``, or ``log(n)``
+    for the form of Chiang & Cholak.
 
     Args:
-        heads: Number of query heads.
-        trained_length: The length from which on scores grow; ``None`` for a constant.
+        trained_length: The length up to which nothing changes; ``None`` for a constant.
         scale: A constant factor.
-
-    Raises:
-        ValueError: ``heads`` is not positive, or ``trained_length`` less than 2.
 
     Reference:
         Chiang & Cholak 2022, "Overcoming a Theoretical Limitation of Self-Attention"
@@ -49,48 +87,39 @@ class Temperature(ScoreEncoding):
             check_whole(2, trained_length=trained_length)  # its logarithm divides
         self.heads, self.trained_length, self.scale = heads, trained_length, scale
         self.is_relative = trained_length is None
-        self.is_pairwise = True
 
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch q_len k_len"]:
-        """The factor of each query, the same for all keys; float32 unless another dtype is asked.
+    def factor(self, seen: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """scale · max(1, ln(seen) / ln(trained_length))"""
+        if self.trained_length is None:
+            return self.scale * torch.ones_like(seen)
+        return self.scale * (seen.log() / log(self.trained_length)).clamp(min=1)
 
-        Raises:
-            TypeError: Positions are not integers.
-        """
-        q_positions = checked(q_positions, "q_positions")
-        k_positions = checked(k_positions, "k_positions")
-        last = q_positions.clamp(min=0).unsqueeze(-1)
-        wide = widest(last.device)
-        factor = self.scale * torch.ones_like(last, dtype=wide)
-        if self.trained_length is not None:
-            seen = last.to(wide) + 1
-            factor = self.scale * (seen.log() / log(self.trained_length)).clamp(min=1)
-        factor = rounded(factor, floating(dtype))
-        return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 
-    def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` times their factor, in float32 at least and rounded once."""
-        if scores.shape[-3] != self.heads:
-            raise ValueError(
-                f"Temperature was built for {self.heads} heads; scores have {scores.shape[-3]}. "
-                f"Build it with heads={scores.shape[-3]}."
-            )
-        return (scores.to(working_dtype(scores.dtype)) * table.unsqueeze(-3)).to(scores.dtype)
+class LogTemperature(QueryFactor):
+    """score · (1 + alpha · ln(max(1, (p + 1) / floor))), with p the query's position.
 
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"heads={self.heads}, trained_length={self.trained_length}, scale={self.scale}"
+    So Inkling multiplies its queries and its relative logits alike.
+
+    Args:
+        floor: The length up to which nothing changes, ``log_scaling_n_floor`` there.
+        alpha: How fast scores grow, ``log_scaling_alpha`` there.
+
+    Reference:
+        The code of Inkling and Inkling 2 in Hugging Face transformers, ``InklingAttention``.
+
+    Example:
+        >>> LogTemperature(heads=1, floor=4).table(torch.tensor([3, 7, 15]), torch.tensor([0]))
+        tensor([[1.0000],
+                [1.0693],
+                [1.1386]])
+    """
+
+    def __init__(self, heads: int, floor: int = 128_000, alpha: float = 0.1):
+        super().__init__()
+        check_whole(heads=heads, floor=floor)
+        check_number(alpha=alpha)
+        self.heads, self.floor, self.alpha = heads, floor, alpha
+
+    def factor(self, seen: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """1 + alpha · ln(max(1, seen / floor))"""
+        return 1 + self.alpha * (seen / self.floor).clamp(min=1).log()

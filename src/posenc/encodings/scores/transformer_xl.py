@@ -5,36 +5,33 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import checked_content, products, scale_of
-from posenc.encodings.scores.picked import grouped_keys, picked
+from posenc.encodings.base import working_dtype
+from posenc.encodings.scores.content import (
+    OfDistance,
+    given,
+    grouped_keys,
+    picked,
+    products,
+    scale_of,
+)
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.guards import may_look
-from posenc.positions import Integers, checked_distances
 
 
-class TransformerXL(ScoreEncoding):
+class TransformerXL(OfDistance):
     """score(q, k) += ( u · k + (q + v) · W R[q − k] ) · scale
 
-    so that together with the content it is (q + u) · k + (q + v) · W R[q − k], all times the scale
-    of the scores, 1/√head_dim. R[d] is the sinusoid [sin | cos] of the distance, u and v are
-    learned for each head, and W is a linear map. A checkpoint of the authors' code has them as
-    ``r_w_bias``, ``r_r_bias`` and ``r_net.weight``: load these as ``u``, ``v`` and ``weight``.
+    so that with the content it is (q + u) · k + (q + v) · W R[q − k], times the scale of the
+    scores, 1/√head_dim. R[d] is the sinusoid [sin | cos] of the distance, u and v are learned for
+    each head, and W is a linear map. Load a checkpoint's ``r_w_bias``, ``r_r_bias`` and
+    ``r_net.weight`` as ``u``, ``v`` and ``weight``.
 
     Args:
-        heads: Number of query heads.
-        head_dim: Width of a head.
         dim: Width of the sinusoids; heads · head_dim if not given.
         base: Base of the sinusoids.
         clamp_len: The distance from which on all are one, on either side, as the authors evaluate
             beyond the trained length: at 400 with the sizes of its base model for WikiText-103,
             820 for enwik8, 1000 with the large ones.
-        std: Standard deviation of the normal initialization.
-        device: Where the parameters are made.
-        dtype: Their dtype.
-
-    Raises:
-        ValueError: A number is not positive, ``dim`` is odd, or queries or keys were not given.
 
     Reference:
         Dai et al. 2019, "Transformer-XL", section 3.3 (arXiv:1901.02860);
@@ -46,7 +43,6 @@ class TransformerXL(ScoreEncoding):
         torch.Size([1, 2, 5, 5])
     """
 
-    is_relative = True
     is_pairwise = True
 
     def __init__(
@@ -64,38 +60,24 @@ class TransformerXL(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
         check_number(0.0, std=std)
-        dim = heads * head_dim if dim is None else dim
-        check_whole(dim=dim)
         if clamp_len is not None:
             check_whole(clamp_len=clamp_len)
-        if dim % 2:
-            raise ValueError(
-                f"dim is {dim}; half of the channels of TransformerXL are sines and half cosines. "
-                f"Build it with dim={dim + 1}, or another even width."
-            )
-        self.heads, self.head_dim, self.dim, self.std = heads, head_dim, dim, std
+        self.heads, self.head_dim, self.std = heads, head_dim, std
+        self.dim = heads * head_dim if dim is None else dim
         self.base, self.clamp_len = base, clamp_len
-        self.sinusoid = Sinusoidal(dim, base, convention="concatenated")
+        if self.dim % 2:
+            raise ValueError(f"dim is {self.dim}; it must be even.")
+        self.sinusoid = Sinusoidal(self.dim, base, convention="concatenated")
         factory = {"device": device, "dtype": dtype}
         self.u = nn.Parameter(torch.empty(heads, head_dim, **factory))
         self.v = nn.Parameter(torch.empty(heads, head_dim, **factory))
-        self.weight = nn.Parameter(torch.empty(heads * head_dim, dim, **factory))
+        self.weight = nn.Parameter(torch.empty(heads * head_dim, self.dim, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw u, v and W anew from N(0, std²)."""
+        """Draw u, v and W from N(0, std²)."""
         for parameter in (self.u, self.v, self.weight):
             nn.init.normal_(parameter, std=self.std)
-
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """q − k: whole numbers whatever ``dtype``; sinusoids are built once a distance."""
-        return checked_distances(q_positions, k_positions)
 
     def encode(
         self,
@@ -107,17 +89,14 @@ class TransformerXL(ScoreEncoding):
         scale: float | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``scores`` with the three terms, added in float32 at least and rounded once."""
-        width = self.head_dim
-        checked_content("TransformerXL", self.heads, scores, q=(q, width), k=(k, width))
-        assert q is not None
-        assert k is not None
         wide = working_dtype(scores.dtype)
+        queries = given(self, q=q).to(wide)
+        keys = grouped_keys(given(self, k=k).to(wide), self.heads)
         if self.clamp_len is not None:
             table = table.clamp(-self.clamp_len, self.clamp_len)
-        keys = grouped_keys(k.to(wide), self.heads)
         of_keys = products(self.u.to(wide).unsqueeze(-2), keys)
-        of_distance = self._by_distance(q.to(wide) + self.v.to(wide).unsqueeze(-2), table)
-        return (scores + (of_keys + of_distance) * scale_of(scale, width)).to(scores.dtype)
+        of_distance = self._by_distance(queries + self.v.to(wide).unsqueeze(-2), table)
+        return (scores + (of_keys + of_distance) * scale_of(scale, self.head_dim)).to(scores.dtype)
 
     def _by_distance(self, q: Tensor, table: Tensor) -> Tensor:
         """q · W R[distance] for every pair."""
@@ -132,12 +111,6 @@ class TransformerXL(ScoreEncoding):
         """W R[distance], ``[*shape, heads, head_dim]``."""
         sinusoids = self.sinusoid.table(distances, dtype=dtype)
         return products(sinusoids, self.weight).unflatten(-1, (self.heads, self.head_dim))
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        clamped = "" if self.clamp_len is None else f", clamp_len={self.clamp_len}"
-        base = "" if self.base == 10_000.0 else f", base={self.base}"
-        return f"heads={self.heads}, head_dim={self.head_dim}, dim={self.dim}{base}{clamped}"
 
 
 def _distinct(table: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,11 @@
 """What the encodings of image windows share: displacements on a grid, and rows chosen by them."""
 
-import operator
-
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from posenc.arguments import check_whole
 from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
@@ -16,30 +15,11 @@ SPECIAL = 3
 
 
 def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple[int, int]:
-    """Height and width of a window; one number stands for both.
-
-    Raises:
-        ValueError: It is not one or two whole numbers from 1 on.
-
-    Example:
-        >>> checked_window(7), checked_window((4, 8))
-        ((7, 7), (4, 8))
-    """
-    sizes = window if isinstance(window, tuple) else (window, window)
-    wrong = len(sizes) != 2 or any(_is_switch(size) for size in sizes)
-    try:
-        height, width = sizes if wrong else tuple(operator.index(size) for size in sizes)
-    except (TypeError, ValueError):
-        wrong, height, width = True, 0, 0
-    if wrong or min(height, width) < 1 or max(height, width) > 2**31:
-        raise ValueError(
-            f"{name} is {window!r}; it must be a whole number from 1 on, or (height, width)."
-        )
+    """Height and width of a window; one number stands for both."""
+    height, width = window if isinstance(window, tuple) else (window, window)
+    for size in (height, width):
+        check_whole(**{name: size})
     return height, width
-
-
-def _is_switch(size: object) -> bool:
-    return isinstance(size, bool) or getattr(size, "dtype", None) == torch.bool
 
 
 def displacements(
@@ -49,20 +29,10 @@ def displacements(
     *,
     name: str,
 ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
-    """q − k along both axes of a grid, all less than the window.
+    """q − k of points (y, x) of a grid, along both axes and less than the window.
 
     Where a token stands nowhere, as a class token, it is a mark: NOWHERE if that is the query,
-    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place.
-
-    Args:
-        q_positions: (y, x) of the queries, as ``posenc.positions.grid`` makes them.
-        k_positions: (y, x) of the keys.
-        window: Height and width.
-        name: Who asks, for the words of an error.
-
-    Raises:
-        TypeError: Positions are not integers.
-        ValueError: They do not have two coordinates, or lie further apart than the window allows.
+    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place. ``name`` is for the error.
 
     Example:
         >>> points = torch.tensor([[0, 0], [1, 2]])
@@ -73,7 +43,7 @@ def displacements(
     keys = _points(checked(k_positions, "k_positions"), "k_positions")
     lost = placeless(queries).unsqueeze(-1), placeless(keys).unsqueeze(-2)
     nowhere = lost[0] | lost[1]
-    marked = not may_look(nowhere) or bool(nowhere.any())
+    marked = not _known(nowhere) or bool(nowhere.any())
     if marked:
         queries = with_places(queries, lost[0].squeeze(-1))
         keys = with_places(keys, lost[1].squeeze(-2))
@@ -81,16 +51,12 @@ def displacements(
     apart = torch.stack(along, dim=-3)
     if marked:
         apart = apart.masked_fill(nowhere.unsqueeze(-3), 0)
+    within = apart.abs() < torch.tensor(window, device=apart.device).view(2, 1, 1)
+    words = f"Tokens lie further apart than {name}'s window of {window}."
     if graph_looks(apart):
-        sizes = torch.tensor(window, device=apart.device).view(2, 1, 1)
-        demand((apart.abs() < sizes).all(), f"Tokens lie further apart than {name}'s {window}.")
-    if may_look(apart) and apart.numel():
-        far = tuple(int(apart.select(-3, axis).abs().amax()) for axis in range(2))
-        if far[0] >= window[0] or far[1] >= window[1]:
-            raise ValueError(
-                f"Tokens lie {far} apart along (y, x); {name} was built for a window of {window}. "
-                f"Give positions within one window, or a larger one with resized(...)."
-            )
+        demand(within.all(), words)
+    elif _known(apart) and not bool(within.all()):
+        raise ValueError(words)
     if not marked:
         return apart
     marks = NOWHERE + lost[1].to(torch.int64) + (lost[0] & lost[1]).to(torch.int64)
@@ -100,21 +66,21 @@ def displacements(
 def without_place(
     apart: Int64[Tensor, "*batch 2 q_len k_len"],
 ) -> Bool[Tensor, "*batch q_len k_len"] | None:
-    """For which pairs there is no displacement; ``None`` where all have one, as can be seen.
-
-    Example:
-        >>> without_place(torch.tensor([[[-1]], [[1]]])) is None
-        True
-    """
+    """For which pairs there is no displacement; ``None`` where all have one, as can be seen."""
     absent = apart.select(-3, 0) < NOWHERE + MANY
-    return absent if not may_look(absent) or bool(absent.any()) else None
+    return absent if not _known(absent) or bool(absent.any()) else None
+
+
+def _known(x: Tensor) -> bool:
+    """Whether the values of ``x`` can be looked at without a wait."""
+    return x.is_cpu and may_look(x)
 
 
 def _points(positions: Tensor, name: str) -> Tensor:
     if positions.ndim < 2 or positions.shape[-1] != 2:
         raise ValueError(
-            f"{name} have shape {tuple(positions.shape)}; they must be [*batch, seq, 2] with "
-            f"(y, x), as of posenc.positions.grid(height, width)."
+            f"{name} have shape {tuple(positions.shape)}; they must be points (y, x), "
+            f"[*batch, seq, 2]."
         )
     return positions
 
