@@ -16,10 +16,12 @@ SPECIAL = 3
 
 def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple[int, int]:
     """Height and width of a window; one number stands for both."""
-    height, width = window if isinstance(window, tuple) else (window, window)
-    for size in (height, width):
+    sizes = window if isinstance(window, tuple) else (window, window)
+    for size in sizes:
         check_whole(**{name: size})
-    return height, width
+    if len(sizes) != 2:
+        raise ValueError(f"{name} is {window!r}; it must be a number, or (height, width).")
+    return sizes
 
 
 def displacements(
