@@ -7,10 +7,8 @@ import pytest
 import torch
 from tests.encodings.authors.values import SINGLE, eighths, fill, numbers
 
-from posenc import AdditiveGRAPE, ALiBi, Positional, attention
+from posenc import AdditiveGRAPE, ALiBi
 from posenc.positions import Coordinates
-from posenc.testing.reference import reference_attention
-from posenc.transformer import Encoder, KeyValueCache
 
 LOWER = torch.ones(4, 4, dtype=torch.bool).tril()
 
@@ -78,28 +76,6 @@ def test_what_a_gate_meets_makes_it_steeper():
     per_step = last[:3] / torch.tensor([-3.0, -2.0, -1.0])
     assert (per_step.diff() > 0).all()
     assert last[3] == 0
-
-
-def test_attention_is_its_definition(drawn, content):
-    q, k, v = content(kv_heads=2)
-    grape, here = drawn(AdditiveGRAPE(4, 8)), torch.arange(12)
-    positional = Positional(scores=grape)
-    got = attention(q, k, v, is_causal=True, positional=positional)
-    want = reference_attention(
-        q, k, v, positional=positional, q_positions=here, k_positions=here,
-        visible=lambda row, i, j: j <= i,
-    )  # fmt: skip
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-6)  # distances are float32
-
-
-def test_decoding_behind_a_cache_is_the_whole_pass():
-    torch.manual_seed(0)
-    positional = Positional(scores=AdditiveGRAPE(4, 4, omega=40.0))
-    encoder = Encoder(16, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
-    x, cache = torch.randn(2, 6, 16), KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(6)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), rtol=1e-5, atol=1e-5)
 
 
 def test_it_begins_at_the_omega_that_it_is_given():

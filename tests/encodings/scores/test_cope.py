@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from posenc import CoPE
-from posenc.positions import consecutive, decoding, left_padded, packed
 
 WIDTH = 8
 
@@ -100,45 +99,3 @@ def test_open_gates_count_tokens():
         for j in range(i + 1):
             want = q[0, :, i] @ cope.weight[i - j + 1]
             torch.testing.assert_close(got[0, :, i, j], want)
-
-
-def test_closed_gates_stay_at_the_first_vector():
-    cope, q, _ = example()
-    closed = torch.full((1, 3, 7, 7), -800.0, dtype=torch.float64)
-    first = (q @ cope.weight[0]).unsqueeze(-1).expand(closed.shape)
-    torch.testing.assert_close(cope(closed, q=q) - closed, first, atol=1e-12, rtol=0)
-
-
-def test_zeros_change_nothing():
-    _, q, scores = example()
-    assert torch.equal(CoPE(3, WIDTH, 4).double()(scores, q=q), scores)
-
-
-def test_a_later_key_does_not_matter():
-    cope, q, scores = example()
-    changed = scores.clone()
-    changed[..., 5:] += 3
-    assert torch.equal(cope(changed, q=q)[..., :5, :5], cope(scores, q=q)[..., :5, :5])
-
-
-def test_a_decoded_row_is_the_last_row():
-    cope, q, scores = example()
-    row = cope(scores[..., -1:, :], decoding(6), consecutive(7), q=q[..., -1:, :])
-    torch.testing.assert_close(row, cope(scores, q=q)[..., -1:, :])
-
-
-def test_packed_and_padded_rows_count_each_document_alone():
-    cope, q, scores = example()
-    alone = cope(scores[..., 3:, 3:], q=q[..., 3:, :]).tril()
-    mask = torch.tensor([False] * 3 + [True] * 4)
-    for positions in (packed([3, 4]), left_padded(mask)):
-        together = cope(scores, positions, positions, q=q)
-        torch.testing.assert_close(together[..., 3:, 3:].tril(), alone)
-
-
-def test_gates_learn_through_the_count():
-    cope, q, scores = example(length=4)
-    scores.requires_grad_()
-    assert torch.autograd.gradcheck(lambda s: cope(s, q=q) - s, (scores,))
-    (cope(scores, q=q) - scores).sum().backward()
-    assert scores.grad.abs().sum() > 0

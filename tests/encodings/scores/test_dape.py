@@ -4,10 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-import posenc
-from posenc import DAPE, FIRE, KERPLE, ALiBi, Positional, Shaw
-from posenc.testing.reference import reference_attention
-from posenc.transformer import Encoder, KeyValueCache
+from posenc import DAPE, FIRE, KERPLE, ALiBi
 
 HEADS = 3
 
@@ -47,13 +44,6 @@ def test_it_is_the_network_of_a_checkpoint(drawn):
     torch.testing.assert_close(dape(scores), scores + bias + seen)
 
 
-def test_without_its_network_it_is_the_bias():
-    dape, scores = DAPE(HEADS, ALiBi(HEADS)), torch.randn(2, HEADS, 5, 5)
-    nn.init.zeros_(dape.contract.weight)
-    nn.init.zeros_(dape.contract.bias)
-    assert torch.equal(dape(scores), ALiBi(HEADS)(scores))
-
-
 def test_without_a_bias_it_sees_scores_alone(drawn):
     dape, scores = drawn(DAPE(HEADS, None)), torch.randn(2, HEADS, 5, 5).double()
     assert torch.equal(dape(scores, range(7, 12), range(5)), dape(scores))
@@ -66,28 +56,3 @@ def test_it_is_relative_where_its_bias_is():
     assert DAPE(HEADS, KERPLE(HEADS)).is_relative
     assert DAPE(HEADS, None).is_relative
     assert not DAPE(HEADS, FIRE(HEADS)).is_relative
-
-
-@pytest.mark.parametrize("bias", [KERPLE(4), None])
-def test_attention_is_its_definition(bias):
-    dape, here = DAPE(4, bias, hidden=5), torch.arange(6)
-    q, (k, v) = torch.randn(1, 4, 6, 8), torch.randn(2, 1, 2, 6, 8)
-    positional = Positional(scores=(Shaw(4, 8, reach=2), dape))  # what stands before is seen too
-    got = posenc.attention(q, k, v, is_causal=True, positional=positional)
-    want = reference_attention(
-        q, k, v, positional=positional.double(), q_positions=here, k_positions=here,
-        visible=lambda row, i, j: j <= i,
-    )  # fmt: skip
-    torch.testing.assert_close(got.double(), want, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("scores", [(DAPE(2, KERPLE(2)),), (ALiBi(2), DAPE(2, None))])
-def test_decoding_behind_a_cache_is_the_whole_pass(scores):
-    torch.manual_seed(0)
-    positional = Positional(scores=scores)
-    encoder = Encoder(8, 2, 2, positional=positional, is_causal=True).eval()
-    x, cache = torch.randn(2, 6, 8), KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder(x[:, :3], cache=cache)]
-        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 6)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), atol=1e-5, rtol=1e-5)

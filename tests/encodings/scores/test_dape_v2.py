@@ -7,8 +7,6 @@ from torch import nn
 import posenc
 from posenc import DAPE, FIRE, KERPLE, ALiBi, DAPEv2, Positional
 from posenc.positions import packed
-from posenc.testing.reference import reference_attention
-from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, HIDDEN = 3, 4
 
@@ -86,29 +84,6 @@ def test_documents_do_not_see_each_other(example):
     for part in (slice(0, 3), slice(3, 8)):
         alone = dape(scores[..., part, part])
         torch.testing.assert_close(together[..., part, part].tril(), alone.tril())
-
-
-def test_attention_is_its_definition(example):
-    dape, here = example(), torch.arange(6)
-    q, k, v = torch.randn(3, 1, HEADS, 6, 8).double()
-    positional = Positional(scores=dape)
-    got = posenc.attention(q, k, v, is_causal=True, positional=positional)
-    want = reference_attention(
-        q, k, v, positional=positional, q_positions=here, k_positions=here,
-        visible=lambda row, i, j: j <= i,
-    )  # fmt: skip
-    torch.testing.assert_close(got, want)
-
-
-def test_decoding_behind_a_cache_is_the_whole_pass():
-    torch.manual_seed(0)
-    positional = Positional(scores=DAPEv2(2, KERPLE(2)))
-    encoder = Encoder(8, 2, 2, positional=positional, is_causal=True).eval()
-    x, cache = torch.randn(2, 6, 8), KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder(x[:, :3], cache=cache)]
-        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 6)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x), atol=1e-5, rtol=1e-5)
 
 
 def test_padding_inside_a_document_is_refused(example):

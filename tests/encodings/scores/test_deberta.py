@@ -76,22 +76,6 @@ def test_rows_are_the_authors_on_both_sides_of_the_maximum():
     assert ours.table(range(512), range(512)).aminmax() == (1, 511)
 
 
-def test_the_two_rules_are_another_attention_beyond_the_maximum():
-    torch.manual_seed(0)
-    ours = DeBERTa(HEADS, WIDTH, 8, MOST, std=1.0)
-    theirs = DeBERTa(HEADS, WIDTH, 8, MOST, far="transformers")
-    theirs.load_state_dict(dict(ours.state_dict()))
-    q = k = torch.randn(1, HEADS, 2 * MOST, WIDTH)
-    near = slice(0, MOST)
-    made = [each(q @ k.mT / WIDTH**0.5, q=q, k=k).softmax(-1) for each in (ours, theirs)]
-    assert (made[0] - made[1]).abs().max() > 1e-3
-    within = [
-        each((q @ k.mT / WIDTH**0.5)[..., near, near], q=q[..., near, :], k=k[..., near, :])
-        for each in (ours, theirs)
-    ]
-    assert torch.equal(*within)
-
-
 @pytest.mark.parametrize("far", ["authors", "transformers"])
 def test_an_untrained_row_is_warned_of(far):
     deberta = DeBERTa(1, 1, 256, 512, far=far, trained_length=512)
@@ -116,13 +100,3 @@ def test_scale_by_hand():
         ours.position_queries.fill_(5.0)
     two = torch.full((1, 1, 1, 1), 2.0)
     assert ours(two @ two.mT, q=two, k=two).item() == pytest.approx(20 / 3**0.5)
-
-
-def test_a_decoded_row_is_the_last_row_and_all_learns(content, drawn):
-    q, k, v = content(kv_heads=2)
-    ours = drawn(DeBERTa(HEADS, WIDTH, 8, 20))
-    whole = attention(q, k, v, positional=Positional(scores=ours), is_causal=True)
-    row = attention(q[:, :, -1:], k, v, positional=Positional(scores=ours), is_causal=True)
-    torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)
-    whole.square().sum().backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in ours.parameters())

@@ -33,13 +33,6 @@ def test_attention_is_that_of_sam(image):
     torch.testing.assert_close(weights.flatten(0, 1), theirs(x)[1], atol=2e-6, rtol=1e-5)
 
 
-def test_the_same_size_is_the_same_encoding():
-    _, ours = sam(5)
-    again = ours.resized(5)
-    assert torch.equal(again.vertical, ours.vertical)
-    assert torch.equal(again.horizontal, ours.horizontal)
-
-
 def test_it_is_one_product_a_pair_and_axis():
     encoding = DecomposedRelative(HEADS, WIDTH, (2, 3), std=1.0)
     points, q = grid(2, 3), torch.randn(1, HEADS, 6, WIDTH)
@@ -98,13 +91,6 @@ def test_rows_of_coarser_keys_by_hand():
         encoding.table(queries, torch.tensor([[3, 0]]))
 
 
-def test_first_values_are_a_normal_distribution_or_zeros():
-    """MViTv2 begins with a (truncated) normal distribution of 0.02, SAM with zeros."""
-    drawn = DecomposedRelative(1, 64, 128).vertical
-    assert drawn.std().item() == pytest.approx(0.02, rel=0.05)
-    assert DecomposedRelative(1, 64, 128, std=0.0).vertical.count_nonzero() == 0
-
-
 def test_resizing_keeps_float64():
     """A line stays a line; in float32 its rows would be rounded."""
     encoding = DecomposedRelative(1, 1, (2, 3), dtype=torch.float64)
@@ -116,17 +102,3 @@ def test_resizing_keeps_float64():
     )[0, 0].tolist()  # fmt: skip
     assert resized == expected
     assert encoding.resized((3, 3)).vertical.dtype == torch.float64
-
-
-def test_a_decoded_row_is_the_last_row():
-    encoding, points = DecomposedRelative(HEADS, WIDTH, 3), grid(3, 3)
-    q, scores = torch.randn(1, HEADS, 9, WIDTH), torch.randn(1, HEADS, 9, 9)
-    whole = encoding(scores, points, points, q=q)
-    row = encoding(scores[..., -1:, :], points[-1:], points, q=q[..., -1:, :])
-    torch.testing.assert_close(row, whole[..., -1:, :])
-
-
-def test_zeros_change_nothing():
-    encoding, points = DecomposedRelative(HEADS, WIDTH, 3, std=0.0), grid(3, 3)
-    scores = torch.randn(1, HEADS, 9, 9)
-    assert torch.equal(encoding(scores, points, points, q=torch.randn(1, HEADS, 9, WIDTH)), scores)

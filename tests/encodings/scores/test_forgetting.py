@@ -3,8 +3,8 @@
 import torch
 from torch.nn import functional as F
 
-from posenc import ALiBi, Forgetting, Positional, attention, forgetting_bias
-from posenc.positions import consecutive, decoding, left_padded, packed
+from posenc import ALiBi, Forgetting, attention, forgetting_bias
+from posenc.positions import consecutive
 
 HEADS, WIDTH = 4, 8
 
@@ -21,14 +21,6 @@ def test_the_bias_is_the_sum_between():
             want = log_f[..., j + 1 : i + 1].sum(-1)
             torch.testing.assert_close(got[..., i, j], want)
     assert (got.triu() == 0).all()
-
-
-def test_it_is_a_difference_of_cumulative_sums():
-    # The form of flash-linear-attention: c_i − c_j with c the inclusive cumulative sum.
-    log_f = F.logsigmoid(random(HEADS, 50))
-    c = log_f.cumsum(-1)
-    want = (c.unsqueeze(-1) - c.unsqueeze(-2)).tril()
-    torch.testing.assert_close(forgetting_bias(log_f), want)
 
 
 def test_it_is_the_decay_of_a_recurrence():
@@ -67,34 +59,3 @@ def test_the_encoding_gates_by_keys_with_fewer_key_heads():
         gates = k[:, head // 2] @ forgetting.weight[head] + forgetting.bias[head]
         want = scores[:, head] + forgetting_bias(gates.sigmoid().log().unsqueeze(1))[:, 0]
         torch.testing.assert_close(got[:, head], want)
-
-
-def test_gates_that_never_forget_change_nothing():
-    forgetting = Forgetting(HEADS, WIDTH, bias=800.0).double()
-    scores = random(1, HEADS, 6, 6)
-    assert torch.equal(forgetting(scores, k=random(1, HEADS, 6, WIDTH)), scores)
-
-
-def test_a_decoded_row_is_the_last_row():
-    forgetting = Forgetting(HEADS, WIDTH, std=1.0).double()
-    scores, k = random(1, HEADS, 7, 7), random(1, 2, 7, WIDTH)
-    row = forgetting(scores[..., -1:, :], decoding(6), consecutive(7), k=k)
-    torch.testing.assert_close(row, forgetting(scores, k=k)[..., -1:, :])
-
-
-def test_packed_and_padded_rows_forget_each_document_alone():
-    forgetting = Forgetting(HEADS, WIDTH, std=1.0).double()
-    scores, k = random(1, HEADS, 7, 7), random(1, 2, 7, WIDTH)
-    alone = forgetting(scores[..., 3:, 3:], k=k[..., 3:, :])
-    mask = torch.tensor([False] * 3 + [True] * 4)
-    for positions in (packed([3, 4]), left_padded(mask)):
-        together = forgetting(scores, positions, positions, k=k)
-        torch.testing.assert_close(together[..., 3:, 3:], alone)
-
-
-def test_attention_takes_it():
-    q, k = random(1, HEADS, 6, WIDTH), random(1, 2, 6, WIDTH, seed=1)
-    forgetting = Forgetting(HEADS, WIDTH, std=1.0).double()
-    got = attention(q, k, k, positional=Positional(scores=forgetting), is_causal=True)
-    mask = forgetting_bias(forgetting.log_forget(k))
-    torch.testing.assert_close(got, attention(q, k, k, mask, is_causal=True))

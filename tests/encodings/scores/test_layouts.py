@@ -1,10 +1,27 @@
-"""Encodings that count content, inside an encoder: padded, packed and decoded rows agree."""
+"""Encodings that read content, inside an encoder: padded, packed and decoded rows agree."""
 
 import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import CoPE, Forgetting, Positional, RemappedRotary, ReRoPE, Rotary, SwinBias, attention
+from posenc import (
+    CABLE,
+    DAPE,
+    KERPLE,
+    AdditiveGRAPE,
+    CoPE,
+    Forgetting,
+    LogTemperature,
+    PaTH,
+    Positional,
+    RelativeLogits,
+    RemappedRotary,
+    RePo,
+    ReRoPE,
+    Rotary,
+    SwinBias,
+    attention,
+)
 from posenc.positions import grid
 from posenc.transformer import Encoder, KeyValueCache
 
@@ -14,6 +31,12 @@ POSITIONALS = {
     "forgetting": lambda: Positional(scores=Forgetting(4, 4, std=1.0)),
     "both": lambda: Positional(scores=(CoPE(4, 4, 5, std=1.0), Forgetting(4, 4, std=1.0))),
     "remapped": lambda: remapped(Rotary(4)),
+    "cable": lambda: Positional(queries_keys=Rotary(4), scores=CABLE(4, 16, std=1.0)),
+    "path": lambda: Positional(scores=(PaTH(4, 4, 16, 2, std=1.0), CABLE(4, 16))),
+    "repo": lambda: Positional(scores=RePo(4, Rotary(4), 16, blend=0.5, std=0.5)),
+    "logits": lambda: Positional(scores=(RelativeLogits(4, 16, 3, 4), LogTemperature(4, floor=3))),
+    "grape": lambda: Positional(scores=AdditiveGRAPE(4, 4, omega=40.0)),
+    "dape": lambda: Positional(scores=DAPE(4, KERPLE(4))),
 }
 
 

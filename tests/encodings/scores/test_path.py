@@ -1,13 +1,8 @@
 """PaTH against products of its reflections, one after the other, and in known limits."""
 
-import pytest
 import torch
 
-import posenc
-from posenc import CABLE, PaTH, Positional, Rotary
-from posenc.positions import consecutive, decoding, left_padded, packed
-from posenc.testing.reference import reference_attention
-from posenc.transformer import Encoder, KeyValueCache
+from posenc import PaTH
 
 HEADS, KV_HEADS, WIDTH, DIM = 4, 2, 6, 5
 
@@ -74,71 +69,6 @@ def test_a_direction_that_is_forgotten_is_gone():
     want = torch.where(torch.ones(8, 8).tril(-1).bool(), scores_of(q, gone), scores_of(q, k))
     got = encoded(path, q, k, x)
     torch.testing.assert_close(got[0, :2], want[0, :2], atol=1e-5, rtol=1e-5)
-
-
-def test_a_later_key_is_left_as_it_is():
-    path, q, k, x = example()
-    torch.testing.assert_close(encoded(path, q, k, x).triu(), scores_of(q, k).triu())
-
-
-def test_packed_and_padded_rows_walk_each_document_alone():
-    path, q, k, x = example()
-    alone = encoded(path, q[..., 3:, :], k[..., 3:, :], x[:, 3:]).tril()
-    mask = torch.tensor([False] * 3 + [True] * 5)
-    for positions in (packed([3, 5]), left_padded(mask)):
-        together = encoded(path, q, k, x, positions, positions)
-        torch.testing.assert_close(together[..., 3:, 3:].tril(), alone)
-
-
-def test_padding_in_the_middle_takes_no_step():
-    """A shorter prompt, padded, and what follows it, as a cache of two rows holds them."""
-    path, q, k, x = example()
-    real = torch.tensor([True, True, False, False, True, True, True, True]).expand(2, -1)
-    v = torch.randn(2, KV_HEADS, 8, 3).double()
-    positional, places = Positional(scores=path), (real.int().cumsum(-1) - 1).long()
-    got = posenc.attention(
-        q, k, v, is_causal=True, positional=positional, q_positions=places, k_positions=places,
-        padding_mask=real, q_hidden=x, k_hidden=x,
-    )  # fmt: skip
-    q, k, v, x = (each[..., real[0], :] for each in (q, k, v, x))
-    alone = posenc.attention(q, k, v, is_causal=True, positional=positional, q_hidden=x, k_hidden=x)
-    torch.testing.assert_close(got[..., real[0], :], alone)
-
-
-def test_a_decoded_row_is_the_last_row():
-    path, q, k, x = example()
-    row = path(
-        scores_of(q, k)[..., -1:, :], decoding(7), consecutive(8), q=q[..., -1:, :], k=k, scale=0.5,
-        q_hidden=x[:, -1:], k_hidden=x,
-    )  # fmt: skip
-    torch.testing.assert_close(row.detach(), encoded(path, q, k, x)[..., -1:, :])
-
-
-@pytest.mark.parametrize("size", [None, 12])
-def test_decoding_behind_a_cache_is_the_whole_pass(size):
-    path, *_, x = example()
-    positional = [
-        Positional(queries_keys=Rotary(WIDTH), scores=(path, CABLE(HEADS, DIM))) for _ in range(2)
-    ]
-    encoder = Encoder(
-        DIM, HEADS, 2, positional=positional, head_dim=WIDTH, kv_heads=KV_HEADS, is_causal=True
-    ).double()
-    cache = KeyValueCache(size)
-    with torch.no_grad():
-        steps = [encoder.eval()(x[:, :3], cache=cache)]
-        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, 8)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
-
-
-def test_attention_is_its_definition():
-    path, q, k, x = example()
-    positional, here = Positional(scores=(path, CABLE(HEADS, DIM).double())), torch.arange(8)
-    got = posenc.attention(q, k, k, is_causal=True, positional=positional, q_hidden=x, k_hidden=x)
-    want = reference_attention(
-        q, k, k, positional=positional, q_positions=here, k_positions=here,
-        visible=lambda row, i, j: j <= i, q_hidden=x, k_hidden=x,
-    )  # fmt: skip
-    torch.testing.assert_close(got, want)
 
 
 def test_a_long_path_stays_within_rounding_of_float64():

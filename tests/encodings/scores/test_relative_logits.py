@@ -2,13 +2,11 @@
 
 import math
 
-import pytest
 import torch
 from torch import nn
 
 import posenc
 from posenc import LogTemperature, Positional, RelativeLogits
-from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, DIM, WIDTH = 4, 12, 3
 
@@ -88,36 +86,7 @@ def test_by_hand():
     torch.testing.assert_close(got[0, 0], want)
 
 
-def test_only_the_hidden_state_of_queries_matters():
-    logits, x = example(), hidden()
-    zeros = torch.zeros(2, HEADS, 9, 9, dtype=torch.float64)
-    other = logits(zeros, q_hidden=x, k_hidden=torch.full_like(x, torch.nan))
-    assert torch.equal(other, added(logits, x))
-
-
-@pytest.mark.parametrize("other", [1, 2, 40])
-def test_the_table_is_that_of_any_extent(other):
-    """What is outside of a shorter one would be a distance within this one."""
-    logits, x = example(), hidden()
-    table = RelativeLogits(HEADS, x.shape[-1], width=4, extent=other).table(range(9), range(9))
-    scores, read = torch.zeros(2, HEADS, 9, 9).double(), logits.query_features(x)
-    assert torch.equal(logits.encode(scores, table, q_features=read), added(logits, x))
-
-
 def test_the_temperature_by_hand():
     factor = LogTemperature(1, floor=8, alpha=0.5).table(torch.tensor([-3, 0, 7, 15]), range(1))
     want = torch.tensor([1.0, 1.0, 1.0, 1 + 0.5 * math.log(2)])
     torch.testing.assert_close(factor[:, 0], want)
-
-
-@pytest.mark.parametrize("size", [None, 16])
-def test_decoding_behind_a_cache_is_the_whole_pass(size):
-    positional = [Positional(scores=(example(), LogTemperature(HEADS, floor=3))) for _ in range(2)]
-    torch.manual_seed(2)
-    encoder = Encoder(DIM, HEADS, 2, positional=positional, is_causal=True).double().eval()
-    x, cache = hidden(), KeyValueCache(size)
-    with torch.no_grad():
-        steps = [encoder(x[:, :4], cache=cache)]
-        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(4, 9)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
-        torch.testing.assert_close(encoder.stages(x).output, encoder(x))

@@ -17,7 +17,7 @@ from posenc import (
     attention,
 )
 from posenc.frequencies import Geometric, YaRN
-from posenc.positions import consecutive, decoding
+from posenc.positions import consecutive
 from posenc.transformer import Encoder
 
 HEADS, WIDTH, LENGTH = 4, 8, 40
@@ -103,14 +103,6 @@ def test_dual_chunk_beyond_the_context_is_the_authors_with_their_factor():
     torch.testing.assert_close(got, factor**2 * pair_by_pair(q, k, distance, rotary))
 
 
-def test_it_goes_by_the_scale_that_it_is_told():
-    rotary, remapping = Rotary(WIDTH), REMAPPINGS["rerope"]
-    q, k, scores = encoded_scores(rotary, *content(), consecutive(LENGTH))
-    encoding = RemappedRotary(HEADS, rotary, remapping)
-    scaled = encoding(scores * 3, q=q, k=k, scale=3 / WIDTH**0.5)
-    torch.testing.assert_close(scaled, 3 * encoding(scores, q=q, k=k))
-
-
 def test_it_is_the_two_attentions_of_the_authors():
     # Self-Extend's own merge, with transformers' rotation in float64.
     group, window = 3, 8
@@ -148,17 +140,6 @@ def test_near_pairs_keep_their_scores_bit_for_bit(remapping):
     ).any(0)
     assert torch.equal(got[..., ~moved], scores.float()[..., ~moved])
     assert (got != scores.float())[..., moved].any()
-
-
-def test_a_decoded_row_is_the_last_row():
-    rotary, remapping = Rotary(WIDTH), REMAPPINGS["self-extend"]
-    q, k, scores = encoded_scores(rotary, *content(), consecutive(LENGTH))
-    encoding = RemappedRotary(HEADS, rotary, remapping)
-    whole = encoding(scores, q=q, k=k)
-    row = encoding(
-        scores[..., -1:, :], decoding(LENGTH - 1), consecutive(LENGTH), q=q[..., -1:, :], k=k
-    )
-    torch.testing.assert_close(row, whole[..., -1:, :])
 
 
 def test_the_attention_factor_of_a_schedule_counts_once():

@@ -5,10 +5,8 @@ import torch
 from torch.nn import functional as F
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from posenc import Positional, RePo, Rotary, attention
-from posenc.frequencies import FromCheckpoint
+from posenc import RePo, Rotary
 from posenc.positions import consecutive
-from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, WIDTH, DIM = 4, 6, 16
 
@@ -62,31 +60,3 @@ def test_without_a_blend_order_is_not_seen(repo):
     mixed_q, mixed_k, mixed_x = q[..., order, :], k[..., order, :], x[:, order]
     mixed = repo(mixed_q @ mixed_k.mT, q=mixed_q, k=mixed_k, q_hidden=mixed_x, k_hidden=mixed_x)
     torch.testing.assert_close(mixed, whole[..., order, :][..., order])
-
-
-def test_frequencies_of_zero_leave_the_scores(repo):
-    still = RePo(HEADS, Rotary(FromCheckpoint([0.0] * 3)), DIM, std=1.0).double()
-    x, q, k = content()
-    torch.testing.assert_close(still(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x),
-                               q @ k.mT / WIDTH**0.5)  # fmt: skip
-
-
-def test_attention_takes_it(repo):
-    x, q, k = content()
-    got = attention(q, k, k, positional=Positional(scores=repo), is_causal=True, q_hidden=x,
-                    k_hidden=x)  # fmt: skip
-    theirs_q, theirs_k = authors(repo, x, q, k)
-    want = F.scaled_dot_product_attention(theirs_q, theirs_k, k, is_causal=True)
-    torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
-    with pytest.raises(ValueError, match="hidden"):
-        attention(q, k, k, positional=Positional(scores=repo))
-
-
-def test_an_encoder_decodes_with_it_as_it_reads():
-    torch.manual_seed(0)
-    positional = Positional(scores=RePo(4, Rotary(8), 32, blend=0.5, std=0.5))
-    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
-    x, cache = torch.randn(2, 12, 32), KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
-        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from posenc import Positional, Rotary, SelectiveRoPE, attention
 from posenc.frequencies import Geometric
-from posenc.positions import consecutive, decoding, over_padding, packed
+from posenc.positions import consecutive, over_padding, packed
 from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, WIDTH, DIM, SEQ = 2, 6, 8, 7
@@ -96,15 +96,6 @@ def test_a_token_sees_its_own_convolution_and_no_later_one():
     torch.testing.assert_close(whole[..., 7:, 7:], other[..., 7:, 7:])
 
 
-def test_a_decoded_row_is_the_last_row():
-    of, (x, q, k) = built(gate=True), content()
-    row = of(
-        q[..., -1:, :] @ k.mT, decoding(SEQ - 1), consecutive(SEQ), q=q[..., -1:, :], k=k,
-        q_hidden=x[:, -1:], k_hidden=x,
-    )  # fmt: skip
-    torch.testing.assert_close(row.detach(), scored(of, q, k, x)[..., -1:, :])
-
-
 def test_decoding_behind_a_cache_is_the_whole_pass():
     x, *_ = content()
     positional = Positional(scores=SelectiveRoPE(HEADS, Rotary(WIDTH), DIM, rank=3, bias=True))
@@ -131,14 +122,6 @@ def test_attention_takes_it():
     want = [F.scaled_dot_product_attention(*turned, value, is_causal=True)
             for turned, value in zip(alone, values, strict=True)]  # fmt: skip
     torch.testing.assert_close(got, torch.cat(want, dim=-2), rtol=1e-6, atol=1e-6)
-
-
-def test_gradients_reach_every_parameter():
-    of, (x, q, k) = built(gate=True, bias=True), content()
-    for places in (consecutive(SEQ), packed([3, 4])):
-        of.zero_grad()
-        of(q @ k.mT, places, places, q=q, k=k, q_hidden=x, k_hidden=x).square().sum().backward()
-        assert all((parameter.grad != 0).any() for parameter in of.parameters())
 
 
 def test_padding_inside_a_document_is_refused():

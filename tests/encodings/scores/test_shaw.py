@@ -2,7 +2,6 @@
 
 from math import sqrt
 
-import pytest
 import torch
 from transformers import Wav2Vec2BertConfig
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
@@ -41,32 +40,6 @@ def test_it_is_the_relative_key_of_wav2vec2_bert(drawn):
     torch.testing.assert_close(made, layer(x)[0], rtol=1e-9, atol=1e-9)
 
 
-def test_values_learn(content, drawn):
-    q, k, v = content()
-    shaw = drawn(Shaw(4, 8, reach=3, values=True))
-    table = shaw.table(torch.arange(12), torch.arange(12))
-    weights = (q @ k.mT).softmax(-1)
-
-    def encoded(out, weights, _):
-        return shaw.encode_output(out, weights, table)
-
-    inputs = [t[:1, :1].clone().requires_grad_() for t in (weights @ v, weights)]
-    assert torch.autograd.gradcheck(encoded, (*inputs, shaw.values))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_16_bit_values_round_once(content, dtype):
-    q, k, v = (part.to(dtype) for part in content())
-    shaw = Shaw(4, 8, reach=3, values=True, std=1.0)
-    table = shaw.table(torch.arange(12), torch.arange(12))
-    weights = (q @ k.mT).softmax(-1)
-    got = shaw.encode_output(v, weights, table)
-    wide = shaw.double().encode_output(v.double(), weights.double(), table)
-    assert got.dtype == dtype
-    spacing = torch.finfo(dtype).eps
-    torch.testing.assert_close(got.double(), wide, rtol=spacing, atol=spacing)
-
-
 def test_beyond_the_reach_all_vectors_are_one():
     shaw = Shaw(1, 4, reach=2, std=1.0)
     for queries, keys, met in (([10**12], [0, 10**12 - 2], 0), ([0], [2, 2**62], 4)):
@@ -74,23 +47,3 @@ def test_beyond_the_reach_all_vectors_are_one():
         table = shaw.table(queries, keys).expand(4, 2)
         got = shaw.encode(torch.zeros(1, 4, 2), table, q=q, scale=1.0)
         torch.testing.assert_close(got[0].T, shaw.keys[met].expand(2, 4))
-
-
-@pytest.mark.parametrize("other", [1, 5, 40])
-def test_the_table_is_that_of_any_reach(content, drawn, other):
-    """It is the distance; rows of a longer reach would be other vectors here."""
-    q, k, v = content()
-    shaw, here = drawn(Shaw(4, 8, reach=3, values=True)), torch.arange(12)
-    own, table = (of.table(here, here) for of in (shaw, Shaw(4, 8, reach=other)))
-    assert torch.equal(shaw.encode(q @ k.mT, table, q=q), shaw.encode(q @ k.mT, own, q=q))
-    weights = (q @ k.mT).softmax(-1)
-    wanted = shaw.encode_output(weights @ v, weights, own)
-    assert torch.equal(shaw.encode_output(weights @ v, weights, table), wanted)
-
-
-def test_a_decoded_row_is_the_last_row(content, drawn):
-    q, k, v = content(kv_heads=2)
-    shaw = Positional(scores=drawn(Shaw(4, 8, reach=3)))
-    whole = attention(q, k, v, positional=shaw, is_causal=True)
-    row = attention(q[:, :, -1:], k, v, positional=shaw, is_causal=True)
-    torch.testing.assert_close(row, whole[:, :, -1:], rtol=0, atol=1e-12)

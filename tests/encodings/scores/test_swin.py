@@ -43,14 +43,6 @@ def test_a_window_may_stand_anywhere():
     assert torch.equal(swin.table(points + 2**40, points + 2**40), swin.table(points, points))
 
 
-def test_windows_of_a_batch_have_positions_of_their_own():
-    swin, image = SwinBias(2, 4), grid(4, 8)
-    halves = torch.stack([image[image[:, 1] < 4], image[image[:, 1] >= 4]])
-    tables = swin.table(halves, halves)
-    assert tables.shape == (2, 2, 16, 16)
-    assert torch.equal(tables[0], tables[1])
-
-
 def test_resizing_is_bicubic_and_keeps_what_is_constant():
     swin = SwinBias(2, (7, 5))
     images = swin.weight.detach().T.reshape(1, 2, 13, 9)
@@ -61,14 +53,6 @@ def test_resizing_is_bicubic_and_keeps_what_is_constant():
     with torch.no_grad():
         swin.weight.fill_(0.25)
     torch.testing.assert_close(swin.resized(12).weight, torch.full((23 * 23, 2), 0.25))
-
-
-def test_resizing_keeps_the_symmetry_of_a_symmetric_table():
-    swin, points = SwinBias(2, 4), grid(6, 6)
-    with torch.no_grad():
-        swin.weight.add_(swin.weight.flip(0))  # the row of −Δ is the row of Δ, from the other end
-    table = swin.resized(6).table(points, points)
-    torch.testing.assert_close(table, table.mT)
 
 
 def test_resizing_keeps_float64():

@@ -18,12 +18,6 @@ def test_it_is_the_list_of_qwen():
     torch.testing.assert_close(got, torch.tensor(list_, dtype=torch.float64), rtol=1e-15, atol=0)
 
 
-def test_up_to_the_trained_length_nothing_changes():
-    scores = torch.randn(2, 4, 32, 32)
-    assert torch.equal(Temperature(4, 32)(scores), scores)
-    assert not torch.equal(Temperature(4, 31)(scores)[..., -1, :], scores[..., -1, :])
-
-
 def test_attention_stays_as_sharp_over_more_keys():
     # One key scores s above n − 1 others. With s · log n, its weight does not fall with n.
     weights, unscaled = [], []

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.bias import ScoreBias
+from posenc.guards import floating, working_dtype
 from posenc.positions import Positions, checked, float_distances, floats
 
 EPSILON = 1e-6
@@ -20,8 +21,6 @@ class FIRE(ScoreBias):
     with f a network of one hidden layer (ReLU). For keys from position 0 up to their query the
     argument lies in [0, 1] at every length, so that far queries stay within what was trained. It
     depends on the query's own position: another start of a text changes the bias beyond L.
-
-    The network is computed in the dtype of the table; ask for float32 and cast.
 
     Args:
         hidden: Width of the hidden layer.
@@ -80,7 +79,8 @@ class FIRE(ScoreBias):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair."""
-        dtype = dtype or torch.float32
+        asked = floating(dtype)
+        dtype = working_dtype(asked)
         distance = float_distances(q_positions, k_positions, dtype)
         q = floats(checked(q_positions, "q_positions", reals=True), dtype).unsqueeze(-1)
         c, limit = self.c.to(dtype), (self.factor.to(dtype) * self.threshold).abs()
@@ -92,4 +92,4 @@ class FIRE(ScoreBias):
             inner = F.linear(x, self.expand.weight.to(dtype), self.expand.bias.to(dtype))
             inner = F.leaky_relu(inner, self.negative_slope)
             made = F.linear(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))
-        return made.movedim(-1, -3)
+        return made.movedim(-1, -3).to(asked)

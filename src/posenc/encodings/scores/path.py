@@ -111,7 +111,10 @@ class PaTH(OfDistance):
         w, beta = said.split([self.kv_heads * width, self.kv_heads], dim=-1)
         w = w.unflatten(-1, (self.kv_heads, width)).transpose(-2, -3)
         grouped = given(self, q=q).to(wide).unflatten(-3, (self.kv_heads, -1))
-        change = _change(grouped, given(self, k=k).to(wide), w, beta.mT, table).flatten(-4, -3)
+        keys = given(self, k=k).to(wide)
+        if keys.shape[-3] != self.kv_heads:
+            raise ValueError(f"k has {keys.shape[-3]} heads; PaTH has {self.kv_heads} kv_heads.")
+        change = _change(grouped, keys, w, beta.mT, table).flatten(-4, -3)
         return (scores - change * scale_of(scale, width)).to(scores.dtype)
 
 
