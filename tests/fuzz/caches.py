@@ -4,7 +4,6 @@ Whatever happened on the way, each row's real tokens must come out as if the row
 been read in one pass.
 """
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,22 +180,6 @@ class Conversation(RuleBasedStateMachine):
             TALLY.count("conversations", "refused")
         else:
             raise AssertionError("a batch of another size was taken")
-        assert self.cache.length == before
-
-    @rule()
-    @precondition(lambda self: self.real[0])
-    def ask_a_stranger(self) -> None:
-        """Another encoder is refused, be its weights equal; a copied cache goes on as before."""
-        before, self.cache = self.cache.length, deepcopy(self.cache)
-        try:
-            with torch.no_grad():
-                deepcopy(self.encoder)(self._tokens(1), cache=self.cache)
-        except ValueError as error:
-            if "another encoder made" not in str(error):
-                raise
-            TALLY.count("conversations", "strangers")
-        else:
-            raise AssertionError("the keys of another encoder were taken")
         assert self.cache.length == before
 
 

@@ -6,8 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from posenc import ALiBi, CoPE, Positional
-from posenc.backends.sdpa import SDPA
-from posenc.transformer import AttentionTables, Block, LayerCache, MultiHeadAttention
+from posenc.transformer import AttentionTables, LayerCache, MultiHeadAttention
 from posenc.transformer.attention import join, split
 
 
@@ -189,12 +188,6 @@ def test_masks_that_would_be_added_or_widen_the_batch(call, is_causal, mask, err
         call(X, attn_mask=mask, is_causal=is_causal)
 
 
-@pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
-def test_a_word_is_no_flag(call):
-    with pytest.raises(TypeError, match="is_causal is 'False'; it must be True or False"):
-        call(X, is_causal="False")
-
-
 def test_masks_of_other_floating_dtypes():
     mask = torch.randn(5, 5).half()
     for call in (LAYER, lambda x, **given: LAYER.stages(x, **given).output):
@@ -205,28 +198,6 @@ def test_masks_of_other_floating_dtypes():
             )
 
 
-def test_what_a_chosen_backend_would_not_see():
-    scores = tables_for(Positional(scores=ALiBi(4)), 5).scores
-    chosen = AttentionTables(backend=SDPA("told", is_causal=False))
-    with pytest.raises(ValueError, match="is_causal and a backend were given"):
-        LAYER(X, tables=chosen, is_causal=True)
-    with pytest.raises(ValueError, match="attn_mask and a backend were given"):
-        LAYER(X, tables=chosen, attn_mask=torch.ones(5, 5) > 0)
-    with pytest.raises(ValueError, match="scores and a backend were given"):
-        LAYER(X, tables=AttentionTables(scores=scores, backend=chosen.backend))
-    with pytest.raises(ValueError, match="window and a backend were given"):
-        MultiHeadAttention(16, 4, window=2)(X, tables=chosen)
-    with pytest.raises(ValueError, match="cannot be told one by one"):
-        LAYER.stages(X, tables=chosen)
-
-
-@pytest.mark.parametrize("call", [LAYER, LAYER.stages, Block(16, 4)], ids=["a", "stages", "block"])
-@pytest.mark.parametrize("shape", [(5, 16), (1, 2, 5, 16), (1, 5, 8)])
-def test_tokens_of_other_axes(call, shape):
-    with pytest.raises(ValueError, match=r"takes \[batch, seq, 16\]"):
-        call(torch.randn(shape))
-
-
 @pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
 @pytest.mark.parametrize(
     ("heads", "queries", "keys"), [(4, 1, 5), (4, 5, 1), (1, 5, 5), (4, 1, 1), (4, 6, 6)]
@@ -235,21 +206,6 @@ def test_biases_of_other_tokens(call, heads, queries, keys):
     table = ALiBi(heads).table(range(queries), range(keys))
     with pytest.raises(ValueError, match=r"table|built for"):
         call(X, tables=AttentionTables(scores=((ALiBi(4), table),)))
-
-
-@torch.no_grad()
-def test_a_refused_step_leaves_no_keys_behind():
-    cache, encoding = LayerCache(), ALiBi(4)
-    short = encoding.table(range(3, 5), range(3, 5))
-    whole = encoding.table(range(3, 5), range(5))
-    every = AttentionTables(scores=((encoding, encoding.table(range(5), range(5))),))
-    first = AttentionTables(scores=((encoding, encoding.table(range(3), range(3))),))
-    LAYER(X[:, :3], cache=cache, is_causal=True, tables=first)
-    with pytest.raises(ValueError, match="cached keys included"):
-        LAYER(X[:, 3:], cache=cache, tables=AttentionTables(scores=((encoding, short),)))
-    later = AttentionTables(scores=((encoding, whole),))
-    got = LAYER(X[:, 3:], cache=cache, is_causal=True, tables=later)
-    assert_close(got, LAYER(X, is_causal=True, tables=every)[:, 3:])
 
 
 def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_told():

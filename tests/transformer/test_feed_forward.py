@@ -39,7 +39,7 @@ def test_dropout_falls_only_while_training():
 
 
 def test_an_unknown_activation():
-    with pytest.raises(ValueError, match="activation is 'swish'; it must be one of relu, gelu"):
+    with pytest.raises(ValueError, match="activation is 'swish'"):
         FeedForward(8, 20, "swish")
 
 
@@ -52,13 +52,3 @@ def test_an_activation_in_place_leaves_what_it_was_given():
         assert torch.equal(got, want)
     assert (in_place.stages(x).inner < 0).any()
     assert torch.equal(in_place(x), plain(x))
-
-
-def test_what_shards_would_not_call_is_refused():
-    """They choose the elements, and a hook on the dropout was left out in silence."""
-    layer, x = FeedForward(4, 8, dropout=0.5), torch.ones(2, 3, 4)
-    chooses = lambda made, p, use: made * p  # noqa: E731
-    assert layer(x, chooses).shape == x.shape
-    layer.dropout.register_forward_hook(lambda *_: None)
-    with pytest.raises(TypeError, match="has a hook, which would not run"):
-        layer(x, chooses)

@@ -83,7 +83,7 @@ def test_a_buffer_for_each_step():
         keys, values = cache.append(step.fill_(number), step)
         cache.append_features([step[:, 0]])
     assert keys[0, 0, :, 0].tolist() == values[0, 0, :, 0].tolist() == [0, 1, 2, 3]
-    assert cache.features[0][0, 0, :4, 0].tolist() == [0, 1, 2, 3]
+    assert cache.rows[2][0, 0, :4, 0].tolist() == [0, 1, 2, 3]
 
 
 @torch.no_grad()
@@ -96,75 +96,3 @@ def test_two_copies_of_one_layer():
     keys, _ = cache.append(2 * ones, ones)
     fork.append(3 * ones, ones)
     assert keys.flatten().tolist() == [1, 1, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("keys", "values"),
-    [((1, 2, 3, 4), (1, 2, 1, 4)), ((1, 2, 3, 4), (1, 1, 3, 4)), ((2, 2, 1, 4), (1, 2, 1, 4))],
-)
-def test_values_of_other_tokens_than_the_keys(keys, values):
-    cache = LayerCache()
-    with pytest.raises(ValueError, match="Give one of each a token"):
-        cache.append(torch.zeros(keys), torch.zeros(values))
-    assert cache.length == 0
-
-
-def test_values_and_features_of_another_width():
-    cache, x = LayerCache(), torch.zeros(1, 2, 3, 4)
-    cache.append(x, x)
-    cache.append_features([x[:, 0]])
-    with pytest.raises(ValueError, match=r"values have .* = \(1, 2, 1\); the cache holds"):
-        cache.append(x, x[..., :1])
-    cache.append(x, x)
-    with pytest.raises(ValueError, match=r"features have .* = \(1, 1, 1\); the cache holds"):
-        cache.append_features([x[:, 0, :, :1]])
-    with pytest.raises(ValueError, match="of the same tokens"):
-        LayerCache().append_features([x[:, 0], x[:, 0, :1]])
-
-
-@pytest.mark.parametrize("size", [None, 8])
-@pytest.mark.parametrize("name", ["none", "cope"])
-@torch.no_grad()
-def test_numbers_that_would_be_rounded_to_those_that_are_kept(name, size, x):
-    encoder = Encoder(16, 4, 1, positional=ENCODINGS[name], is_causal=True).eval().bfloat16()
-    cache = KeyValueCache(size)
-    encoder(x[:, :3].bfloat16(), cache=cache)
-    encoder.float()
-    with pytest.raises(ValueError, match=r"weights were written to or cast"):
-        encoder(x[:, 3:], cache=cache)
-    cache.hand_over()
-    with pytest.raises(TypeError, match=r"keys are torch.float32, and the cache holds torch.bf"):
-        encoder(x[:, 3:], cache=cache)
-    assert cache.length == 3
-    encoder.bfloat16()(x[:, 3:].bfloat16(), cache=cache)
-
-
-@pytest.mark.parametrize("size", [None, 8])
-@torch.no_grad()
-def test_tokens_of_which_nobody_has_keys(x, size):
-    encoder = Encoder(16, 4, 2, is_causal=True).eval()
-    cache = KeyValueCache(size)
-    cache.extend(torch.arange(3), None, batch=2)
-    with pytest.raises(ValueError, match="keys of 0 tokens in layer 0, and positions of 3"):
-        encoder(x[:, 3:], cache=cache)
-
-
-@torch.no_grad()
-def test_one_layer_that_was_cropped_alone(x):
-    encoder, cache = Encoder(16, 4, 2, is_causal=True).eval(), KeyValueCache()
-    encoder(x[:, :4], cache=cache)
-    cache.layer(1).crop(2)
-    with pytest.raises(ValueError, match="keys of 2 tokens in layer 1, and positions of 4"):
-        encoder(x[:, 4:], cache=cache)
-
-
-@torch.no_grad()
-def test_rows_that_there_are_not(x):
-    encoder, cache = Encoder(16, 4, 1, is_causal=True).eval(), KeyValueCache()
-    encoder(x[:, :4], cache=cache)
-    with pytest.raises(IndexError, match="rows hold -1, which would count from the end"):
-        cache.reorder(torch.tensor([0, -1]))
-    for rows in (torch.tensor(1), torch.tensor([[0, 1]])):
-        with pytest.raises(ValueError, match="name them in one row"):
-            cache.reorder(rows)
-    torch.testing.assert_close(encoder(x[:, 4:], cache=cache), encoder(x)[:, 4:])

@@ -10,7 +10,6 @@ from posenc import (
     Positional,
     Sinusoidal,
     TokenEncoding,
-    attention,
     positions,
 )
 from posenc.transformer import Encoder, KeyValueCache
@@ -175,46 +174,15 @@ def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positio
 
 def test_what_excludes_each_other_is_refused():
     x, ids = sentence(1, 3), torch.zeros(1, 3, dtype=torch.int64)
-    with pytest.raises(ValueError, match=r"is_causal=False.*Build it with is_causal=True"):
+    with pytest.raises(ValueError, match="is_causal=True"):
         encoder_with(Positional(), is_causal=False)(x, cache=KeyValueCache())
-    with pytest.raises(ValueError, match="packed rows are for one pass"):
+    with pytest.raises(ValueError, match="document_ids and a cache"):
         encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())
-
-
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
-def test_a_mask_that_is_not_boolean(dtype):
-    mask = torch.ones(1, 3, dtype=dtype)
-    with pytest.raises(TypeError, match=r"padding_mask is .*True where a token is real.*~mask"):
-        encoder_with(Positional())(sentence(1, 3), padding_mask=mask)
-
-
-@pytest.mark.parametrize("mask", [[[True] * 3], torch.ones(1, 3).bool().numpy()], ids=type)
-def test_a_mask_that_is_no_tensor(mask):
-    x = sentence(1, 3)
-    with pytest.raises(TypeError, match=r"is a (list|ndarray); .*torch\.as_tensor\(padding_mask"):
-        encoder_with(Positional())(x, padding_mask=mask)
-    heads = torch.randn(1, 1, 3, 4)
-    with pytest.raises(TypeError, match=r"is a (list|ndarray); .*torch\.as_tensor\(padding_mask"):
-        attention(heads, heads, heads, padding_mask=mask)
 
 
 def test_ids_of_documents_in_a_list():
     encoder, x, ids = encoder_with(Positional(Sinusoidal(16))), sentence(1, 3), [[4, 4, 1]]
     assert torch.equal(encoder(x, document_ids=ids), encoder(x, document_ids=torch.tensor(ids)))
-    with pytest.raises(ValueError, match=r"document_ids has shape \(3,\); x has 1 rows of 3"):
-        encoder(x, document_ids=ids[0])
-
-
-def test_shapes_that_do_not_fit():
-    encoder, x = encoder_with(Positional()), sentence(2, 3)
-    with pytest.raises(ValueError, match=r"padding_mask has shape \(2, 4\); x has 2 rows of 3"):
-        encoder(x, padding_mask=torch.ones(2, 4, dtype=torch.bool))
-    with pytest.raises(ValueError, match=r"positions have shape \(4,\); x has 2 rows of 3"):
-        encoder(x, torch.arange(4))
-    with pytest.raises(TypeError, match=r"positions are torch.float32; they must be integers"):
-        encoder(x, torch.arange(3.0))
-    with pytest.raises(ValueError, match=r"x has shape \(2, 3, 8\); .*\[batch, seq, 16\]"):
-        encoder(x[..., :8])
 
 
 def test_padding_counts_for_nothing_within_documents():
@@ -239,7 +207,7 @@ def test_an_id_that_returns_is_another_document():
 def test_dropout_of_what_an_encoding_holds_is_its_own():
     held = LevelEmbedding(AxialSinusoidal(16, dropout=0.5), 2)
     assert held.dropout == 0.5
-    with pytest.raises(ValueError, match=r"LevelEmbedding was built with dropout=0\.5"):
-        check_cuttable(Positional(held).train())
-    check_cuttable(Positional(held).eval())
-    check_cuttable(Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train())
+    with pytest.raises(ValueError, match="LevelEmbedding would drop"):
+        check_cuttable([Positional(held).train()])
+    check_cuttable([Positional(held).eval()])
+    check_cuttable([Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train()])

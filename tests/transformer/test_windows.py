@@ -5,25 +5,18 @@ import torch
 from torch.testing import assert_close
 
 from posenc import (
-    FIRE,
-    KERPLE,
     SHAPE,
     ALiBi,
-    CoPE,
-    LogTemperature,
     PoSE,
     Positional,
     Randomized,
     Rotary,
-    Sandwich,
     Shaw,
     Sinusoidal,
     SwinBias,
     T5Bias,
-    attention,
     positions,
 )
-from posenc.positions import Coordinates
 from posenc.transformer import Block, Encoder, KeyValueCache, MultiHeadAttention
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
@@ -150,39 +143,11 @@ def test_randomized_positions_keep_order_and_windows_where_they_were():
     assert ((weights[0, 0] != 0) == ((apart >= 0) & (apart < 3))).all()
     with pytest.raises(ValueError, match="drawn anew at each pass"):
         encoder(x, cache=KeyValueCache())
-    with pytest.raises(ValueError, match="Layer 1 changes positions"):
+    with pytest.raises(ValueError, match="Layer 1 has encodings"):
         Encoder(16, 4, 2, positional=(Positional(), positional))
-
-
-POINTS = torch.cartesian_prod(torch.arange(2), torch.arange(3))[None]
-
-
-@pytest.mark.parametrize("points", [POINTS, Coordinates(POINTS), POINTS[..., :1]])
-def test_points_have_no_window(points):
-    encoder, x = Encoder(8, 2, 2, window=[None, 2]), torch.randn(1, 6, 8)
-    for call in (encoder, encoder.stages):
-        with pytest.raises(ValueError, match="window is 2 and positions are points of a grid"):
-            call(x, points)
-
-
-@pytest.mark.parametrize("points", [POINTS, POINTS[..., :1]])
-@pytest.mark.parametrize(
-    "scores",
-    [ALiBi(2), KERPLE(2), T5Bias(2), FIRE(2), Sandwich(2), CoPE(2, 4, 8), LogTemperature(2)],
-    ids=lambda scores: type(scores).__name__,
-)
-def test_points_are_no_rows_of_numbers(scores, points):
-    """Their axes were read as tokens, and ended in torch's words."""
-    x, q, positional = torch.randn(1, 6, 8), torch.randn(1, 2, 6, 4), Positional(scores=scores)
-    said = f"{type(scores).__name__} takes one number a token"
-    encoder = Encoder(8, 2, 1, positional=positional)
-    for call in (encoder, encoder.stages):
-        with pytest.raises(ValueError, match=said):
-            call(x, points)
-    with pytest.raises(ValueError, match=said):
-        attention(q, q, q, positional=positional, q_positions=points, k_positions=points)
 
 
 def test_points_of_encodings_of_points_are_taken():
     x, swin = torch.randn(1, 6, 8), SwinBias(2, (2, 3))
-    assert Encoder(8, 2, 1, positional=Positional(scores=swin))(x, POINTS).shape == x.shape
+    points = positions.grid(2, 3)[None]
+    assert Encoder(8, 2, 1, positional=Positional(scores=swin))(x, points).shape == x.shape

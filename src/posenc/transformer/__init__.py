@@ -3,11 +3,10 @@
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
 from posenc.transformer.bert_embeddings import BertEmbeddings
 from posenc.transformer.block import Block, BlockStages
+from posenc.transformer.cache import KeyValueCache, LayerCache
 from posenc.transformer.embedding import TokenEmbedding
 from posenc.transformer.encoder import Encoder, EncoderStages
 from posenc.transformer.feed_forward import FeedForward, FeedForwardStages
-from posenc.transformer.kv_cache import KeyValueCache
-from posenc.transformer.layer_cache import LayerCache
 from posenc.transformer.normalization import BatchNorm, LayerNorm, NormStages
 from posenc.transformer.tables import AttentionTables, Tables
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from math import sqrt
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from posenc.arguments import check_flag, check_whole
 from posenc.backends.arguments import checked_attn_mask
@@ -14,12 +14,11 @@ from posenc.backends.explicit import attend_explicitly, reading
 from posenc.backends.features import Features, read
 from posenc.backends.masks import joined, with_causal, within
 from posenc.backends.neighbors import check_mask_tells_nothing
-from posenc.backends.sdpa import refuse_context_parallel
-from posenc.guards import check_dense, check_tokens
-from posenc.transformer.identity import Identity, Maker
-from posenc.transformer.layer_cache import LayerCache, refuse_in_backward
+from posenc.backends.sdpa import TORCHS_ATTENTION, refuse_context_parallel
+from posenc.transformer.cache import LayerCache
 from posenc.transformer.tables import AttentionTables
-from posenc.transformer.version import version_of_all
+
+NOTHING = AttentionTables()
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,7 @@ class MultiHeadAttention(nn.Module):
 
     softmax(Q Kᵀ · scale + what positions say) V,  scale = 1/√head_dim
 
-    Encodings come with their tables from the caller, who computes them once for all layers. What
-    positions do to scores is one additive mask for ``scaled_dot_product_attention`` where every
-    score encoding is a ``ScoreBias``; otherwise the scores are formed and encoded one by one.
+    Encodings come with their tables from the caller, who computes them once for all layers.
 
     Args:
         dim: Width of a token.
@@ -73,10 +70,6 @@ class MultiHeadAttention(nn.Module):
         scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
         window: How many tokens of the row a token sees to each side, itself among them; all if not
             given. An encoder counts positions instead.
-
-    Raises:
-        ValueError: ``dim`` does not divide by ``heads``, or ``heads`` by ``kv_heads``, or a number
-            is not positive.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", section 3.2 (arXiv:1706.03762); Ainslie
@@ -111,15 +104,9 @@ class MultiHeadAttention(nn.Module):
             check_whole(head_dim=head_dim)
         check_flag(bias=bias)
         if head_dim is None and dim % heads:
-            raise ValueError(
-                f"dim is {dim}, which {heads} heads cannot share evenly. Choose heads that divide "
-                f"dim."
-            )
+            raise ValueError(f"dim is {dim}, which {heads} heads cannot share evenly.")
         if heads % kv_heads:
-            raise ValueError(
-                f"heads is {heads}, which {kv_heads} kv_heads cannot serve evenly. Choose kv_heads "
-                f"that divide heads."
-            )
+            raise ValueError(f"heads is {heads}, which {kv_heads} kv_heads cannot serve evenly.")
         self.dim, self.heads, self.kv_heads = dim, heads, kv_heads
         self.head_dim = dim // heads if head_dim is None else head_dim
         self.scale = 1 / sqrt(self.head_dim) if scale is None else scale
@@ -128,7 +115,6 @@ class MultiHeadAttention(nn.Module):
         self.keys = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.values = nn.Linear(dim, kv_heads * self.head_dim, bias=bias)
         self.output = nn.Linear(heads * self.head_dim, dim, bias=bias)
-        self.identity = Identity()
 
     def forward(
         self,
@@ -144,7 +130,8 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: Tokens.
             tables: Encodings of queries, keys and scores, each with its table for these tokens
-                (score tables for the cached keys too).
+                (score tables for the cached keys too). A backend among them holds masks, order
+                and scores; ``attn_mask`` and ``is_causal`` are not read then.
             attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
                 query may see a key. Floating: a number to add to the scores, −∞ to hide. Not
                 beside encodings that read the tokens before each, or sum over those between
@@ -153,58 +140,24 @@ class MultiHeadAttention(nn.Module):
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
 
         Raises:
-            TypeError: The mask is neither boolean nor floating, ``is_causal`` is no flag, or
-                ``tables`` or ``cache`` are of another kind.
-            ValueError: ``cache`` holds keys of another layer, or of this one with other weights;
-                the mask does not broadcast to these scores, or stands beside encodings that go
-                by the tokens; or ``tables`` bring a backend, which holds masks and encodings of
-                scores, and they are given beside it.
-            RuntimeError: It is called inside torch's ``context_parallel``, or with a cache inside a
-                backward pass outside of which it was filled.
+            RuntimeError: It is called inside torch's ``context_parallel``.
         """
-        tables = _checked_tables(tables)
-        _check_kind(cache)
-        if tables.backend is not None:
-            self._check_alone(tables, attn_mask, is_causal)
-        check_dense(x=x)
-        if cache is None or torch.compiler.is_compiling():  # a graph has no errors to undo
-            return self._attended(x, tables, attn_mask, is_causal, cache)
-        refuse_in_backward(cache)
-        length, maker = cache.length, cache.maker
-        try:
-            return self._attended(x, tables, attn_mask, is_causal, cache)
-        except Exception:
-            cache.crop(length)
-            cache.maker = maker
-            raise
-
-    def _attended(
-        self,
-        x: Tensor,
-        tables: AttentionTables,
-        attn_mask: Tensor | None,
-        is_causal: bool,
-        cache: LayerCache | None,
-    ) -> Tensor:
-        refuse_context_parallel()
-        q, k, v = self.project(x)
-        q, k, v = encoded(q, k, v, tables)
+        if F.scaled_dot_product_attention is not TORCHS_ATTENTION:
+            refuse_context_parallel()
+        tables = NOTHING if tables is None else tables
+        q, k, v = encoded(*self.project(x), tables)
         if cache is not None:
-            cache.serve(Maker(self.identity, version_of_all(self.keys, self.values)))
             k, v = cache.append(k, v)
-        features = read_by_all(x, tables, cache)
         backend = tables.backend
         if backend is None:
-            scores = [encoding for encoding, _ in tables.scores]
-            check_heads(scores, self.heads)
-            attn_mask = None if attn_mask is None else checked_attn_mask(attn_mask, q, k)
-            check_mask_tells_nothing(scores, attn_mask)
-            attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
+            attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k, tables)
             backend = from_tables(
                 tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
             )
+        if tables.readers:
+            backend = reading(backend, read_by_all(x, tables, cache))
         dropout_p = self.dropout if self.training else 0.0
-        heads = reading(backend, features)(q, k, v, scale=self.scale, dropout_p=dropout_p)
+        heads = backend(q, k, v, scale=self.scale, dropout_p=dropout_p)
         return self.output(join(encoded_output(heads, tables)))
 
     def stages(
@@ -216,41 +169,23 @@ class MultiHeadAttention(nn.Module):
         is_causal: bool = False,
         told: bool = False,
     ) -> AttentionStages:
-        """The same attention with every number between, for one whole sequence.
+        """The same attention with every number between, for one whole sequence; without a backend.
 
-        Args:
-            x: Tokens; ``tables``, ``attn_mask`` and ``is_causal`` are as above.
-            tables: Likewise.
-            attn_mask: Likewise.
-            is_causal: Likewise.
-            told: Whether encodings that go by the tokens know of what ``attn_mask`` hides, by the
-                positions of their tables; then they take it.
+        ``told`` says that encodings which go by the tokens know of what ``attn_mask`` hides, by
+        the positions of their tables; then they take it.
         """
-        refuse_context_parallel()
-        tables = _checked_tables(tables)
-        if tables.backend is not None:
-            raise ValueError(
-                "tables bring a backend, whose numbers cannot be told one by one. Pass "
-                "AttentionTables(queries_keys, scores), and masks by attn_mask and is_causal."
-            )
+        tables = NOTHING if tables is None else tables
         q, k, v = self.project(x)
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
-        scores_by = [encoding for encoding, _ in tables.scores]
-        check_heads(scores_by, self.heads)
-        attn_mask = None if attn_mask is None else checked_attn_mask(attn_mask, q, k)
-        if not told:
-            check_mask_tells_nothing(scores_by, attn_mask)
-        attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k)
-        mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
-        dropout_p = self.dropout if self.training else 0.0
+        attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k, tables, told=told)
         scores, encoded_scores, weights, heads = attend_explicitly(
             encoded_q,
             encoded_k,
             encoded_v,
             tables.scores,
-            mask,
+            with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device),
             scale=self.scale,
-            dropout_p=dropout_p,
+            dropout_p=self.dropout if self.training else 0.0,
             features=read_by_all(x, tables, None),
         )
         heads = encoded_output(heads, tables)
@@ -269,28 +204,22 @@ class MultiHeadAttention(nn.Module):
             output=self.output(side_by_side),
         )
 
-    def _check_alone(
-        self, tables: AttentionTables, attn_mask: Tensor | None, is_causal: bool
-    ) -> None:
-        """Refuse what a backend that is chosen already would not see."""
-        told = {
-            "scores": bool(tables.scores),
-            "attn_mask": attn_mask is not None,
-            "is_causal": is_causal,
-            "window": self.window is not None,
-        }
-        for name, given in told.items():
-            if given:
-                raise ValueError(
-                    f"{name} and a backend were given; the backend holds what it knows of masks "
-                    f"and scores, and no more. Choose it with these, or leave it out."
-                )
-
     def _masked(
-        self, mask: Tensor | None, is_causal: bool, q: Tensor, k: Tensor
+        self,
+        mask: Tensor | None,
+        is_causal: bool,
+        q: Tensor,
+        k: Tensor,
+        tables: AttentionTables,
+        *,
+        told: bool = False,
     ) -> tuple[Tensor | None, bool]:
         """The mask with the window in it; and with order too, where a flag would not do."""
-        q_len, k_len = q.shape[-2], k.shape[-2]
+        scores, q_len, k_len = [each for each, _ in tables.scores], q.shape[-2], k.shape[-2]
+        check_heads(scores, self.heads)
+        mask = None if mask is None else checked_attn_mask(mask, q, k)
+        if not told:
+            check_mask_tells_nothing(scores, mask)
         if self.window is not None:
             mask = joined(mask, within(self.window, q_len, k_len, device=q.device))
         # SDPA's own causal flag lines the first query up with the first key, not the last with the
@@ -302,17 +231,7 @@ class MultiHeadAttention(nn.Module):
         return with_causal(mask, True, q_len, k_len, q.device), False
 
     def project(self, x: Float[Tensor, "batch seq dim"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of ``x``, split into heads.
-
-        Raises:
-            TypeError: ``x`` is whole or complex, or of fewer than 16 bits.
-            ValueError: ``x`` has other axes, and heads would be taken for tokens.
-        """
-        if x.ndim != 3 or x.shape[-1] != self.dim:
-            raise ValueError(
-                f"x has shape {tuple(x.shape)}; MultiHeadAttention takes [batch, seq, {self.dim}]."
-            )
-        check_tokens(x, "MultiHeadAttention takes")
+        """Queries, keys and values of ``x``, split into heads."""
         return (
             split(self.queries(x), self.heads),
             split(self.keys(x), self.kv_heads),
@@ -321,31 +240,11 @@ class MultiHeadAttention(nn.Module):
 
     def keep_one_of(self, parts: int) -> None:
         """Take the linear maps for those of one of so many equal parts of the heads."""
-        vars(self).update(heads=self.heads // parts, kv_heads=self.kv_heads // parts)
+        self.heads, self.kv_heads = self.heads // parts, self.kv_heads // parts
 
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.dim}, heads={self.heads}, kv_heads={self.kv_heads}"
-
-
-def _checked_tables(tables: object) -> AttentionTables:
-    if tables is None:
-        return AttentionTables()
-    if not isinstance(tables, AttentionTables):
-        raise TypeError(
-            f"tables are a {type(tables).__name__}; attention takes AttentionTables, in which each "
-            f"encoding comes with its table: AttentionTables(queries_keys=((encoding, "
-            f"encoding.table(positions)),)). An Encoder makes them of a Positional."
-        )
-    return tables
-
-
-def _check_kind(cache: object) -> None:
-    if cache is not None and not isinstance(cache, LayerCache):
-        raise TypeError(
-            f"cache is a {type(cache).__name__}; a layer of attention takes a LayerCache, as "
-            f"KeyValueCache().layer(0) is one."
-        )
 
 
 def split(
@@ -358,7 +257,8 @@ def split(
         >>> split(torch.zeros(1, 3, 4), heads=2).shape
         torch.Size([1, 2, 3, 2])
     """
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    batch, seq, _ = x.shape
+    return x.reshape(batch, seq, heads, -1).transpose(1, 2)
 
 
 def join(
@@ -371,12 +271,24 @@ def join(
 def encoded(
     q: Tensor, k: Tensor, v: Tensor, tables: AttentionTables
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values with their positions in them."""
+    """Queries, keys and values with their positions in them, in the dtype that they had."""
+    dtype = v.dtype
     for encoding, table in tables.queries_keys:
         q, k = encoding.encode_both(q, k, table, tables.positions)
         if encoding.changes_values:
             v = encoding.encode_values(v, tables.rows_of(table))
+        if q.dtype != dtype or k.dtype != dtype or v.dtype != dtype:
+            q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
     return q, k, v
+
+
+def encoded_output(heads: Tensor, tables: AttentionTables) -> Tensor:
+    """What attention gives, with what encodings of queries and keys do to it."""
+    dtype = heads.dtype
+    for encoding, table in reversed(tables.queries_keys):
+        if encoding.changes_output:
+            heads = encoding.encode_output(heads, tables.rows_of(table)).to(dtype)
+    return heads
 
 
 def read_by_all(x: Tensor, tables: AttentionTables, cache: LayerCache | None) -> Features:
@@ -390,11 +302,3 @@ def read_by_all(x: Tensor, tables: AttentionTables, cache: LayerCache | None) ->
         encoding: each if each.keys is None else each._replace(keys=next(kept))
         for encoding, each in features.items()
     }
-
-
-def encoded_output(heads: Tensor, tables: AttentionTables) -> Tensor:
-    """What attention gives, with what encodings of queries and keys do to it."""
-    for encoding, table in reversed(tables.queries_keys):
-        if encoding.changes_output:
-            heads = encoding.encode_output(heads, tables.rows_of(table))
-    return heads

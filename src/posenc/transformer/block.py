@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_choice
 from posenc.backends.base import Dropout
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
-from posenc.transformer.dropout import dropped
+from posenc.transformer.dropout import falling
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
 
@@ -60,9 +60,6 @@ class Block(nn.Module):
         attention_dropout: That of attention weights, if it is another.
         eps: ε of the norms.
         bias: Whether the linear maps have a bias.
-
-    Raises:
-        ValueError: ``norm`` is neither, or the sizes do not fit each other.
 
     Reference:
         Vaswani et al. 2017, section 3.1 (arXiv:1706.03762); Xiong et al. 2020, "On Layer
@@ -119,11 +116,14 @@ class Block(nn.Module):
         With ``drop``, hidden states are cut among devices, and it drops their elements.
         """
         first, second = self.attention_norm, self.feed_forward_norm
+        drop_first = drop_second = self.dropout
+        if drop is not None:
+            drop_first, drop_second = falling(self.dropout, drop, 0), falling(self.dropout, drop, 2)
         if self.norm == "pre":
-            x = x + dropped(self.dropout, self.attention(first(x), **attention), drop, 0)
-            return x + dropped(self.dropout, self.feed_forward(second(x), drop), drop, 2)
-        x = first(x + dropped(self.dropout, self.attention(x, **attention), drop, 0))
-        return second(x + dropped(self.dropout, self.feed_forward(x, drop), drop, 2))
+            x = x + drop_first(self.attention(first(x), **attention))
+            return x + drop_second(self.feed_forward(second(x), drop))
+        x = first(x + drop_first(self.attention(x, **attention)))
+        return second(x + drop_second(self.feed_forward(x, drop)))
 
     def stages(self, x: Float[Tensor, "batch seq dim"], **attention: Any) -> BlockStages:
         """The same block with every number between; arguments as for ``MultiHeadAttention``."""

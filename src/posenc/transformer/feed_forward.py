@@ -7,11 +7,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_flag, check_whole
+from posenc.arguments import check_choice, check_flag, check_whole
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
-from posenc.guards import check_tokens
-from posenc.transformer.dropout import dropped
+from posenc.transformer.dropout import falling
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -40,9 +39,6 @@ class FeedForward(nn.Module):
         dropout: Probability of dropping an activated element while training.
         bias: Whether the maps have b₁ and b₂.
 
-    Raises:
-        ValueError: The activation has an unknown name.
-
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", equation 2 (arXiv:1706.03762).
 
@@ -66,36 +62,22 @@ class FeedForward(nn.Module):
         self.dim, self.inner_dim = dim, inner
         self.expand = nn.Linear(dim, inner, bias=bias)
         self.contract = nn.Linear(inner, dim, bias=bias)
-        self.activation = named(activation)
+        if not callable(activation):
+            check_choice(tuple(ACTIVATIONS), activation=activation)
+            activation = ACTIVATIONS[activation]
+        self.activation = activation
         self.dropout = nn.Dropout(checked_dropout(dropout))
 
     def forward(
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
-        check_tokens(x, "FeedForward takes")
-        return self.contract(dropped(self.dropout, self.activation(self.expand(x)), drop, 1))
+        fall = self.dropout if drop is None else falling(self.dropout, drop, 1)
+        return self.contract(fall(self.activation(self.expand(x))))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""
-        check_tokens(x, "FeedForward takes")
         inner = self.expand(x)
         # Of a copy, since an activation that works in place would leave its own result there.
         activated = self.activation(inner.clone())
         return FeedForwardStages(inner, activated, self.contract(self.dropout(activated)))
-
-
-def named(activation: Activation) -> Callable[[Tensor], Tensor]:
-    """The function that ``activation`` stands for.
-
-    Raises:
-        ValueError: It is no function, nor a name that one has.
-    """
-    if callable(activation):
-        return activation
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise ValueError(
-            f"activation is {activation!r}; it must be one of {', '.join(ACTIVATIONS)}, or a "
-            f"function from tensor to tensor."
-        )
-    return ACTIVATIONS[activation]

@@ -12,76 +12,30 @@ from posenc.encodings.positional import Positional
 Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
 
-QueryKeyEncodings = tuple[QueryKeyEncoding, ...]
-ScoreEncodings = tuple[ScoreEncoding, ...]
+Kind = tuple[tuple[QueryKeyEncoding, ...], tuple[ScoreEncoding, ...], int | None]
+"""Encodings of queries and keys, those of scores, and the window of a layer."""
 
 
 def held(
     positional: Positional | Sequence[Positional] | None, depth: int
 ) -> Positional | nn.ModuleList:
-    """``positional`` as an encoder holds it: itself, or a list with one of them a layer.
-
-    Raises:
-        TypeError: It is neither ``Positional`` nor a sequence of these.
-        ValueError: There are more or fewer than layers, or a layer after the first adds to tokens.
-
-    Example:
-        >>> same, other = Positional(), Positional()
-        >>> len(held((same, other, same), depth=3))
-        3
-    """
+    """``positional`` as an encoder holds it: itself, or a list with one of them a layer."""
     if positional is None or isinstance(positional, Positional):
         return positional or Positional()
-    layers = list(positional) if isinstance(positional, Sequence | nn.ModuleList) else [positional]
-    for layer in layers:
-        if not isinstance(layer, Positional):
-            raise TypeError(
-                f"positional holds a {type(layer).__name__}; it takes Positional(...), or one "
-                f"Positional a layer."
-            )
+    layers = list(positional)
     if len(layers) != depth:
-        raise ValueError(
-            f"positional has {len(layers)} layers; the encoder has depth {depth}. Pass one "
-            f"Positional a layer, or a single one for all."
-        )
-    check_later(layers)
-    return nn.ModuleList(layers) if layers else Positional()
-
-
-def check_later(layers: Sequence[Positional]) -> None:
-    """Refuse what a layer after the first would add to tokens, or do to positions: nobody asks it.
-
-    Raises:
-        ValueError: There is such a layer.
-    """
+        raise ValueError(f"positional has {len(layers)} layers; the encoder has depth {depth}.")
     for index, layer in enumerate(layers):
-        if layer is not layers[0] and len(layer.tokens):
+        if layer is not layers[0] and (len(layer.tokens) or layer.positions):
             raise ValueError(
-                f"Layer {index} has encodings of tokens; they are added once, before the first "
-                f"layer. Give them to the first Positional alone."
+                f"Layer {index} has encodings of tokens or changes positions; both are done once, "
+                f"before the first layer. Give them to the first Positional alone."
             )
-        if layer is not layers[0] and layer.positions:
-            raise ValueError(
-                f"Layer {index} changes positions; they are changed once, before the first layer. "
-                f"Give positions= to the first Positional alone."
-            )
-
-
-def queries_keys_of(layers: Sequence[Positional]) -> list[QueryKeyEncodings]:
-    """The encodings of queries and keys of each layer."""
-    return [tuple(cast("Sequence[QueryKeyEncoding]", layer.queries_keys)) for layer in layers]
-
-
-def scores_of(layers: Sequence[Positional]) -> list[ScoreEncodings]:
-    """The encodings of scores of each layer."""
-    return [tuple(cast("Sequence[ScoreEncoding]", layer.scores)) for layer in layers]
+    return nn.ModuleList(layers) if layers else Positional()
 
 
 def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[int | None]:
     """The window of each layer.
-
-    Raises:
-        ValueError: There are more or fewer than layers, or one is no number of tokens.
 
     Example:
         >>> windows_of([512, None], 2), windows_of(512, 2)
@@ -89,19 +43,17 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
     """
     windows: list[Any] = list(window) if is_row(window) else [window] * depth
     for each in windows:
-        check_window(each)
+        if each is not None:
+            check_whole(window=each)
     if len(windows) != depth:
-        raise ValueError(
-            f"window has {len(windows)} entries; the encoder has depth {depth}. Pass one a layer "
-            f"(None where it sees all), or one for all."
-        )
+        raise ValueError(f"window has {len(windows)} entries; the encoder has depth {depth}.")
     return windows
 
 
-def check_window(window: object) -> None:
-    """Raise where ``window`` is neither a number of tokens nor ``None``."""
-    if window is not None:
-        check_whole(window=window)
+def kinds_of(layers: Sequence[Positional], windows: Sequence[int | None]) -> list[Kind]:
+    """What attention in each layer goes by; equal where layers are alike."""
+    encodings = once_each(layers, lambda each: (tuple(each.queries_keys), tuple(each.scores)))
+    return cast("list[Kind]", [(*e, w) for e, w in zip(encodings, windows, strict=True)])
 
 
 def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:
@@ -119,28 +71,24 @@ def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:
 
 
 def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> None:
-    """Raise where an encoding was built for other sizes than the encoder's, or none rotates."""
+    """Raise where an encoding was built for other sizes than the encoder's."""
+    wanted = {"tokens": ("dim", dim), "queries_keys": ("head_dim", head_dim),
+              "scores": ("heads", heads)}  # fmt: skip
+    rotations = tuple(cast("Sequence[QueryKeyEncoding]", positional.queries_keys))
     for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
-        rotations = tuple(cast("Sequence[QueryKeyEncoding]", positional.queries_keys))
         encoding.check_beside(rotations, rotated_before=False)
-    wanted = {
-        "tokens": ("dim", dim),
-        "queries_keys": ("head_dim", head_dim),
-        "scores": ("heads", heads),
-    }
     for place, (name, size) in wanted.items():
         for encoding in getattr(positional, place):
             if getattr(encoding, name, size) != size:
                 raise ValueError(
                     f"{type(encoding).__name__} was built with {name}={getattr(encoding, name)}; "
-                    f"this encoder has {name} {size}. Build it with {name}={size}."
+                    f"this encoder has {name} {size}."
                 )
             for order in ("batch_first", "heads_first"):
                 if not getattr(encoding, order, True):
                     raise ValueError(
                         f"{type(encoding).__name__} was built with {order}=False; this encoder "
-                        f"holds [batch, seq, dim] and [batch, heads, seq, head_dim]. Build it "
-                        f"with {order}=True."
+                        f"holds [batch, seq, dim] and [batch, heads, seq, head_dim]."
                     )
             if place == "queries_keys":
                 size = encoding.encoded_dim

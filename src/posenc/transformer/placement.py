@@ -1,5 +1,6 @@
 """Where the tokens of one pass stand, and which of them may meet."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.neighbors import check_documents_are_told, check_padding_is_outside
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.positional import Positional
+from posenc.guards import may_look, working_dtype
 from posenc.positions import (
     Coordinates,
     checked,
@@ -20,7 +22,8 @@ from posenc.positions import (
     over_padding,
     runs,
 )
-from posenc.transformer.kv_cache import KeyValueCache, check_rows
+from posenc.transformer.buffers import PADDING, at_places
+from posenc.transformer.cache import KeyValueCache
 
 
 @dataclass(frozen=True)
@@ -40,36 +43,47 @@ class Placement:
     spreading: Spreading | None = None
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """Where the keys stand, which are real, how many there are, and where they are in the row.
+
+    ``first_row`` is the place of the first query, where the number of keys does not tell it.
+    """
+
+    positions: Tensor | Coordinates
+    real: Tensor | None
+    length: int
+    first_row: Tensor | None = None
+    rows: Tensor | None = None
+
+
 def placed(
     x: Tensor,
     positions: Any,
     *,
-    positional: Positional | None = None,
+    layers: Sequence[Positional] = (),
     is_causal: bool = False,
     padding_mask: Tensor | None = None,
     document_ids: Tensor | None = None,
+    attn_mask: Tensor | None = None,
     cache: KeyValueCache | None = None,
 ) -> Placement:
     """The placement that the arguments of ``Encoder.forward`` describe; tokens enter the cache.
 
-    Raises:
-        TypeError: Positions or ids are not integers, or the padding mask is not boolean.
-        ValueError: A shape does not fit, or arguments are given that exclude each other.
+    Encodings of tokens and changes of positions are those of the first of the ``layers``.
     """
     batch, seq = x.shape[:2]
+    first = layers[0] if layers else Positional()
     if document_ids is not None:
         document_ids = checked(document_ids, "document_ids", device=x.device)
-    check_masks(batch, seq, padding_mask, document_ids)
-    remaps = positional is not None and positional.remaps
     if cache is not None:
-        check_cache(is_causal, document_ids, remaps)
-        check_rows(cache, batch)
-        cache.make_room(batch, x.device)
-        check_pointwise(positional)
+        check_cacheable(layers, is_causal, document_ids)
     below, given = None, positions is not None
     if given:
         positions = checked(positions, device=x.device, reals=True)
-        check_positions(positions, batch, seq)
+        _check_shape(positions, batch, seq)
+        if cache is not None and attn_mask is None:
+            _check_repeats(positions, padding_mask, cache)
     else:
         positions, below = _default_positions(x, padding_mask, document_ids, cache)
     if isinstance(positions, Tensor) and padding_mask is not None and positions.ndim < 3:
@@ -77,26 +91,25 @@ def placed(
     # Positions that follow from the length alone are left out: nobody has to look at them.
     plainly = not given and padding_mask is None and document_ids is None and cache is None
     documents = None if document_ids is None else runs(document_ids)
-    encodings = positional.tokens if positional else ()
-    check_documents_are_told(encodings, positions, documents)
-    check_padding_is_outside(encodings, positions, padding_mask, documents)
-    keys = _Keys(positions, padding_mask, seq, None)
+    if len(first.tokens):
+        check_documents_are_told(first.tokens, positions, documents)
+        check_padding_is_outside(first.tokens, positions, padding_mask, documents)
+    keys = _Keys(positions, padding_mask, seq)
     if cache is not None:
         cache.extend(positions, padding_mask, below=below, batch=batch)
-        kept = cache.own_positions
-        if isinstance(kept, Coordinates):  # of new and kept tokens together
-            positions, kept = common_scale(Coordinates(positions), kept)
-        keys = _Keys(kept, cache.own_padding_mask, cache.places, cache.first_row, cache.held)
+        keys = _kept(cache)
+    k_positions = keys.positions
+    if isinstance(k_positions, Coordinates):  # of new and kept tokens together
+        positions, k_positions = common_scale(Coordinates(positions), k_positions)
     remapped = None
-    if remaps:
-        assert positional is not None
-        remapped, below = positional.remapped(positions), None
+    if first.remaps:
+        remapped, below = first.remapped(positions), None
     specification = AttentionSpecification(
         batch=batch,
         q_len=seq,
         k_len=keys.length,
         q_positions=None if plainly else positions,
-        k_positions=None if plainly else keys.positions,
+        k_positions=None if plainly else k_positions,
         q_remapped=remapped,
         k_remapped=remapped,
         is_causal=is_causal,
@@ -108,6 +121,7 @@ def placed(
         q_padding_mask=padding_mask,
         documents=documents,
         q_documents=documents,
+        attn_mask=None if attn_mask is None else _four_axes(attn_mask, x, keys.length),
         device=x.device,
     )
     spreading = None
@@ -116,60 +130,32 @@ def placed(
     return Placement(positions if remapped is None else remapped, below, specification, spreading)
 
 
-def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:
-    """Each token of padding at the place of the real token before it, which a cache may hold."""
-    before = None if cache is None else cache.last_position
-    held = None if cache is None else cache.padding_mask
-    other = held is not None and len(held) != len(real)  # which the cache refuses
-    if before is None or other or len(before) not in (1, len(real)):
-        return over_padding(positions, real)
-    there = real.new_ones(len(real), 1) if held is None else held.any(-1, keepdim=True)
-    before, positions = before.expand(len(real), 1), positions.expand(real.shape)
-    joined = torch.cat([before, positions], dim=1)
-    return over_padding(joined, torch.cat([there, real], dim=1))[:, 1:]
-
-
-def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
-    assert cache is not None
-    return consecutive(count, start=cache.length - count, device=device)
-
-
 def placed_in_shards(
     x: Tensor,
     positions: Any,
     shards: ShardedTokens,
     *,
-    positional: Positional | None = None,
+    layers: Sequence[Positional] = (),
     is_causal: bool = False,
     cache: KeyValueCache | None = None,
 ) -> Placement:
-    """The same where ``x`` holds one device's tokens of rows that are cut among several.
-
-    Raises:
-        TypeError: Positions are not integers.
-        ValueError: A shape does not fit, or an encoding needs the tokens of other devices.
-    """
+    """The same where ``x`` holds one device's tokens of rows that are cut among several."""
     batch, seq = x.shape[:2]
     if seq != shards.local:
         raise ValueError(
-            f"x has {seq} tokens a row; {shards!r} holds {shards.local} of them here. Pass "
-            f"shards.cut(x)."
+            f"x has {seq} tokens; {shards!r} holds {shards.local}. Pass shards.cut(x)."
         )
-    check_cuttable(positional)
+    check_cuttable(layers)
     below = None
     if positions is None:
         positions, below = shards.positions, shards.length
     positions = checked(positions, device=x.device, reals=True)
-    check_positions(positions, batch, seq)
+    _check_shape(positions, batch, seq)
     if cache is not None:
-        check_cache(is_causal, shards.document_ids)
-        if isinstance(positions, Coordinates):
-            raise TypeError(
-                "positions are Coordinates, and a cache that is cut among devices keeps whole "
-                "ones. Decode with a cache of the whole row on each device, or give whole numbers "
-                "of one step."
-            )
-        _read(cache, positions, shards, batch, below)
+        check_cacheable(layers, is_causal, shards.document_ids)
+        whole = shards.join(positions, dim=min(positions.ndim - 1, 1))
+        real = None if shards.whole.real is None else shards.whole.real.expand(batch, -1)
+        cache.read(whole, real, shards.places, below=below)
     specification = AttentionSpecification(
         batch=batch,
         q_len=seq,
@@ -184,37 +170,40 @@ def placed_in_shards(
     return Placement(positions, below, spreading.specification, spreading)
 
 
-def _read(
-    cache: KeyValueCache, positions: Tensor, shards: ShardedTokens, batch: int, below: int | None
-) -> None:
-    """Record a prompt in a cache that is cut as its tokens are."""
-    if cache.shards is not None and cache.shards.group != shards.group:
-        raise ValueError(
-            f"{shards!r} and {cache.shards!r} of the cache have different groups. Build both on "
-            f"one."
-        )
-    whole = shards.join(positions, dim=min(positions.ndim - 1, 1))
-    real = None if shards.whole.real is None else shards.whole.real.expand(batch, -1)
-    cache.read(whole, real, shards.places, below=below)
+def _kept(cache: KeyValueCache) -> _Keys:
+    """The keys of all tokens so far, or those that this device holds."""
+    at, real, held = cache.positions, cache.padding_mask, cache.held
+    assert at is not None
+    if held is not None:
+        real = None if real is None else real[:, held]
+        return _Keys(at_places(at, held), real, len(held), rows=held)
+    first_row = None if cache.writing is None else cache.writing[:1]
+    return _Keys(at, real, cache.size or cache.length, first_row)
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """What the tokens of a pass may look at.
+def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
+    assert cache is not None
+    return consecutive(count, start=cache.length - count, device=device)
 
-    Attributes:
-        positions: Where they stand.
-        real: Which of them are no padding.
-        length: How many there are.
-        first_row: The place of the first query among them, if it is not told by the lengths.
-        rows: Their places in the row, if others of it lie on other devices.
-    """
 
-    positions: Tensor | Coordinates
-    real: Tensor | None
-    length: int
-    first_row: Tensor | None
-    rows: Tensor | None = None
+def _four_axes(mask: Tensor, x: Tensor, k_len: int) -> Tensor:
+    if mask.is_floating_point():
+        mask = mask.to(working_dtype(x.dtype))
+    elif mask.dtype != torch.bool:
+        raise TypeError(f"attn_mask is {mask.dtype}; it must be bool or floating.")
+    return mask[(None,) * (4 - mask.ndim)].expand(-1, -1, x.shape[1], k_len)
+
+
+def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:
+    """Each token of padding at the place of the real token before it, which a cache may hold."""
+    before = None if cache is None or cache.is_empty else cache.last_position
+    if cache is None or before is None:
+        return over_padding(positions, real)
+    held = cache.padding_mask
+    there = real.new_ones(len(real), 1) if held is None else held.any(-1, keepdim=True)
+    before, positions = before.expand(len(real), 1), positions.expand(real.shape)
+    joined = torch.cat([before, positions], dim=1)
+    return over_padding(joined, torch.cat([there.expand(len(real), 1), real], dim=1))[:, 1:]
 
 
 def _default_positions(
@@ -224,16 +213,13 @@ def _default_positions(
     cache: KeyValueCache | None,
 ) -> tuple[Tensor, int | None]:
     seq = x.shape[1]
-    if cache is not None and isinstance(cache.positions, Coordinates):
-        raise ValueError(
-            "The cache holds tokens at Coordinates, after which nothing says where the next ones "
-            "stand. Pass positions=Coordinates(...) of the new tokens."
-        )
     if document_ids is not None:
         return in_documents(document_ids, padding_mask), seq
     next_position, below = None, seq
-    if cache is not None and cache.next_position is not None:
+    if cache is not None and not cache.is_empty:
         next_position = cache.next_position
+        if next_position is None:
+            raise ValueError("The cache holds Coordinates; pass positions of the new tokens, too.")
         if next_position.shape == (1,):  # of one row, of which there may be several copies by now
             next_position = next_position.expand(len(x))
         below = None if cache.below is None else cache.size or cache.below + seq
@@ -243,85 +229,64 @@ def _default_positions(
     return new if next_position is None else next_position.unsqueeze(-1) + new, below
 
 
-def check_masks(
-    batch: int, seq: int, padding_mask: Tensor | None, document_ids: Tensor | None
-) -> None:
-    """Raise for a padding mask or document ids that are no such thing."""
-    if padding_mask is not None and padding_mask.dtype != torch.bool:
-        raise TypeError(f"padding_mask is {padding_mask.dtype}; it must be boolean.")
-    given = {"padding_mask": padding_mask, "document_ids": document_ids}
-    for name, value in given.items():
-        if value is not None and value.shape != (batch, seq):
-            raise ValueError(
-                f"{name} has shape {tuple(value.shape)}; x has {batch} rows of {seq} tokens. "
-                f"Pass one value a token, [{batch}, {seq}]."
-            )
-
-
-def check_cache(is_causal: bool, document_ids: Tensor | None, remaps: bool = False) -> None:
-    """Raise where a cache would not give what one pass gives."""
-    if not is_causal:
-        raise ValueError(
-            "A cache was given to an encoder with is_causal=False; there, earlier tokens would "
-            "have to be computed again with each new one. Build it with is_causal=True, or pass "
-            "no cache."
-        )
-    if document_ids is not None:
-        raise ValueError(
-            "document_ids and a cache were given; packed rows are for one pass. Decode each "
-            "document as a row of a batch, padded on the left."
-        )
-    if remaps:
-        raise ValueError(
-            "The positions of a whole row are drawn anew at each pass, and a cache holds keys of "
-            "earlier passes. Leave out the cache, or Positional(positions=...)."
-        )
-
-
-def check_pointwise(positional: Positional | None) -> None:
-    """Raise where a token would be encoded by tokens that come after it."""
-    for encoding in () if positional is None else positional.tokens:
-        if not encoding.is_pointwise:
-            raise ValueError(
-                f"{type(encoding).__name__} reads the tokens beside each token, those after it "
-                f"too, and a cache was given. Encode whole sequences without a cache."
-            )
-    for encoding in () if positional is None else positional.scores:
-        if getattr(encoding, "reads_later", False):
-            raise ValueError(
-                f"{type(encoding).__name__} reads keys after the query, as reads_later says, and a "
-                f"cache was given. Encode whole sequences without a cache."
-            )
-
-
-def check_cuttable(positional: Positional | None) -> None:
-    """Raise where an encoding needs more of a row than one device holds, or draws by itself."""
-    if positional is None:
-        return
-    if positional.remaps:
-        raise ValueError(
-            "positional changes positions, and each device would draw its own. Change the "
-            "positions of the whole row, cut them, and leave Positional(positions=...) out."
-        )
-    for encoding in positional.tokens:
-        name = type(encoding).__name__
-        if not encoding.is_pointwise:
-            raise ValueError(
-                f"{name} reads the tokens beside each token, which other devices hold. Encode "
-                f"whole rows before shards.cut, and leave it out here."
-            )
-        if encoding.training and getattr(encoding, "dropout", 0.0):
-            raise ValueError(
-                f"{name} was built with dropout={encoding.dropout}, which would fall on other "
-                f"elements on each device. Build it with dropout=0.0."
-            )
-
-
-def check_positions(positions: Tensor | Coordinates, batch: int, seq: int) -> None:
-    """Raise where positions are not [seq], [batch, seq] or [batch, seq, axes]."""
+def _check_shape(positions: Tensor | Coordinates, batch: int, seq: int) -> None:
+    """Refuse positions of which one would serve several tokens."""
     shape = tuple(positions.shape)
     if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):
         raise ValueError(
-            f"positions have shape {shape}; x has {batch} rows of {seq} tokens. Pass [{seq}] for "
-            f"all rows alike, [{batch}, {seq}], or [{batch}, {seq}, axes] for a grid."
+            f"positions have shape {shape}; x has {batch} rows of {seq} tokens. Pass [{seq}], "
+            f"[{batch}, {seq}], or [{batch}, {seq}, axes] for a grid."
         )
+
+
+def _check_repeats(
+    positions: Tensor | Coordinates, real: Tensor | None, cache: KeyValueCache
+) -> None:
+    """Refuse branches of a tree that would see each other."""
+    if not isinstance(positions, Tensor) or positions.ndim == 3 or not positions.is_cpu:
+        return
+    at = positions if real is None else positions.where(real, PADDING)
+    kept = cache.positions
+    if not cache.is_empty and isinstance(kept, Tensor):
+        kept = kept if cache.padding_mask is None else kept.where(cache.padding_mask, PADDING)
+        rows = torch.broadcast_shapes(kept.shape[:-1], at.shape[:-1])
+        at = torch.cat([kept.expand(*rows, -1), at.expand(*rows, -1)], dim=-1)
+    at = at.sort(-1).values
+    if may_look(at) and bool(((at[..., 1:] == at[..., :-1]) & (at[..., 1:] != PADDING)).any()):
+        raise ValueError("positions repeat behind a cache; attn_mask must say who sees whom.")
+
+
+def check_cacheable(
+    layers: Iterable[Positional], is_causal: bool, document_ids: Tensor | None
+) -> None:
+    """Raise where a cache would not give what one pass gives."""
+    if not is_causal:
+        raise ValueError("A cache needs an encoder with is_causal=True.")
+    if document_ids is not None:
+        raise ValueError("document_ids and a cache exclude each other. Decode each document as a "
+                         "row of a batch.")  # fmt: skip
+    for layer in dict.fromkeys(layers):
+        if layer.remaps:
+            raise ValueError(
+                "Positions are drawn anew at each pass, and a cache keeps earlier keys."
+            )
+        for encoding in (*layer.tokens, *layer.scores):
+            reads_on = getattr(encoding, "reads_later", False)
+            if reads_on or not getattr(encoding, "is_pointwise", True):
+                raise ValueError(f"{type(encoding).__name__} reads later tokens; leave cache out.")
+
+
+def check_cuttable(layers: Iterable[Positional]) -> None:
+    """Raise where an encoding needs more of a row than one device holds, or draws by itself."""
+    for layer in dict.fromkeys(layers):
+        if layer.remaps:
+            raise ValueError(
+                "Each device would draw its own positions. Change those of whole rows."
+            )
+        for encoding in layer.tokens:
+            name = type(encoding).__name__
+            if not encoding.is_pointwise:
+                raise ValueError(f"{name} reads tokens that other devices hold.")
+            if encoding.training and getattr(encoding, "dropout", 0.0):
+                raise ValueError(f"{name} would drop other elements on each device. Build it with "
+                                 f"dropout=0.0.")  # fmt: skip

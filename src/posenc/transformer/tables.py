@@ -1,12 +1,8 @@
 """The tables of a model: kept where they can be seen, and handed down to where they are used."""
 
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from pickle import dumps
-from types import FunctionType
+from operator import is_
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Int64
@@ -21,6 +17,8 @@ from posenc.kernels.rows import rows_at
 from posenc.positions import Coordinates, consecutive
 
 FEWEST_ROWS = 64
+OURS = ("posenc", "builtins", "fractions", "decimal")
+"""Where the classes of what shapes a kept table are from."""
 
 Rotations = tuple[tuple[tuple[QueryKeyEncoding, Tensor], ...], Tensor | None]
 """Encodings of queries and keys with their tables, and which rows of these the tokens take."""
@@ -34,7 +32,7 @@ class AttentionTables:
         queries_keys: Encodings of queries and keys, in order.
         scores: Encodings of scores, in order.
         backend: What computes attention, where the caller has chosen that for all layers; it
-            holds what encodings of scores and masks say, and ``scores`` is empty.
+            holds masks and what encodings of scores say, and nothing else is asked for these.
         positions: Which rows of the tables of queries and keys the tokens take, where these tables
             are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
         readers: Encodings of scores that read the hidden state.
@@ -54,10 +52,10 @@ class AttentionTables:
         rotations = [encoding for encoding, _ in self.queries_keys]
         check_company(rotations, [encoding for encoding, _ in self.scores], rotated_before=False)
         for encoding in rotations:
-            if not getattr(encoding, "heads_first", True):
+            if not encoding.heads_first:
                 raise ValueError(
                     f"{type(encoding).__name__} was built with heads_first=False; attention holds "
-                    f"[batch, heads, seq, head_dim]. Build it with heads_first=True."
+                    f"[batch, heads, seq, head_dim]."
                 )
 
     def rows_of(self, table: Tensor) -> Tensor:
@@ -65,54 +63,37 @@ class AttentionTables:
         return table if self.positions is None else table[self.positions]
 
 
-@dataclass(frozen=True)
-class Kept:
-    """One stored table, and all that shaped it.
+class Kept(NamedTuple):
+    """One stored table.
 
     Attributes:
         rows: The table at positions 0 … size − 1, or the profile of a relative bias at distances
             −(size − 1) … size − 1.
         size: Number of positions it serves.
-        dtype: The dtype asked for.
-        device: Where it lies.
-        settings: The attributes of the encoding when it was built.
+        attributes: Those of the encoding when it was built.
     """
 
     rows: Tensor
     size: int
-    dtype: torch.dtype
-    device: torch.device
-    settings: dict[str, object]
-
-    def serves(
-        self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
-    ) -> bool:
-        """Whether nothing that shaped the table has changed, and it is long enough."""
-        return (
-            size <= self.size
-            and dtype == self.dtype
-            and device == self.device
-            and _unchanged(self.settings, settings(encoding))
-        )
+    attributes: tuple[object, ...]
 
 
 class Tables:
     """Tables of the encodings of one model, built once and gathered by position.
 
-    A table is rebuilt when the encoding, dtype, device or length that shaped it changes. Only those
-    of this library's own encodings are kept, and of these none with parameters, buffers or tensors:
-    gradients and checkpoints must reach them. What shapes the table of a caller's encoding cannot
-    be known: a list, a closure, a draw at random in training. It is computed at each pass, for the
-    positions at hand, as every table is past ``most`` positions and while compiling; that is the
-    same, since a row depends on its position alone.
+    Kept are those of this library's own encodings without parameters, buffers, tensors or parts of
+    a caller's. All others are computed in each pass for the positions at hand, as every table is
+    past ``most`` positions and while compiling; that is the same, since a row depends on its
+    position alone. An attribute that is set on an encoding takes effect, as
+    ``rotary.frequencies = other``; after a change inside of one call ``clear``.
 
-    It is no part of a state dict, and a copied or unpickled model starts with an empty one.
+    Tables are no part of a state dict, and a copied or unpickled model starts without any.
 
     Args:
         most: The largest number of positions to keep rows for.
 
-    Raises:
-        ValueError: ``most`` is no whole number from 0 on.
+    Attributes:
+        kept: The tables by encoding, dtype and device.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -120,23 +101,21 @@ class Tables:
         >>> torch.equal(tables.rows(encoding, torch.tensor([7, 3])),
         ...             encoding.table(torch.tensor([7, 3])))
         True
-        >>> tables.kept[encoding].size
-        64
+        >>> [kept.size for kept in tables.kept.values()]
+        [64]
     """
 
     def __init__(self, most: int = 2**16):
         check_whole(0, most=most)
         self.most = most
-        self.kept: WeakKeyDictionary[nn.Module, Kept] = WeakKeyDictionary()
+        self.kept: dict[tuple[nn.Module, torch.dtype, torch.device], Kept] = {}
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"most": self.most}
+    def __getstate__(self) -> dict[str, object]:
+        return {"most": self.most, "kept": {}}
 
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.__init__(**state)
-
-    def __repr__(self) -> str:
-        return f"Tables({', '.join(f'{e!r}: {k.size}' for e, k in self.kept.items())})"
+    def clear(self) -> None:
+        """Forget all tables."""
+        self.kept.clear()
 
     def rows(
         self,
@@ -156,9 +135,6 @@ class Tables:
             below: A bound that no position reaches, if the caller knows one, and that none is
                 negative; otherwise the positions are looked at, which on an accelerator waits for
                 it.
-
-        Raises:
-            IndexError: ``below`` was given, and a position is negative.
         """
         kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
         if kept is None:
@@ -176,10 +152,7 @@ class Tables:
         """The rows 0, 1, 2, … that are kept, if they reach all positions; arguments as above."""
         if isinstance(positions, Coordinates) or positions.ndim > 2:
             return None
-        size = self._size(encoding, positions, below)
-        if size is None:
-            return None
-        return self._built(encoding, size, dtype, positions.device)
+        return self._kept(encoding, dtype, below, positions)
 
     def rotations(
         self,
@@ -190,15 +163,11 @@ class Tables:
         below: int | None = None,
     ) -> Rotations:
         """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
-        whole = isinstance(positions, Tensor)
-        if whole and all(encoding.reads_rows for encoding in encodings):
+        if isinstance(positions, Tensor) and all(each.reads_rows for each in encodings):
             kept = [self.kept_rows(e, positions, dtype=dtype, below=below) for e in encodings]
-            tables = tuple(
-                (e, rows) for e, rows in zip(encodings, kept, strict=True) if rows is not None
-            )
-            if len(tables) == len(encodings):
-                return tables, positions
-        gathered = (self.rows(e, positions, dtype=dtype, below=below) for e in encodings)
+            if None not in kept:
+                return tuple(zip(encodings, kept, strict=True)), positions  # type: ignore[return-value]
+        gathered = [self.rows(e, positions, dtype=dtype, below=below) for e in encodings]
         return tuple(zip(encodings, gathered, strict=True)), None
 
     def biases(
@@ -214,128 +183,56 @@ class Tables:
 
         A relative bias is gathered from its kept profile; other score encodings are computed.
         """
-        if isinstance(q_positions, Coordinates) or isinstance(k_positions, Coordinates):
+        profile, places = None, (k_positions, q_positions)
+        flat = all(isinstance(each, Tensor) and each.ndim < 3 for each in places)
+        if flat and encoding.has_profile:
+            profile = self._kept(encoding, dtype, below, *places)  # type: ignore[arg-type]
+        if profile is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
-        flat = q_positions.ndim < 3 and k_positions.ndim < 3
-        size = None
-        if encoding.has_profile and flat:
-            size = self._size(encoding, k_positions, below, q_positions)
-        if size is None:
-            return encoding.table(q_positions, k_positions, dtype=dtype)
-        profile = self._built(encoding, size, dtype, q_positions.device)
-        distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
+        distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)  # type: ignore[union-attr]
         return rows_at(profile, distance + profile.shape[-1] // 2, dim=1).movedim(0, -3)
 
-    def _size(
-        self, encoding: nn.Module, positions: Tensor, below: int | None, *others: Tensor
-    ) -> int | None:
-        """How many positions must be kept to serve these, or ``None`` where none should be."""
-        if not may_look(positions) or not positions.numel():
+    def _kept(
+        self, encoding: nn.Module, dtype: torch.dtype, below: int | None, *positions: Tensor
+    ) -> Tensor | None:
+        """What is kept of an encoding, if it may be and reaches all positions."""
+        first = positions[0]
+        if not may_look(first) or not first.numel():
             return None
-        if not self._may_keep(encoding):
+        key, attributes = (encoding, dtype, first.device), tuple(vars(encoding).values())
+        kept = self.kept.get(key)
+        # By identity: an attribute that nobody has set anew is still the same object.
+        if kept is not None and not (
+            len(attributes) == len(kept.attributes) and all(map(is_, attributes, kept.attributes))
+        ):
+            kept = None
+            del self.kept[key]
+        if kept is None and not _is_ours(encoding):
             return None
         if below is None:
-            ends = [int(end) for some in (positions, *others) for end in some.aminmax()]
+            ends = [int(end) for some in positions for end in some.aminmax()]
             below = max(ends) + 1 if min(ends) >= 0 else None
-        return None if below is None or below > self.most else below
-
-    def _may_keep(self, encoding: nn.Module) -> bool:
-        """Whether it is known, as one is that has the settings with which it was kept."""
-        kept = self.kept.get(encoding)
-        same = kept is not None and _unchanged(kept.settings, settings(encoding))
-        return _owns_nothing(encoding) and (same or _is_known(encoding))
-
-    def _built(
-        self, encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device
-    ) -> Tensor:
-        kept = self.kept.get(encoding)
-        if kept is None or not kept.serves(encoding, size, dtype, device):
-            size = min(max(FEWEST_ROWS, 1 << (size - 1).bit_length()), self.most)
-            rows = _build(encoding, size, dtype, device)
-            kept = Kept(rows, size, dtype, device, settings(encoding))
-            self.kept[encoding] = kept
+        if below is None or below > self.most:
+            return None
+        if kept is None or below > kept.size:
+            size = min(max(FEWEST_ROWS, 1 << (below - 1).bit_length()), self.most)
+            kept = self.kept[key] = Kept(_built(encoding, size, *key[1:]), size, attributes)
         return kept.rows
 
 
-def _owns_nothing(encoding: nn.Module) -> bool:
-    return next(encoding.parameters(), None) is None and next(encoding.buffers(), None) is None
-
-
-def _is_known(encoding: nn.Module) -> bool:
-    """Whether its settings alone shape its table: it is ours, and all that it holds is settled.
-
-    What FSDP or a parametrization puts in the place of a class or a parameter is neither.
-    """
+def _is_ours(encoding: nn.Module) -> bool:
+    """Whether our own classes and numbers alone shape its table."""
+    if next(encoding.parameters(), None) is not None or next(encoding.buffers(), None) is not None:
+        return False
     parts = list(encoding.modules())
-    return all(type(part).__module__.startswith(OURS) for part in parts) and all(
-        _is_settled(value, in_list=isinstance(value, list))
-        for part in parts
-        for name, value in vars(part).items()
-        if name not in INTERNAL
-    )
+    held = [value for part in parts for name, value in vars(part).items() if name[0] != "_"]
+    classes = {type(each) for each in (*parts, *held)} - {nn.ModuleList}
+    return all(each.__module__.split(".")[0] in OURS for each in classes)
 
 
-def _is_settled(value: object, *, in_list: bool) -> bool:
-    """Whether nobody changes it in place; what a list as an attribute holds is compared."""
-    if isinstance(value, SETTLED):
-        return True
-    if isinstance(value, tuple | frozenset) or (in_list and isinstance(value, list)):
-        return all(_is_settled(each, in_list=in_list) for each in value)
-    if isinstance(value, FunctionType):
-        return value.__closure__ is None and str(value.__module__).startswith("posenc.")
-    if not str(type(value).__module__).startswith("posenc."):
-        return False
-    if isinstance(value, Coordinates | nn.Module):
-        return False
-    # Schedules, profiles and channels may hold those of a caller.
-    held = getattr(value, "__dict__", {}).items()
-    return all(_is_settled(each, in_list=True) for name, each in held if name[0] != "_")
-
-
-def _build(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+def _built(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # what is kept may serve a backward pass later
         if getattr(encoding, "has_profile", False):
-            return encoding.profile(  # type: ignore[operator]
-                consecutive(2 * size - 1, start=1 - size, device=device), dtype=dtype
-            )
+            distance = consecutive(2 * size - 1, start=1 - size, device=device)
+            return encoding.profile(distance, dtype=dtype)
         return encoding.table(consecutive(size, device=device), dtype=dtype)  # type: ignore[operator]
-
-
-INTERNAL = frozenset(vars(nn.Module()))
-
-OURS = ("posenc.", "torch.nn.modules.container")
-"""Where the classes of encodings and of their parts are from."""
-
-SETTLED = (int, float, complex, str, bytes, type(None), range, Fraction, Decimal, torch.dtype,
-           torch.device)  # fmt: skip
-"""What stays what it is, as tuples of it do, and objects of our own that hold nothing else."""
-
-
-def settings(encoding: nn.Module) -> dict[str, object]:
-    """The classes and attributes of an encoding's parts, whose change makes its tables stale."""
-    held: dict[str, object] = {}
-    for part, module in encoding.named_modules():
-        held[part] = type(module)
-        for name, value in vars(module).items():
-            if name not in INTERNAL:
-                told = isinstance(value, list)
-                held[f"{part}.{name}"] = _Told(value, dumps(value)) if told else value
-    return held
-
-
-class _Told(NamedTuple):
-    """A list, and what it held."""
-
-    value: list
-    held: bytes
-
-
-def _unchanged(before: dict[str, object], now: dict[str, object]) -> bool:
-    return before.keys() == now.keys() and all(_same(before[name], now[name]) for name in now)
-
-
-def _same(one: object, other: object) -> bool:
-    # By identity: an attribute that nobody has set anew is still the same object.
-    if isinstance(one, _Told) and isinstance(other, _Told):
-        return one.value is other.value and one.held == other.held
-    return one is other
