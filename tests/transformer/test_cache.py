@@ -123,7 +123,7 @@ def test_a_refused_step_leaves_no_trace(positional, wrong):
     encoder, x = causal_encoder(positional), torch.randn(1, 4, 16)
     cache = KeyValueCache()
     encoder(x[:, :3], cache=cache)
-    with pytest.raises((ValueError, IndexError), match="batch|has 4 rows"):
+    with pytest.raises((ValueError, IndexError), match=r"batch|has 4 rows"):
         encoder(wrong, cache=cache)
     assert cache.length == 3
     assert [layer.length for layer in cache.layers] == [3, 3]
