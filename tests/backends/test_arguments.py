@@ -425,7 +425,7 @@ def test_positions_as_far_apart_as_int64_reaches():
         for backend in ("dense", "explicit"):
             got = attention(x, x, x, backend=backend, **given, **placed)
             torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match=r"a distance of 2\^63 or more is no int64"):
+    with pytest.raises(ValueError, match="no int64"):
         attention(x, x, x, positional=Positional(scores=ALiBi(2)), **placed)
 
 

@@ -53,8 +53,8 @@ SCALING = (Temperature, LogTemperature)
 TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
 
 ASTRAY = (
-    "these run on where one begins|padding (lies between|stands beside)|Positions repeat between"
-    "|attn_mask is given, and .* goes by the tokens"
+    "positions run on where a document begins|padding lies between|Positions repeat between"
+    "|attn_mask does not tell padding"
 )
 
 COUNTED = "would count tokens of the next document"

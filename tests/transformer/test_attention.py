@@ -172,10 +172,17 @@ LAYER, X = MultiHeadAttention(16, 4), torch.randn(1, 5, 16)
 
 
 @pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
-def test_masks_of_whole_numbers_that_would_be_added(call, dtype):
-    with pytest.raises(TypeError, match=f"attn_mask is {dtype}"):
-        call(X, attn_mask=torch.ones(5, 5, dtype=dtype))
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    ("mask", "error", "told"),
+    [
+        (torch.ones(5, 5, dtype=torch.int64), TypeError, "attn_mask is torch.int64"),
+        (torch.ones(5, 5, dtype=torch.uint8), TypeError, "attn_mask is torch.uint8"),
+    ],
+)
+def test_masks_that_would_be_added(call, is_causal, mask, error, told):
+    with pytest.raises(error, match=told):
+        call(X, attn_mask=mask, is_causal=is_causal)
 
 
 def test_masks_of_other_floating_dtypes():
@@ -202,7 +209,7 @@ def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_tol
     cope, places = CoPE(LAYER.heads, LAYER.head_dim, 4), torch.arange(X.shape[1])
     tables = AttentionTables(scores=((cope, cope.table(places, places)),))
     window = torch.ones(len(places), len(places)).tril().triu(-1) > 0
-    with pytest.raises(ValueError, match="attn_mask does not tell"):
+    with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
         LAYER.stages(X, tables=tables, attn_mask=window)
     told = LAYER.stages(X, tables=tables, attn_mask=window, told=True)
     near = MultiHeadAttention(LAYER.dim, LAYER.heads, window=2)

@@ -147,6 +147,9 @@ def test_randomized_positions_keep_order_and_windows_where_they_were():
         Encoder(16, 4, 2, positional=(Positional(), positional))
 
 
+POINTS = torch.cartesian_prod(torch.arange(2), torch.arange(3))[None]
+
+
 def test_points_of_encodings_of_points_are_taken():
     x, swin = torch.randn(1, 6, 8), SwinBias(2, (2, 3))
     points = positions.grid(2, 3)[None]

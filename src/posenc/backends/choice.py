@@ -159,5 +159,5 @@ def check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification)
     for encoding in scores if spec.softcap is not None else ():
         if not isinstance(encoding, ScoreBias):
             raise ValueError(
-                f"softcap is {spec.softcap}, and {type(encoding).__name__} computes scores itself."
+                f"softcap is {spec.softcap} and {type(encoding).__name__} forms scores by itself."
             )

@@ -88,7 +88,7 @@ def check_table(encoding: ScoreEncoding, table: Tensor, q_len: int, k_len: int) 
     if not fits:
         raise ValueError(
             f"The table of {type(encoding).__name__} has shape {shape}; there are {encoding.heads} "
-            f"heads, {q_len} queries and {k_len} keys, cached ones included."
+            f"heads, {q_len} queries and {k_len} keys, cached keys included."
         )
 
 

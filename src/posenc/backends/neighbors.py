@@ -72,7 +72,7 @@ def check_padding_is_outside(
         beside = beside & (documents[:, :-1] == documents[:, 1:])
     words = (
         f"{type(reading[0]).__name__} reads the tokens beside each token, and padding lies between "
-        f"two of one document, or follows one by its position."
+        f"tokens of one document, or follows one by its position."
     )
     _refuse(inside | beside, words)
 

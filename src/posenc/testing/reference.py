@@ -80,7 +80,7 @@ def reference_attention(
     _check(query, key, value, added)
     if sinks is not None:  # beside ∞ − ∞ a row would be NaN; the limit is a sink that takes all
         sinks = sinks.clamp(max=torch.finfo(sinks.dtype).max)
-    if q_hidden is None:
+    if q_hidden is None or k_hidden is None:
         read(readers(encodings), q_hidden, k_hidden)  # which says that it was not given
     query, key, value = query.double(), key.double(), value.double()
     outputs = []

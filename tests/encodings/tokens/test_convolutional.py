@@ -119,7 +119,7 @@ def test_padding_between_tokens_is_refused(real):
     """Positions cannot say which of two tokens at one place is read by those beside it."""
     encoding, real = Convolutional(32, 3), torch.tensor([real]).bool()
     encoder = Encoder(32, 2, 1, positional=Positional(encoding))
-    with refused("padding lies between tokens of one document. Pad rows at their ends."):
+    with refused("padding lies between tokens of one document"):
         encoder(content(1, 5, 32), padding_mask=real)
 
 
