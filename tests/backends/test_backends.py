@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-import posenc.backends.blocks as blocks
-import posenc.backends.learned_bias as learned_bias
+import posenc.backends.strided.blocks as blocks
+import posenc.backends.strided.learned_bias as learned_bias
 from posenc import (
     KERPLE,
     ALiBi,
@@ -232,7 +232,7 @@ def test_the_cut_off_leaves_far_keys_whose_values_outweigh_the_near_ones(large, 
 
 
 def test_the_cut_off_spares_work():
-    from posenc.backends.toeplitz import toeplitz
+    from posenc.backends.strided.toeplitz import toeplitz
 
     bias = toeplitz([ALiBi(8)], 4096, 4096, 0, is_causal=True)
     assert bias.falls_far(4096)

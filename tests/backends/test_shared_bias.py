@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
-from posenc.backends import block_gradients, far_keys, strided
-from posenc.backends.blocks import ROWS
-from posenc.backends.partial import InSegments, merge
-from posenc.backends.segments import Segment
-from posenc.backends.toeplitz import toeplitz
-from posenc.backends.with_sum import merged_results
+from posenc.backends.strided import backend as strided
+from posenc.backends.strided import block_gradients, far_keys
+from posenc.backends.strided.blocks import ROWS
+from posenc.backends.strided.partial import InSegments, merge
+from posenc.backends.strided.segments import Segment
+from posenc.backends.strided.toeplitz import toeplitz
+from posenc.backends.strided.with_sum import merged_results
 
 LENGTH, WIDTH = 640, 8
 

@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
-import posenc.backends.blocks as blocks
-import posenc.backends.learned_bias as learned_bias
+import posenc.backends.strided.blocks as blocks
+import posenc.backends.strided.learned_bias as learned_bias
 from posenc import ALiBi, Positional, Rotary, T5Bias, attention, explain_attention
 from posenc.testing.reference import reference_attention
 
@@ -154,7 +154,7 @@ def test_far_keys_of_a_steep_bias_cost_nothing_and_change_nothing(monkeypatch):
     steep = ALiBi(HEADS, slopes=[4.0] * HEADS)
     q, k, v = (t.detach() / 4 for t in content())
     seen = []
-    from posenc.backends import partial
+    from posenc.backends.strided import partial
 
     flash = partial.flash
     monkeypatch.setattr(

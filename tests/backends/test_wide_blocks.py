@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from posenc import KERPLE, ALiBi, Positional, T5Bias, attention
-from posenc.backends import strided, wide_blocks
-from posenc.backends.toeplitz import toeplitz
+from posenc.backends.strided import backend, wide_blocks
+from posenc.backends.strided.toeplitz import toeplitz
 
 HEADS, WIDTH, LENGTH = 4, 8, 150
 
@@ -35,7 +35,7 @@ def small(monkeypatch):
     sizes = {"MANY_ROWS": 32, "FEWEST_ROWS": 20, "FEWEST_KEYS": 24, "ROWS": 8, "FAR": 60}
     for name, size in sizes.items():
         monkeypatch.setattr(wide_blocks, name, size)
-    monkeypatch.setattr(strided, "SMALL", 0)
+    monkeypatch.setattr(backend, "SMALL", 0)
 
 
 @pytest.fixture

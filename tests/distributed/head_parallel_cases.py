@@ -29,7 +29,7 @@ from posenc import (
     T5Bias,
     attention,
 )
-from posenc.backends.toeplitz import toeplitz
+from posenc.backends.strided.toeplitz import toeplitz
 from posenc.distributed import Shards, own_heads
 from posenc.transformer import Encoder, KeyValueCache, MultiHeadAttention
 from posenc.transformer.head_parallel import HeadParallel

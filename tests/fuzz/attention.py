@@ -38,8 +38,8 @@ from posenc import (
     XPos,
     attention,
 )
-from posenc.backends import wide_blocks
 from posenc.backends.choice import BACKENDS
+from posenc.backends.strided import wide_blocks
 from posenc.encodings.base import working_dtype
 from posenc.positions import over_padding
 from posenc.testing.reference import documents_of, reference_attention

@@ -6,17 +6,9 @@ from hypothesis import Phase
 from tests.fuzz.hunt import HUNTS, hunt
 
 from posenc import positions
-from posenc.backends import (
-    arguments,
-    choice,
-    explicit,
-    flash,
-    learned_bias,
-    neighbors,
-    specification,
-    strided,
-    token_masks,
-)
+from posenc.backends import arguments, choice, explicit, neighbors, specification
+from posenc.backends.strided import backend as strided
+from posenc.backends.strided import flash, learned_bias
 from posenc.positions import over_padding
 from posenc.transformer import Encoder, placement
 
@@ -37,30 +29,9 @@ def test_a_short_hunt_finds_nothing(name, cases):
     hunt([name], cases, start=0)
 
 
-def keys_padding_for_queries(monkeypatch):
-    """Padding of the last keys is taken for that of the queries, whoever they are."""
-    made = token_masks.TokenMasks.__init__
-
-    def assuming(self, asked, padding_mask, *rest):
-        made(self, asked, padding_mask, *rest)
-        if self.padding is not None and asked.q_len <= asked.k_len:
-            self.q_padding = self.padding[:, asked.k_len - asked.q_len :]
-
-    monkeypatch.setattr(token_masks.TokenMasks, "__init__", assuming)
-
-
 def last_documents_for_queries(monkeypatch):
     """Documents of the last keys are taken for those of the queries, whoever they are."""
-
-    def assuming(self):
-        asked, self.q_documents = self.asked, None
-        if self.documents is not None:
-            self.documents = token_masks.runs(self.documents)
-            self.q_documents = self.documents[:, max(asked.k_len - asked.q_len, 0) :]
-            if self.q_documents.shape[1] != asked.q_len:
-                self.q_documents = self.documents[:, :1].expand(-1, asked.q_len)
-
-    monkeypatch.setattr(token_masks.TokenMasks, "_join_documents", assuming)
+    monkeypatch.setattr(arguments, "_queries_are_last", lambda q_len, k_len, *_: q_len <= k_len)
 
 
 def nan_left_in_padding(monkeypatch):
@@ -179,7 +150,6 @@ def padding_that_is_written_into(monkeypatch):
 
 
 FAULTS = {
-    keys_padding_for_queries: "attention",
     last_documents_for_queries: "attention",
     nan_left_in_padding: "attention",
     no_gradient_of_nothing: "attention",

@@ -103,7 +103,7 @@ def check(case: ToldCase) -> None:
     real, ids = torch.tensor(case.real), torch.tensor(case.ids)
     begin = len(real) - case.q_len
     if case.told != BOTH:
-        with pytest.raises(ValueError, match="attn_mask is given, and"):
+        with pytest.raises(ValueError, match="attn_mask does not tell padding"):
             _attended(encoding, hidden, begin, **given(case))
         TALLY.count("must refuse", "what a mask alone tells")
         return

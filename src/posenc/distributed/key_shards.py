@@ -11,8 +11,8 @@ from torch.distributed.device_mesh import DeviceMesh
 from posenc.arguments import check_whole
 from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads, check_softcap
-from posenc.backends.partial import Part, Partial, merge, partial_attention, with_sinks
 from posenc.backends.specification import AttentionSpecification
+from posenc.backends.strided.partial import Part, Partial, merge, partial_attention, with_sinks
 from posenc.distributed.collectives import everyones
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import ScoreEncoding, working_dtype

@@ -8,9 +8,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from posenc.backends.base import Request
-from posenc.backends.differentiable import once_differentiable
 from posenc.backends.masks import nothing_of
-from posenc.backends.partial import (
+from posenc.backends.strided.differentiable import once_differentiable
+from posenc.backends.strided.partial import (
     InRuns,
     InSegments,
     Part,
@@ -19,8 +19,8 @@ from posenc.backends.partial import (
     partial_attention,
     with_sinks,
 )
-from posenc.backends.toeplitz import Toeplitz, margin
-from posenc.backends.with_sum import gradient_of_sinks, merged_results
+from posenc.backends.strided.toeplitz import Toeplitz, margin
+from posenc.backends.strided.with_sum import gradient_of_sinks, merged_results
 from posenc.distributed.reach import may_see
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor
 
 from posenc.backends.base import Backend, Request
-from posenc.backends.blocks import ROWS
-from posenc.backends.far_keys import may_share
-from posenc.backends.flash import serves
-from posenc.backends.learned_bias import attend_and_learn
 from posenc.backends.masks import nothing_of
-from posenc.backends.partial import InSegments, in_one_segment, in_segments
-from posenc.backends.segments import Segment, segments_of
-from posenc.backends.shared_bias import attend_and_share
 from posenc.backends.specification import known
-from posenc.backends.toeplitz import Toeplitz, toeplitz
-from posenc.backends.wide_blocks import attend
-from posenc.backends.with_sum import attend_with_sum
+from posenc.backends.strided.blocks import ROWS
+from posenc.backends.strided.far_keys import may_share
+from posenc.backends.strided.flash import serves
+from posenc.backends.strided.learned_bias import attend_and_learn
+from posenc.backends.strided.partial import InSegments, in_one_segment, in_segments
+from posenc.backends.strided.segments import Segment, segments_of
+from posenc.backends.strided.shared_bias import attend_and_share
+from posenc.backends.strided.toeplitz import Toeplitz, toeplitz
+from posenc.backends.strided.wide_blocks import attend
+from posenc.backends.strided.with_sum import attend_with_sum
 from posenc.guards import eager, may_look, transformed
 
 MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls

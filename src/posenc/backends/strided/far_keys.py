@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import ROWS, Block, bias_of, content_of, dead_rows
-from posenc.backends.flash import flash, serves
-from posenc.backends.learned_bias import anti_diagonals, narrowed, shearing
-from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.strided.blocks import ROWS, Block, bias_of, content_of, dead_rows
+from posenc.backends.strided.flash import flash, serves
+from posenc.backends.strided.learned_bias import anti_diagonals, narrowed, shearing
+from posenc.backends.strided.toeplitz import Toeplitz
 
 if TYPE_CHECKING:
-    from posenc.backends.partial import Merged
+    from posenc.backends.strided.partial import Merged
 
 
 def may_share(q: Tensor, k: Tensor, v: Tensor, bias: Toeplitz) -> bool:

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import ROWS, Block, blocks
-from posenc.backends.differentiable import once_differentiable
-from posenc.backends.flash import capped
-from posenc.backends.toeplitz import Toeplitz
-from posenc.backends.wide_blocks import attend
+from posenc.backends.strided.blocks import ROWS, Block, blocks
+from posenc.backends.strided.differentiable import once_differentiable
+from posenc.backends.strided.flash import capped
+from posenc.backends.strided.toeplitz import Toeplitz
+from posenc.backends.strided.wide_blocks import attend
 from posenc.numerics.product import without_autocast
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache

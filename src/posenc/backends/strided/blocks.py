@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import grouped, masked_attention
-from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.strided.toeplitz import Toeplitz
 from posenc.guards import may_look
 
 ROWS = 256

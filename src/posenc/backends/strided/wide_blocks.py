@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import (
+from posenc.backends.strided.blocks import (
     FAR,
     MANY_ROWS,
     ROWS,
@@ -27,8 +27,8 @@ from posenc.backends.blocks import (
     in_rows,
     reaches,
 )
-from posenc.backends.flash import flash, serves
-from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.strided.flash import flash, serves
+from posenc.backends.strided.toeplitz import Toeplitz
 from posenc.encodings.base import working_dtype
 from posenc.guards import may_look
 

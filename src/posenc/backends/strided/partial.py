@@ -15,15 +15,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.base import Request
-from posenc.backends.block_gradients import add_all_gradients
-from posenc.backends.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.explicit import attend_explicitly
-from posenc.backends.flash import flash, serves
-from posenc.backends.learned_bias import ELEMENTS, narrowed
-from posenc.backends.segments import Segment, runs_of_keys, segments_of
 from posenc.backends.specification import AttentionSpecification
-from posenc.backends.toeplitz import Toeplitz, toeplitz
-from posenc.backends.wide_blocks import attend_into, may_be_wide
+from posenc.backends.strided.block_gradients import add_all_gradients
+from posenc.backends.strided.blocks import Block, bias_of, blocks, content_of, dead_rows
+from posenc.backends.strided.flash import flash, serves
+from posenc.backends.strided.learned_bias import ELEMENTS, narrowed
+from posenc.backends.strided.segments import Segment, runs_of_keys, segments_of
+from posenc.backends.strided.toeplitz import Toeplitz, toeplitz
+from posenc.backends.strided.wide_blocks import attend_into, may_be_wide
 from posenc.encodings.base import ScoreEncoding, working_dtype
 
 MOST_RUNS = 64  # of keys, each with a call of its own

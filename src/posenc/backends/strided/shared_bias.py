@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.blocks import blocks
-from posenc.backends.differentiable import once_differentiable
-from posenc.backends.far_keys import add_to_bias
-from posenc.backends.partial import Merged, in_one_segment
-from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.strided.blocks import blocks
+from posenc.backends.strided.differentiable import once_differentiable
+from posenc.backends.strided.far_keys import add_to_bias
+from posenc.backends.strided.partial import Merged, in_one_segment
+from posenc.backends.strided.toeplitz import Toeplitz
 
 
 def attend_and_share(

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.differentiable import once_differentiable
-from posenc.backends.partial import Merged, Part, with_sinks
+from posenc.backends.strided.differentiable import once_differentiable
+from posenc.backends.strided.partial import Merged, Part, with_sinks
 from posenc.encodings.base import working_dtype
 
 

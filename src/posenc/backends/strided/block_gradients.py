@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 from torch.nn.functional import pad
 
-from posenc.backends.blocks import Block, bias_of, blocks, content_of
-from posenc.backends.far_keys import add_to_bias, may_share
-from posenc.backends.flash import flash_gradients, serves
-from posenc.backends.learned_bias import add_gradients, narrowed
-from posenc.backends.toeplitz import Toeplitz
+from posenc.backends.strided.blocks import Block, bias_of, blocks, content_of
+from posenc.backends.strided.far_keys import add_to_bias, may_share
+from posenc.backends.strided.flash import flash_gradients, serves
+from posenc.backends.strided.learned_bias import add_gradients, narrowed
+from posenc.backends.strided.toeplitz import Toeplitz
 from posenc.encodings.base import working_dtype
 
 if TYPE_CHECKING:
-    from posenc.backends.partial import Merged
+    from posenc.backends.strided.partial import Merged
 
 
 def add_all_gradients(
