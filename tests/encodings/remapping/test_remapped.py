@@ -118,9 +118,3 @@ def test_bad_arguments_are_told():
         ReRoPE(4, 0)
     with pytest.raises(ValueError, match="chunk is 4; it must be a whole number from 5 on"):
         DualChunk(chunk=4, local=4)
-
-
-def test_windows_that_leave_int64_in_steps_are_refused():
-    for build in (lambda: ReRoPE(2**40, leak=2**40), lambda: SelfExtend(2**40, 2**40, False)):
-        with pytest.raises(ValueError, match="window times"):
-            build()

@@ -53,5 +53,3 @@ def test_the_largest_shift_stays_within_int64():
 def test_what_does_not_fit_is_told():
     with pytest.raises(ValueError, match="most is -1; it must be a whole number from 0 on"):
         SHAPE(-1)
-    with pytest.raises(ValueError, match=r"most is 4611686018427387905; it must be a whole number"):
-        SHAPE(2**62 + 1)

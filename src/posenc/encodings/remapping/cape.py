@@ -12,46 +12,35 @@ from torch import Tensor
 from posenc.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
-from posenc.guards import demand, graph_looks, may_look
 from posenc.positions import Coordinates, Integers, checked, in_float64
 
 FINENESS = 2**20
 """Steps that each step of the given coordinates is cut into."""
 
-FARTHEST = 2**36
-"""A bound of given steps and of shifts, so that finer ones stay int64 when they are stretched."""
-
-WIDEST = 32
-"""A bound of the scale, likewise."""
-
 
 @dataclass(frozen=True)
 class CAPE(PositionRemapping):
-    """p_i → λ · (p_i + Δ + ε_i), in training alone, drawn anew at each call
+    """p_i → λ · (p_i + Δ + ε_i), in training only, drawn anew at each call
 
     with a global shift Δ ~ U(−global_shift, global_shift) and a scale λ, ln λ ~ U(−ln scale,
     ln scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
-    An absolute encoding of real coordinates learns so to rely on what these leave: the order of
-    tokens, and distances about as they are. Up to a local shift of half the distance between tokens
-    their order stays.
+    An absolute encoding thus learns to rely on what these leave: the order of tokens, and about
+    their distances. Order stays up to a local shift of half the distance between tokens.
 
-    Evaluation takes positions as they are; the paper centers those in seconds on their mean before
-    either. Results are real coordinates, multiples of 2⁻²⁰ of a step of those given, so that a
-    shift is the same for all tokens of a row exactly, and encodings must take reals. Queries and
-    keys of one row need one draw: call it once, and hand the result to both.
+    In evaluation positions stay as they are; the paper centers those in seconds on their mean
+    before. Results are real coordinates, multiples of 2⁻²⁰ of a step of those given, so encodings
+    must take reals. Queries and keys of one row need the same draw: call it once, and hand the
+    result to both.
 
     Public implementations measure local shifts by the distance of neighboring tokens: where tokens
     stand 0.03 seconds apart, their 0.5 is ``local_shift=0.015`` here. For points of a grid the
-    paper stretches both axes by one λ, which this, taking one axis, cannot.
+    paper stretches both axes by one λ; this class takes one axis.
 
     Args:
         global_shift: Δmax, in units of the coordinates: 5 tokens for text in the paper, 60 seconds
             for speech.
         local_shift: εmax, likewise.
-        scale: λmax, from 1 to 32.
-
-    Raises:
-        ValueError: A shift is negative, or ``scale`` less than 1 or more than 32.
+        scale: λmax, from 1 on.
 
     Reference:
         Likhomanenko et al. 2021, "CAPE: Encoding Relative Positions with Continuous Augmented
@@ -72,8 +61,6 @@ class CAPE(PositionRemapping):
     def __post_init__(self) -> None:
         check_number(0.0, global_shift=self.global_shift, local_shift=self.local_shift)
         check_number(1.0, scale=self.scale)
-        if self.scale > WIDEST:
-            raise ValueError(f"scale is {self.scale}; it must be from 1 to {WIDEST}.")
 
     def __call__(
         self,
@@ -83,18 +70,14 @@ class CAPE(PositionRemapping):
     ) -> Coordinates:
         """The coordinates where the tokens are taken to stand.
 
-        Args:
-            positions: ``[*batch, seq]``, whole or real.
-            generator: Draws the shifts and scales; torch's own if not given.
-
-        Raises:
-            TypeError: Positions are neither whole numbers nor coordinates.
-            ValueError: They have a scale an axis, or they or a shift reach 2^36 of their steps.
+        ``generator`` is torch's own if not given.
         """
         given = checked(positions, reals=True)
         if isinstance(given, Tensor):
             given = Coordinates(given)
-        step = self._step(given) / FINENESS
+        if isinstance(given.scale, tuple):
+            raise ValueError("CAPE takes coordinates of one axis, as coordinates[..., 0].")
+        step = given.scale / FINENESS
         steps = given.values * FINENESS
         for most, shape in (
             (self.global_shift, (*steps.shape[:-1], 1)),
@@ -108,22 +91,3 @@ class CAPE(PositionRemapping):
             steps = (in_float64(steps) * (drawn * log(self.scale)).exp()).round().long()
             steps = steps.to(given.device)
         return Coordinates(steps, scale=step)
-
-    def _step(self, given: Coordinates) -> Fraction:
-        if not isinstance(given.scale, Fraction):
-            raise ValueError(
-                f"Coordinates have {len(given.scale)} scales, one an axis; CAPE takes those of one "
-                f"line. Take an axis, as coordinates[..., 0]."
-            )
-        farthest = max(map(Fraction, (self.global_shift, self.local_shift))) / given.scale
-        if graph_looks(given.values):
-            near = ((given.values < FARTHEST) & (given.values > -FARTHEST)).all()
-            demand(near, "Coordinates reach 2^36 steps or more. Give coarser steps to CAPE.")
-        if may_look(given.values) and given.numel():
-            farthest = max(farthest, Fraction(int(given.values.abs().max())))
-        if farthest >= FARTHEST:
-            raise ValueError(
-                f"Coordinates and shifts reach {int(farthest)} steps of {given.scale}; CAPE takes "
-                f"fewer than 2^36. Give coarser steps, as Coordinates.rounded(values, step)."
-            )
-        return given.scale

@@ -7,13 +7,13 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
+from posenc.encodings.remapping.remapped import PairRemapping, RemappedPairs
 from posenc.numerics.ring import around
-from posenc.positions import Integers, pair_distances
+from posenc.positions import pair_distances
 
 
 @dataclass(frozen=True)
-class CyclicOffset:
+class CyclicOffset(PairRemapping):
     """Distances go the shorter way around a ring.
 
     distance(p, n) = d − period · round(d / period),  d = p − n
@@ -25,9 +25,6 @@ class CyclicOffset:
 
     Args:
         period: Number of positions around the ring.
-
-    Raises:
-        ValueError: ``period`` is not a positive whole number.
 
     Reference:
         Rettie et al. 2023, "Cyclic peptide structure prediction and design using AlphaFold", whose
@@ -46,11 +43,6 @@ class CyclicOffset:
     def __post_init__(self):
         check_whole(period=self.period)
 
-    @property
-    def parts(self) -> int:
-        """All distances are whole."""
-        return 1
-
     def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
     ) -> tuple[RemappedPairs, ...]:
@@ -63,11 +55,3 @@ class CyclicOffset:
             RemappedPairs(queries + turn, keys, (there == within + turn) & (there != distance))
             for turn in (0, self.period, -self.period)
         )
-
-    def distance(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets."""
-        return remapped_distance(self, q_positions, k_positions)

@@ -1,18 +1,17 @@
 """Dual chunk attention: distances within a chunk, to the one before, and beyond."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
-from posenc.positions import Integers, pair_distances
+from posenc.encodings.remapping.remapped import PairRemapping, RemappedPairs
+from posenc.positions import pair_distances
 
 
 @dataclass(frozen=True)
-class DualChunk:
+class DualChunk(PairRemapping):
     """Keys count from the beginning of their chunk; queries stand where the chunk of a key asks.
 
     With s = c − l, p′ = p mod s and n′ = n mod s:
@@ -31,9 +30,6 @@ class DualChunk:
         local: l, the local window; of the trained length an eighth in the authors' code for Llama
             and Mistral, a sixteenth in that for Qwen and for decoding.
 
-    Raises:
-        ValueError: ``local`` is not between 1 and ``chunk`` − 1.
-
     Reference:
         An et al. 2024, "Training-Free Long-Context Scaling of Large Language Models"
         (arXiv:2402.17463); the two cut-offs at c as in the authors' code.
@@ -43,19 +39,12 @@ class DualChunk:
         tensor([[5, 4, 3, 2, 5, 4, 3, 2, 1, 0]])
     """
 
-    is_relative: ClassVar[bool] = False
-
     chunk: int = 3072
     local: int = 256
 
     def __post_init__(self):
         check_whole(local=self.local)
         check_whole(self.local + 1, chunk=self.chunk)
-
-    @property
-    def parts(self) -> int:
-        """All distances are whole."""
-        return 1
 
     def remapped_pairs(
         self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
@@ -70,11 +59,3 @@ class DualChunk:
             RemappedPairs(next_to, keys, chunks == 1),
             RemappedPairs(beyond, keys, chunks > 1),
         )
-
-    def distance(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets."""
-        return remapped_distance(self, q_positions, k_positions)

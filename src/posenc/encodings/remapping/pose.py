@@ -19,19 +19,15 @@ class PoSE(PositionRemapping):
 
     p → p + u_i in chunk i,  u_0 = 0,  u_i ~ U{u_{i−1} … longest − seq}
 
-    A row of the trained length so meets every distance of a longer one. With two chunks the cut is
-    that of the authors' code, U{1 … ⌈seq / 2⌉}; with more, which the paper discusses and the code
-    does not have, all divisions of the row are equally likely. The paper takes the text of later
-    chunks from further on in the document, too, which is the reader's choice of tokens. Cuts and
-    skips are drawn for each row of ``positions``; ``[seq]`` draws them for all.
+    A row of the trained length thus meets every distance of a longer one. With two chunks the cut
+    is that of the authors' code, U{1 … ⌈seq / 2⌉}; with more, which the paper discusses and the
+    code does not have, all divisions of the row are equally likely. The paper also takes the text
+    of later chunks from further on in the document. Cuts and skips are drawn for each row of
+    ``positions``; ``[seq]`` draws them for all.
 
     Args:
         longest: The number of positions of the context to be reached.
         chunks: Number of chunks of a row; 2 in the paper's experiments.
-
-    Raises:
-        ValueError: ``longest`` is not positive, there are fewer than 2 chunks, or a row has more
-            tokens than ``longest``.
 
     Reference:
         Zhu et al. 2023, "PoSE: Efficient Context Window Extension of LLMs via Positional Skip-wise
@@ -62,10 +58,6 @@ class PoSE(PositionRemapping):
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
 
         ``generator`` is torch's own if not given.
-
-        Raises:
-            TypeError: Positions are not integers.
-            ValueError: A position is negative or not less than the length of the row.
         """
         positions = checked_row(positions, self.longest, name="PoSE")
         seq, skipped = positions.shape[-1], torch.zeros_like(positions)

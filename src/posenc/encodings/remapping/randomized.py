@@ -17,20 +17,16 @@ from posenc.positions import Integers, checked
 class Randomized(PositionRemapping):
     """The p-th token stands at the p-th smallest of a sample from 0 … longest − 1.
 
-    The sample is uniform and without replacement, so order is kept and any position that a longer
-    text will need is met in training. It is drawn in evaluation too, as the authors do; a text that
-    is decoded step by step is refused, since each step would be a sample of its own. One sample is
-    drawn for each row of ``positions``, as of a batch; ``[seq]`` draws one for all, as the authors'
-    code does.
+    The sample is uniform and without replacement, so order is kept and training meets any position
+    that a longer text will need. It is drawn in evaluation too, as the authors do, so a text cannot
+    be decoded step by step: each step would draw another sample. One sample is drawn for each row
+    of ``positions``; ``[seq]`` draws one for all, as the authors' code does.
 
     It pairs with any encoding that takes positions. For biases of distance the authors draw
     distances instead, the same for all tokens, in each layer anew: see ``distances``.
 
     Args:
         longest: L, the number of positions to draw from; larger than any length to come.
-
-    Raises:
-        ValueError: ``longest`` is not positive, or a row has more tokens.
 
     Reference:
         Ruoss et al. 2023, "Randomized Positional Encodings Boost Length Generalization of
@@ -61,10 +57,6 @@ class Randomized(PositionRemapping):
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
 
         ``generator`` is torch's own if not given.
-
-        Raises:
-            TypeError: Positions are not integers.
-            ValueError: A position is negative or not less than the length of the row.
         """
         positions = checked_row(positions, self.longest, name="Randomized")
         sample = self._sample(positions.shape, self.longest, positions.device, generator)
@@ -81,10 +73,6 @@ class Randomized(PositionRemapping):
         The authors' form for ALiBi and Transformer-XL: hand the profile of a bias at these
         distances to attention as its mask.
 
-        Raises:
-            TypeError: Distances are not integers.
-            ValueError: One is ``longest`` or more.
-
         Example:
             >>> from posenc import ALiBi
             >>> from posenc.positions import pair_distances
@@ -94,14 +82,8 @@ class Randomized(PositionRemapping):
         """
         distance = checked(distance, "distance")
         reach = int(distance.abs().amax()) if distance.numel() else 0
-        if reach >= self.longest:
-            raise ValueError(
-                f"A distance is {reach}; Randomized(longest={self.longest}) has room for those up "
-                f"to {self.longest - 1}. Make longest at least {reach + 1}."
-            )
-        sample = 1 + self._sample(
-            torch.Size((reach,)), self.longest - 1, distance.device, generator
-        )
+        sample = self._sample(torch.Size((reach,)), self.longest - 1, distance.device, generator)
+        sample = 1 + sample
         return torch.cat((-sample.flip(0), sample.new_zeros(1), sample))[distance + reach]
 
     @staticmethod

@@ -7,12 +7,12 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
-from posenc.positions import Integers, pair_distances
+from posenc.encodings.remapping.remapped import PairRemapping, RemappedPairs
+from posenc.positions import pair_distances
 
 
 @dataclass(frozen=True)
-class ReRoPE:
+class ReRoPE(PairRemapping):
     """Distances are cut off at a window, or grow beyond it by 1/``leak`` a token.
 
     distance(p, n) = p − n where p − n < w,  and  w + (p − n − w) / leak from there on
@@ -25,9 +25,6 @@ class ReRoPE:
         window: w, the longest distance that is true; 512 in the author's code.
         leak: How many tokens beyond the window count as one: 16 in the author's code of leaky
             ReRoPE. None cuts off.
-
-    Raises:
-        ValueError: A number is not positive.
 
     Reference:
         Su 2023, "Rectified Rotary Position Embeddings" (github.com/bojone/rerope), with both forms.
@@ -48,7 +45,6 @@ class ReRoPE:
         check_whole(window=self.window)
         if self.leak is not None:
             check_whole(leak=self.leak)
-            check_whole(**{"window times leak": self.window * self.leak})
 
     @property
     def parts(self) -> int:
@@ -64,11 +60,3 @@ class ReRoPE:
             return (RemappedPairs(q_positions * 0 + self.window, k_positions * 0, far),)
         ahead = self.window * (self.leak - 1)
         return (RemappedPairs(q_positions + ahead, k_positions, far),)
-
-    def distance(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets, rounded down to whole positions."""
-        return remapped_distance(self, q_positions, k_positions)

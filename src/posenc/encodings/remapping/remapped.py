@@ -1,7 +1,8 @@
 """Where the tokens of a pair are taken to stand, where that depends on the pair."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Int64
@@ -25,48 +26,35 @@ class RemappedPairs:
     where: Bool[Tensor, "..."]
 
 
-@runtime_checkable
-class PairRemapping(Protocol):
+class PairRemapping(ABC):
     """A change of position for some pairs of a query and a key; the others stay where they are.
 
     Attributes:
         is_relative: Claim: a shift of all positions changes no distance.
-        parts: How many steps make one position: more than 1 where tokens are taken to stand
-            between whole positions.
     """
 
-    is_relative: ClassVar[bool]
+    is_relative: ClassVar[bool] = False
 
     @property
     def parts(self) -> int:
-        """Steps to a position."""
-        ...
+        """Steps to a position: more than 1 where tokens may stand between whole positions."""
+        return 1
 
-    def remapped_pairs(self, q_positions: Tensor, k_positions: Tensor) -> tuple[RemappedPairs, ...]:
+    @abstractmethod
+    def remapped_pairs(
+        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
+    ) -> tuple[RemappedPairs, ...]:
         """The pairs that stand elsewhere, in groups that do not overlap."""
-        ...
 
-
-def remapped_distance(
-    remapping: PairRemapping,
-    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-) -> Int64[Tensor, "*batch q_len k_len"]:
-    """The distance at which each pair meets, rounded down to whole positions.
-
-    Raises:
-        TypeError: Positions are not integers.
-        ValueError: One is beyond 2^56.
-
-    Example:
-        >>> from posenc import ReRoPE
-        >>> remapped_distance(ReRoPE(window=2), [4], range(5))
-        tensor([[2, 2, 2, 1, 0]])
-    """
-    queries = checked(q_positions, "q_positions")
-    keys = checked(k_positions, "k_positions")
-    distance = pair_distances(queries, keys)
-    for pairs in remapping.remapped_pairs(queries, keys):
-        there = pair_distances(pairs.queries, pairs.keys) // remapping.parts
-        distance = torch.where(pairs.where, there, distance)
-    return distance
+    def distance(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+    ) -> Int64[Tensor, "*batch q_len k_len"]:
+        """The distance at which each pair meets, rounded down to whole positions."""
+        queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
+        distance = pair_distances(queries, keys)
+        for pairs in self.remapped_pairs(queries, keys):
+            there = pair_distances(pairs.queries, pairs.keys) // self.parts
+            distance = torch.where(pairs.where, there, distance)
+        return distance

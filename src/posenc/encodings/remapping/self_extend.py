@@ -1,18 +1,17 @@
 """Self-Extend: far tokens are counted in groups, near ones one by one."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.arguments import check_flag, check_whole
-from posenc.encodings.remapping.remapped import RemappedPairs, remapped_distance
-from posenc.positions import Integers, pair_distances
+from posenc.arguments import check_whole
+from posenc.encodings.remapping.remapped import PairRemapping, RemappedPairs
+from posenc.positions import pair_distances
 
 
 @dataclass(frozen=True)
-class SelfExtend:
+class SelfExtend(PairRemapping):
     """Distances from a window on are counted in groups, so that they stay as short as in training.
 
     distance(p, n) = p − n where p − n < w,
@@ -29,9 +28,6 @@ class SelfExtend:
         window: w, how many distances stay as they are; 1024 in the authors' code.
         floored: Whether w / g is rounded down.
 
-    Raises:
-        ValueError: A number is not positive.
-
     Reference:
         Jin et al. 2024, "LLM Maybe LongLM: Self-Extend LLM Context Window Without Tuning",
         algorithm 1 (arXiv:2401.01325).
@@ -41,17 +37,12 @@ class SelfExtend:
         tensor([[6, 6, 5, 5, 4, 4, 3, 2, 1, 0]])
     """
 
-    is_relative: ClassVar[bool] = False
-
     group: int = 8
     window: int = 1024
     floored: bool = True
 
     def __post_init__(self):
         check_whole(group=self.group, window=self.window)
-        check_flag(floored=self.floored)
-        if not self.floored:
-            check_whole(**{"window times group": self.window * self.group})
 
     @property
     def parts(self) -> int:
@@ -68,11 +59,3 @@ class SelfExtend:
             return (RemappedPairs(queries + self.window - self.window // self.group, keys, far),)
         ahead = self.window * self.group - self.window
         return (RemappedPairs(queries * self.group + ahead, keys * self.group, far),)
-
-    def distance(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
-        """The distance at which each pair meets, rounded down to whole positions."""
-        return remapped_distance(self, q_positions, k_positions)

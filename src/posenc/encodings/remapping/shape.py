@@ -15,21 +15,18 @@ from posenc.positions import Integers, checked, consecutive
 
 @dataclass(frozen=True)
 class SHAPE(PositionRemapping):
-    """p → p + k,  k ~ U{0 … most}, in training alone
+    """p → p + k,  k ~ U{0 … most}, in training only
 
-    An absolute encoding learns so to rely on differences alone. One shift is drawn for each row of
-    ``positions``, as of a batch; ``[seq]`` draws one for all. Queries and keys of one row need one
-    shift, so apply it once and hand the result to both.
+    An absolute encoding thus learns to rely on differences. One shift is drawn for each row of
+    ``positions``; ``[seq]`` draws one for all. Queries and keys of one row need the same shift:
+    apply it once and hand the result to both.
 
-    Paper and authors' code differ by one: the paper's shift reaches K, which is the form here; the
-    code draws from 0 … K − 1, which is ``SHAPE(K - 1)``. In evaluation positions are taken as they
-    are here, and every row begins at K in that code: give its checkpoints such rows.
+    Paper and authors' code differ by one: the paper's shift reaches K, as here; the code draws from
+    0 … K − 1, which is ``SHAPE(K - 1)``. In evaluation positions stay as they are here, while
+    every row begins at K in that code: give its checkpoints such rows.
 
     Args:
         most: K, the largest shift.
-
-    Raises:
-        ValueError: ``most`` is negative.
 
     Reference:
         Kiyono et al. 2021, "SHAPE: Shifted Absolute Position Embedding for Transformers",
@@ -54,11 +51,7 @@ class SHAPE(PositionRemapping):
         *,
         generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"]:
-        """The shifted positions; ``generator`` is torch's own if not given.
-
-        Raises:
-            TypeError: Positions are not integers.
-        """
+        """The shifted positions; ``generator`` is torch's own if not given."""
         positions = checked(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)
