@@ -83,11 +83,11 @@ def test_an_encoding_is_shown_or_its_reason_told(name, command, run, refused):
 @pytest.mark.parametrize("build", sorted(OTHERS, key=lambda each: each.__name__))
 def test_what_is_no_encoding_says_what_it_is(build, refused):
     if build.__module__.startswith(frequencies.__name__):
-        why = "is a schedule of frequencies; give it to an encoding"
+        why = "is no encoding by itself"
     elif build in GRAPHS:
-        why = "is no encoding of positions on a line but of nodes in a graph"
+        why = "is no encoding"
     else:
-        why = "no table of its own|is no encoding by itself; give it to one"
+        why = "no table of its own|is no encoding by itself"
     text = written(build, SOUND[build])
     for command, options in COMMANDS.items():
         told = refused(command, *options, "--encoding", text)

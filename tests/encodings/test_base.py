@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc import ALiBi, Learned, Rotary, Sinusoidal
 from posenc.positions import consecutive
 
 
@@ -50,10 +50,3 @@ def test_a_table_is_floating(encoding):
 
 def test_a_frozen_encoding_stays_frozen_when_resized():
     assert not Learned(4, 8).requires_grad_(False).resized(16).weight.requires_grad
-
-
-def test_what_is_no_encoding_is_told():
-    with pytest.raises(TypeError, match="tokens is None; it takes an encoding"):
-        Positional(tokens=None)
-    with pytest.raises(TypeError, match=r"Pass it as Positional\(scores="):
-        Positional(tokens=ALiBi(4))

@@ -1,6 +1,6 @@
 """Which encodings a model uses, in all three places, and what changes its positions before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -13,7 +13,6 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.encodings.remapping.remapped import PairRemapping
 from posenc.positions import Coordinates, Positions, checked
 
 PLACES = {
@@ -23,16 +22,12 @@ PLACES = {
     "positions": PositionRemapping,
 }
 
-NO_ROW = (type, Tensor, str, bytes, bytearray, Mapping)
-"""What Python may iterate, though it is no row of encodings."""
-
 
 class Positional(nn.Module):
     """The encodings of a model, place by place; those of one place apply in the order given.
 
-    ``Positional()`` holds none at all (NoPE, Kazemnejad et al. 2023, arXiv:2305.19466). A single
-    encoding may stand for a tuple of one. What it holds is settled when it is built; build another
-    for other encodings.
+    ``Positional()`` holds none (NoPE, Kazemnejad et al. 2023, arXiv:2305.19466). A single encoding
+    may stand for a tuple of one.
 
     Args:
         tokens: Encodings added to the token embeddings.
@@ -42,11 +37,6 @@ class Positional(nn.Module):
 
     Attributes:
         positions: These, as a tuple; the others are lists of modules.
-
-    Raises:
-        AttributeError: An attribute is assigned anew.
-        TypeError: An encoding is given for a place where it does not act.
-        ValueError: One of scores does not fit those beside it, or what came before it is lost.
 
     Example:
         >>> from posenc import PoSE, Sinusoidal
@@ -62,11 +52,6 @@ class Positional(nn.Module):
         )
     """
 
-    tokens: nn.ModuleList
-    queries_keys: nn.ModuleList
-    scores: nn.ModuleList
-    positions: tuple[PositionRemapping, ...]
-
     def __init__(
         self,
         tokens: TokenEncoding | Iterable[TokenEncoding] = (),
@@ -78,18 +63,11 @@ class Positional(nn.Module):
         self.tokens = nn.ModuleList(_in_place("tokens", tokens))
         self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
         self.scores = nn.ModuleList(_in_place("scores", scores))
-        self.positions = tuple(_in_place("positions", positions))
-        check_company(self.queries_keys, self.scores)  # type: ignore[arg-type]
+        self.positions: tuple[PositionRemapping, ...] = tuple(_in_place("positions", positions))
+        self.check_company()
 
     def check_company(self) -> None:
-        """Refuse what the constructor refuses, of encodings that were exchanged since.
-
-        Raises:
-            TypeError: Something is no encoding of its place.
-            ValueError: An encoding stands where it, or another, would not mean what it says.
-        """
-        for name in ("tokens", "queries_keys", "scores"):
-            _in_place(name, tuple(getattr(self, name)))
+        """Refuse encodings of scores beside which the others would not mean what they say."""
         check_company(self.queries_keys, self.scores)  # type: ignore[arg-type]
 
     @property
@@ -105,16 +83,12 @@ class Positional(nn.Module):
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """Where the tokens are taken to stand: all changes of positions, in order.
 
-        Those that act in training only are left out in evaluation (``.eval()``). Each call draws
-        anew, so call it once for a row of tokens, and hand the result to queries and keys alike.
+        Changes that act in training only are left out in evaluation. Each call draws anew, so call
+        it once for a row of tokens, and hand the result to queries and keys alike.
 
         Args:
             positions: ``[seq]`` for all rows alike, or ``[batch, seq]``.
             generator: Draws what is random; torch's own if not given.
-
-        Raises:
-            TypeError: Positions are not integers, or reals where a change takes none.
-            ValueError: They are points of a grid, or do not fit a change.
 
         Example:
             >>> from posenc import SHAPE
@@ -122,55 +96,30 @@ class Positional(nn.Module):
             >>> positional.remapped(range(3))
             tensor([0, 1, 2])
         """
-        if not self.remaps:
-            return checked(positions, reals=True)
         positions = checked(positions, reals=True)
-        if self.positions and positions.ndim > 2:
+        if not self.remaps:
+            return positions
+        if positions.ndim > 2:
             raise ValueError(
-                f"positions have shape {tuple(positions.shape)}, as points of a grid; "
-                f"{', '.join(type(each).__name__ for each in self.positions)} takes [seq] or "
-                f"[batch, seq]. Leave it out where positions have coordinates."
+                f"positions have shape {tuple(positions.shape)}; {self.positions} takes [seq] or "
+                f"[batch, seq], and no points of a grid."
             )
         for remapping in self.positions:
             if self.training or not remapping.training_only:
-                # One that takes no reals says so.
                 positions = remapping(positions, generator=generator)  # type: ignore[arg-type]
         return positions
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in PLACES and hasattr(self, name):
-            raise AttributeError(
-                f"{name} of a Positional is settled when it is built. Build another, as "
-                f"Positional({name}=...)."
-            )
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        if name in PLACES:
-            raise AttributeError(f"{name} of a Positional cannot be deleted; leave it empty.")
-        super().__delattr__(name)
-
     def extra_repr(self) -> str:
-        """Changes of positions, which are no modules."""
         return f"positions={self.positions}" if self.positions else ""
 
 
-def _in_place(place: str, given: object) -> list:
-    interface = PLACES[place]
-    if isinstance(given, nn.Module | PositionRemapping) and not isinstance(given, nn.ModuleList):
-        given = [given]
-    if isinstance(given, NO_ROW) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"{place} is {given!r}; it takes an encoding, or several in a tuple. "
-            f"Leave it out for none."
-        )
-    entries = list(given)
+def _in_place(place: str, given: Any) -> list[Any]:
+    entries = list(given) if isinstance(given, Iterable) else [given]
     for entry in entries:
-        if not isinstance(entry, interface):
-            raise TypeError(
-                f"{type(entry).__name__} was given for {place}, which takes "
-                f"{interface.__name__}. {_advice(entry, interface)}"
-            )
+        if not isinstance(entry, PLACES[place]):
+            own = [name for name, kind in PLACES.items() if isinstance(entry, kind)]
+            told = f"it belongs to {own[0]}" if own else f"it is no {PLACES[place].__name__}"
+            raise TypeError(f"{type(entry).__name__} was given for {place}; {told}.")
     return entries
 
 
@@ -186,28 +135,10 @@ def check_company(
         queries_keys: All that change queries and keys.
         scores: All that change scores, in order.
         rotated_before: Whether queries and keys may come rotated, when none stands there.
-
-    Raises:
-        ValueError: By an encoding of scores; or one that computes them anew stands behind another.
     """
-    rotations, first = tuple(queries_keys), None
-    for encoding in scores:
-        if first is not None and encoding.makes_anew:
-            raise ValueError(
-                f"{type(encoding).__name__} computes scores anew, by which what "
-                f"{type(first).__name__} made of them is lost. Pass it first in scores=."
-            )
+    rotations = tuple(queries_keys)
+    for index, encoding in enumerate(scores):
+        if index and encoding.makes_anew:
+            name = type(encoding).__name__
+            raise ValueError(f"{name} computes scores anew; it must be the first of scores.")
         encoding.check_beside(rotations, rotated_before=rotated_before)
-        first = first or encoding
-
-
-def _advice(entry: object, interface: type) -> str:
-    """Where ``entry`` belongs."""
-    for name, other in PLACES.items():
-        if isinstance(entry, other):
-            return f"Pass it as Positional({name}=...)."
-    if isinstance(entry, PairRemapping):
-        return "It depends on the pair: pass scores=RemappedRotary(heads, rotary, remapping)."
-    if isinstance(entry, type):
-        return f"It is a class; pass {entry.__name__}(...)."
-    return f"Implement {interface.__name__} from posenc.encodings.base."

@@ -82,6 +82,8 @@ class Randomized(PositionRemapping):
         """
         distance = checked(distance, "distance")
         reach = int(distance.abs().amax()) if distance.numel() else 0
+        if reach >= self.longest:
+            raise ValueError(f"distance reaches {reach}; it must be below {self.longest}.")
         sample = self._sample(torch.Size((reach,)), self.longest - 1, distance.device, generator)
         sample = 1 + sample
         return torch.cat((-sample.flip(0), sample.new_zeros(1), sample))[distance + reach]
