@@ -1,17 +1,16 @@
-"""Attention by its definition, one query and one key after the other: what everything must equal.
+"""Attention by its definition, dense and in float64: what every backend must equal.
 
-It shares nothing with the backends but what ``attention`` refuses. Everything is float64, dense,
-and written in the order in which the definition is read; it is slow, and meant to be.
+It shares no code with the backends, and is slow.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from math import sqrt
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from posenc.backends.features import read, readers
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 
@@ -55,13 +54,6 @@ def reference_attention(
         q_hidden: The hidden state of the queries, for encodings that read it.
         k_hidden: That of the keys.
 
-    Raises:
-        TypeError: An argument is of another kind than said here; what may meet is told by
-            ``visible``.
-        ValueError: A number has no meaning, as a ``softcap`` of 0; no encoding reads the hidden
-            state that was given, or one would and none was; ``positional`` changes positions, which
-            each call may draw anew; shapes do not belong together.
-
     Example:
         >>> x, here = torch.randn(1, 2, 3, 4), torch.arange(3)
         >>> causal = reference_attention(x, x, x, q_positions=here, k_positions=here,
@@ -72,16 +64,12 @@ def reference_attention(
     positional = Positional() if positional is None else positional
     if positional.remaps:
         raise ValueError(
-            f"positional changes positions, by {positional.positions}, which may draw others at "
-            f"each call. Pass what positional.remapped(...) gives as q_positions and k_positions, "
-            f"and encodings without it."
+            f"{positional.positions} may draw other positions at each call; pass positions that "
+            f"positional.remapped(...) gave."
         )
     encodings = cast("Sequence[ScoreEncoding]", positional.scores)
-    _check(query, key, value, added)
     if sinks is not None:  # beside ∞ − ∞ a row would be NaN; the limit is a sink that takes all
         sinks = sinks.clamp(max=torch.finfo(sinks.dtype).max)
-    if q_hidden is None or k_hidden is None:
-        read(readers(encodings), q_hidden, k_hidden)  # which says that it was not given
     query, key, value = query.double(), key.double(), value.double()
     outputs = []
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
@@ -119,40 +107,17 @@ def reference_attention(
     return out
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> None:
-    """Refuse what would be broadcast, or added as if it were a number."""
-    for name, x in {"query": query, "key": key, "value": value}.items():
-        if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim != 4:
-            kind = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise TypeError(f"{name} is {kind}; it must be floating [batch, heads, seq, width].")
-    heads, kv_heads = query.shape[1], key.shape[1]
-    alike = len(query) == len(key) and key.shape[:3] == value.shape[:3]
-    if not alike or kv_heads == 0 or heads % kv_heads:
-        raise ValueError(
-            f"query, key and value have shapes {tuple(query.shape)}, {tuple(key.shape)} and "
-            f"{tuple(value.shape)}. Give all three one batch, keys and values one number of heads "
-            f"and tokens, and queries as many heads or a multiple."
-        )
-    if added is not None and not added.is_floating_point():
-        raise TypeError(
-            f"added is {added.dtype}; it must be floating numbers. For a mask pass visible=, as "
-            f"lambda row, q, k: bool(mask[q, k])."
-        )
-
-
 def _hidden(scores: Tensor, visible: Visible | None) -> Tensor:
     batch, _, q_len, k_len = scores.shape
     hidden = torch.zeros(batch, 1, q_len, k_len, dtype=torch.bool)
     if visible is not None:
-        for row in range(batch):
-            for q in range(q_len):
-                for k in range(k_len):
-                    hidden[row, 0, q, k] = not visible(row, q, k)
+        for row, q, k in product(range(batch), range(q_len), range(k_len)):
+            hidden[row, 0, q, k] = not visible(row, q, k)
     return hidden.to(scores.device)
 
 
 def _softmax(scores: Tensor, hidden: Tensor, sinks: Tensor | None) -> Tensor:
-    """exp of what is seen over its sum, a sink counted; zero where nothing is seen."""
+    """Softmax over visible scores and the sink; zero where nothing is visible."""
     scores = scores.masked_fill(hidden, -torch.inf)
     shape = (*scores.shape[:-1], 1)
     sink = scores.new_full(shape, -torch.inf)

@@ -234,7 +234,7 @@ def test_its_print_shows_what_is_not_default():
         (lambda: Sinusoidal(4, base=0.0), "base is 0.0"),
         (lambda: Sinusoidal(4, offset=1.5), "offset is 1.5"),
         (lambda: Sinusoidal(4, dropout=1.5), "dropout is 1.5; it must be a probability between"),
-        (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be 'sqrt_dim', a finite"),
+        (lambda: Sinusoidal(4, scale="sqrt"), "scale is 'sqrt'; it must be a finite number"),
         (
             lambda: Sinusoidal(4, arithmetic="fp32"),
             "arithmetic is 'fp32'",

@@ -1,14 +1,13 @@
 """How every added encoding meets the embeddings: dropout(x · scale + table), rounded once."""
 
 from collections.abc import Sequence
-from math import isfinite, sqrt
-from numbers import Real
+from math import sqrt
 from typing import Literal
 
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_probability
+from posenc.arguments import check_number, check_probability
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.told import arguments_told
 from posenc.kernels.addition.front import scaled_sum
@@ -26,9 +25,9 @@ def factor(scale: Scale, dim: int) -> float | None:
     """
     if scale == "sqrt_dim":
         return sqrt(dim)
-    if scale is None or (isinstance(scale, Real) and isfinite(scale)):
-        return scale
-    raise ValueError(f"scale is {scale!r}; it must be 'sqrt_dim', a finite number, or None.")
+    if scale is not None:
+        check_number(scale=scale)
+    return scale
 
 
 def checked_dropout(dropout: float) -> float:
