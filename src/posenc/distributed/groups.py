@@ -1,4 +1,6 @@
-"""Which processes are meant, and on what device their tensors lie."""
+"""Which processes are meant, on what device their tensors lie, and whether all mean the same."""
+
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -27,3 +29,22 @@ def device_of(group: object, *given: object) -> torch.device:
             return value.device
     kind = group.device_type if isinstance(group, DeviceMesh) else "cpu"
     return torch.device(kind)
+
+
+def agree(said: Any, group: dist.ProcessGroup, about: str, error: Exception | None = None) -> None:
+    """Raise one error on every rank unless all of them said the same and none has failed.
+
+    Collectives of unequal shapes hang, or end a process with no Python error.
+    """
+    if group.size() == 1:
+        if error is not None:
+            raise error
+        return
+    answers: list[Any] = [None] * group.size()
+    failed = None if error is None else f"{type(error).__name__}: {error}"
+    dist.all_gather_object(answers, (said, failed), group=group)
+    if any(answer != (answers[0][0], None) for answer in answers):
+        lines = (
+            f"\n  rank {rank}: {failed or said}" for rank, (said, failed) in enumerate(answers)
+        )
+        raise ValueError(f"{about} differ among ranks, or one failed:{''.join(lines)}") from error

@@ -11,11 +11,10 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from posenc.backends.specification import AttentionSpecification
-from posenc.distributed.agreement import agree
 from posenc.distributed.collectives import from_first
 from posenc.distributed.cut import Cut
 from posenc.distributed.dropout import HiddenDropout
-from posenc.distributed.groups import device_of, group_of
+from posenc.distributed.groups import agree, device_of, group_of
 from posenc.distributed.layouts import Layout
 from posenc.distributed.lengths import described
 from posenc.distributed.spreading import ShardedAttention
