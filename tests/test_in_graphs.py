@@ -12,7 +12,7 @@ from posenc import attention
 from posenc.encodings.base import ScoreEncoding
 from posenc.frequencies import ByLength, Geometric
 from posenc.interop.serving import RequestTables
-from posenc.positions import Coordinates, checked_distances, grid
+from posenc.positions import grid
 
 pytestmark = pytest.mark.compiles
 
@@ -71,9 +71,6 @@ CASES: dict[str, Case] = {
         within_documents(posenc.CoPE(1, 16, 8)), ANEW, torch.tensor([0, 5, 2, 3, 4, 5])),
     "repeats before SelectiveRoPE": (
         selective, ANEW, torch.tensor([0, 1, 2, 2, 3, 4])),
-    "distances of 2^63": (
-        lambda keys: checked_distances(torch.tensor([2**62]), keys), RUNNING,
-        torch.tensor([-(2**62)])),
     "XPos far from its origin": (
         posenc.XPos(posenc.Rotary(16)).table, RUNNING, torch.tensor([2**62])),
     "a point past its line": (
