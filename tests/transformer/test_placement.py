@@ -180,13 +180,6 @@ def test_what_excludes_each_other_is_refused():
         encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
-def test_a_mask_that_is_not_boolean(dtype):
-    mask = torch.ones(1, 3, dtype=dtype)
-    with pytest.raises(TypeError, match="padding_mask"):
-        encoder_with(Positional())(sentence(1, 3), padding_mask=mask)
-
-
 def test_ids_of_documents_in_a_list():
     encoder, x, ids = encoder_with(Positional(Sinusoidal(16))), sentence(1, 3), [[4, 4, 1]]
     assert torch.equal(encoder(x, document_ids=ids), encoder(x, document_ids=torch.tensor(ids)))

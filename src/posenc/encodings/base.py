@@ -150,7 +150,8 @@ class TokenEncoding(Described, ABC):
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
-        positions = checked(positions, device=x.device, reals=self.takes_reals)
+        else:
+            positions = checked(positions, device=x.device, reals=self.takes_reals)
         table = self.table(positions, dtype=working_dtype(x.dtype))  # type: ignore[arg-type]
         return self.encode(x, table).to(x.dtype)
 

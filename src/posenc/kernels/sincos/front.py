@@ -103,7 +103,6 @@ def cos_sin(
         >>> sin
         tensor([[-0.7029,  0.4043]])
     """
-    positions = checked(positions, reals=True)
     if isinstance(positions, Coordinates) and sincos.common is None:
         sincos, positions = sincos.of_steps(positions)
     written_to = out is None or (out.table.dtype is dtype and not out.table.requires_grad)
