@@ -23,7 +23,7 @@ from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.cache import KeyValueCache
 from posenc.transformer.dropout import drops, falling
 from posenc.transformer.feed_forward import Activation
-from posenc.transformer.layers import Kind, check_sizes, held, kinds_of, once_each, windows_of
+from posenc.transformer.layers import check_sizes, held, kinds_of, once_each, windows_of
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
 from posenc.transformer.tables import AttentionTables, Tables
@@ -333,7 +333,7 @@ class Encoder(nn.Module):
         )
 
     def _tables(
-        self, x: Tensor, placement: Placement, of_scores: Callable[[Kind], dict[str, Any]]
+        self, x: Tensor, placement: Placement, of_scores: Callable[[Any], dict[str, Any]]
     ) -> list[AttentionTables]:
         """What attention in each block is handed; layers that are alike share it."""
         kinds = kinds_of(self.layers, self.windows)

@@ -190,7 +190,8 @@ class Tables:
         if profile is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)  # type: ignore[union-attr]
-        return rows_at(profile, distance + profile.shape[-1] // 2, dim=1).movedim(0, -3)
+        places = distance + profile.shape[-1] // 2
+        return rows_at(profile, places, dim=1).movedim(0, -3)  # type: ignore[arg-type]
 
     def _kept(
         self, encoding: nn.Module, dtype: torch.dtype, below: int | None, *positions: Tensor
@@ -234,5 +235,5 @@ def _built(encoding: nn.Module, size: int, dtype: torch.dtype, device: torch.dev
     with torch.inference_mode(False):  # what is kept may serve a backward pass later
         if getattr(encoding, "has_profile", False):
             distance = consecutive(2 * size - 1, start=1 - size, device=device)
-            return encoding.profile(distance, dtype=dtype)
+            return encoding.profile(distance, dtype=dtype)  # type: ignore[operator]
         return encoding.table(consecutive(size, device=device), dtype=dtype)  # type: ignore[operator]
