@@ -31,25 +31,20 @@ def test_scale(scale, factor):
     assert torch.equal(embedding(ids), embedding.weight * factor)
 
 
-@pytest.mark.parametrize(("wrong", "told"), [(10, "Token id 10"), (-1, "Token id -1")])
-def test_an_id_outside_of_the_vocabulary(wrong, told):
-    with pytest.raises(ValueError, match=rf"{told} is outside of a vocabulary of 10.*0 … 9"):
+@pytest.mark.parametrize("wrong", [10, -1])
+def test_an_id_outside_of_the_vocabulary(wrong):
+    with pytest.raises(IndexError, match="past the last of 10 vectors"):
         TokenEmbedding(10, 4)(torch.tensor([[0, wrong]]))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
-def test_ids_that_are_no_integers(dtype):
-    with pytest.raises(TypeError, match="must be integers"):
-        TokenEmbedding(10, 4)(torch.zeros(1, 2, dtype=dtype))
-
-
-def test_arguments_that_make_no_sense():
-    with pytest.raises(ValueError, match="num_embeddings is 0; it must be a whole number"):
-        TokenEmbedding(0, 4)
-    with pytest.raises(ValueError, match="padding_idx is 10; with num_embeddings=10"):
-        TokenEmbedding(10, 4, padding_idx=10)
-    with pytest.raises(ValueError, match="scale is 'dim'"):
-        TokenEmbedding(10, 4, scale="dim")
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [({"num_embeddings": 0}, "num_embeddings"), ({"padding_idx": -1}, "padding_idx"),
+     ({"scale": "dim"}, "scale")],
+)  # fmt: skip
+def test_arguments_that_make_no_sense(given, named):
+    with pytest.raises(ValueError, match=named):
+        TokenEmbedding(**{"num_embeddings": 10, "dim": 4} | given)
 
 
 def test_no_ids_are_no_vectors():
@@ -69,16 +64,9 @@ def test_ids_of_any_whole_dtype_are_looked_up(dtype):
         {"table": torch.randn(1, 8)},
         {"table": torch.randn(3, 1)},
         {"table": torch.randn(2, 3, 8)},
-        {"table": torch.ones(3, 8, dtype=torch.int64)},
         {"table": torch.randn(5, 8), "positions": torch.tensor([2])},
-        {"table": torch.randn(5, 8), "positions": torch.tensor([[2], [3]])},
     ],
 )
 def test_tables_of_other_tokens(given):
-    with pytest.raises(ValueError, match="one floating row of 8 a token"):
+    with pytest.raises(ValueError, match="table"):
         TokenEmbedding(6, 8)(torch.tensor([[1, 5, 0]]), **given)
-
-
-def test_positions_without_a_table():
-    with pytest.raises(ValueError, match="positions were given and no table"):
-        TokenEmbedding(6, 8)(torch.tensor([[1, 5, 0]]), positions=torch.arange(3))

@@ -8,7 +8,7 @@ from posenc.arguments import check_whole
 from posenc.encodings.tokens import Learned
 from posenc.guards import hooked, recorded
 from posenc.positions import consecutive
-from posenc.transformer.embedding import TokenEmbedding, checked_ids, ends_of
+from posenc.transformer.embedding import TokenEmbedding, whole_ids
 from posenc.transformer.normalization import LayerNorm
 
 
@@ -26,9 +26,6 @@ class BertEmbeddings(nn.Module):
         types: Number of token types.
         padding_idx: The id of padding, if there is one.
         eps: ε of the norm.
-
-    Raises:
-        ValueError: A size is not positive.
 
     Reference:
         Devlin et al. 2019, "BERT", figure 2 (arXiv:1810.04805).
@@ -70,20 +67,10 @@ class BertEmbeddings(nn.Module):
             token_types: Which sentence a token belongs to, or a whole row does, ``[*batch, 1]``;
                 all to the first if not given. One row of ids with types of several gives several.
             positions: Where the tokens stand; at 0, 1, 2, … if not given.
-
-        Raises:
-            TypeError: Ids or types are no tensor of integers.
-            ValueError: An id, a type or a position is outside of its embedding, or types are not
-                one a token or a row.
         """
-        ids = self.words.checked(ids)
         length = ids.shape[-1]
-        types = ids.new_zeros(length) if token_types is None else token_types
+        types = ids.new_zeros(length) if token_types is None else whole_ids(token_types)
         places = consecutive(length, device=ids.device) if positions is None else positions
-        types = checked_ids(
-            types, "token_types", "[*batch, seq] or [*batch, 1]", "Pass token_types.long()."
-        )
-        _check_types(types, ids, self.token_types.num_embeddings)
         if self._in_one_pass(ids, types):
             x = self.words(ids, self.token_types.weight, types.expand(ids.shape))
         else:
@@ -97,20 +84,3 @@ class BertEmbeddings(nn.Module):
         if not alike or words.dtype != kinds.dtype or recorded(words, kinds):
             return False
         return not hooked(self.words) and not hooked(self.token_types)
-
-
-def _check_types(types: Tensor, ids: Tensor, count: int) -> None:
-    pairs = zip(types.shape[::-1], ids.shape[::-1], strict=False)
-    if not all(own == size or 1 in (own, size) for own, size in pairs):
-        raise ValueError(
-            f"token_types have shape {tuple(types.shape)} and ids {tuple(ids.shape)}. Pass one a "
-            f"token, or one a row, [*batch, 1]."
-        )
-    first, last = ends_of(types)
-    if first < 0 or last >= count:
-        wrong = last if last >= count else first
-        larger = f"Build BertEmbeddings with types={last + 1} or more, or pass"
-        raise ValueError(
-            f"Token type {wrong} is none of {count}, which are 0 … {count - 1}. "
-            f"{larger if wrong > 0 else 'Pass'} one of these."
-        )

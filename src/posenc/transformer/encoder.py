@@ -1,6 +1,6 @@
 """The encoder: blocks in a row, told in all three places where their tokens stand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -10,11 +10,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.backends.base import ShardedTokens, Sizes, TableBuilder
+from posenc.backends.base import ShardedTokens, Sizes
 from posenc.backends.choice import BACKENDS, chosen
-from posenc.backends.features import readers
 from posenc.backends.masks import joined
-from posenc.backends.neighbors import check_scores_know_documents
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.addition import checked_dropout
@@ -23,10 +21,10 @@ from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.cache import KeyValueCache
 from posenc.transformer.dropout import drops, falling
 from posenc.transformer.feed_forward import Activation
-from posenc.transformer.layers import check_sizes, held, kinds_of, once_each, windows_of
+from posenc.transformer.layers import check_sizes, handed_down, held, windows_of
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
-from posenc.transformer.tables import AttentionTables, Tables
+from posenc.transformer.tables import Tables
 
 TokenTables = tuple[tuple[TokenEncoding, Tensor], ...]
 
@@ -137,21 +135,12 @@ class Encoder(nn.Module):
         self.positional: Positional | nn.ModuleList = held(positional, depth)
         self.blocks = nn.ModuleList(
             Block(
-                dim,
-                heads,
-                inner,
-                kv_heads=kv_heads,
-                head_dim=head_dim,
-                scale=scale,
-                norm=norm,
-                activation=activation,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-                eps=eps,
-                bias=bias,
+                dim, heads, inner, kv_heads=kv_heads, head_dim=head_dim, scale=scale, norm=norm,
+                activation=activation, dropout=dropout, attention_dropout=attention_dropout,
+                eps=eps, bias=bias,
             )
             for _ in range(depth)
-        )
+        )  # fmt: skip
         final_norm = norm == "pre" if final_norm is None else final_norm
         self.embedding_norm = LayerNorm(dim, eps) if embedding_norm else None
         self.final_norm = LayerNorm(dim, eps) if final_norm else None
@@ -205,25 +194,20 @@ class Encoder(nn.Module):
             shards: Where rows are cut among devices, as ``posenc.distributed.Shards`` has it; ``x``
                 holds this device's tokens. Padding and documents are told to ``shards``.
             spread: How queries and keys of all devices meet; see ``posenc.attention``.
-
-        Raises:
-            RuntimeError: It is called inside torch's ``context_parallel``.
         """
         drop = None
+        told: dict[str, Any] = {
+            "layers": self.layers, "is_causal": self.is_causal, "cache": cache,
+        }  # fmt: skip
+        masks: dict[str, Any] = {
+            "padding_mask": padding_mask,
+            "document_ids": document_ids,
+            "attn_mask": attn_mask,
+        }
         if shards is None:
-            placement = placed(
-                x,
-                positions,
-                layers=self.layers,
-                is_causal=self.is_causal,
-                padding_mask=padding_mask,
-                document_ids=document_ids,
-                attn_mask=attn_mask,
-                cache=cache,
-            )
+            placement = placed(x, positions, **told, **masks)
         else:
-            _check_alone(padding_mask=padding_mask, document_ids=document_ids, attn_mask=attn_mask)
-            placement = self._placed_in_shards(x, positions, shards, cache)
+            placement = placed_in_shards(x, positions, shards, **told, **masks)
             padding_mask = shards.padding_mask
             drop = shards.hidden_dropout() if drops(self) else None
         run = partial(self._run, x, placement, padding_mask, cache, drop, spread)
@@ -248,9 +232,8 @@ class Encoder(nn.Module):
         x = _encoded(x, self._token_tables(x, placement), padding_mask)
         if self.embedding_norm is not None and self.embedding_dropout is not None:
             x = falling(self.embedding_dropout, drop)(self.embedding_norm(x))
-        tables = self._tables(
-            x, placement, partial(self._backend, x=x, placement=placement, spread=spread)
-        )
+        backend = partial(self._backend, x=x, placement=placement, spread=spread)
+        tables = handed_down(self.layers, self.windows, self.tables, x, placement, backend)
         layers = None
         if cache is not None and self.depth:
             cache.layer(self.depth - 1)
@@ -275,21 +258,16 @@ class Encoder(nn.Module):
     ) -> EncoderStages:
         """The same pass with every number between, for whole sequences; arguments as above."""
         placement = placed(
-            x,
-            positions,
-            layers=self.layers,
-            is_causal=self.is_causal,
-            padding_mask=padding_mask,
-            document_ids=document_ids,
-            attn_mask=attn_mask,
-        )
+            x, positions, layers=self.layers, is_causal=self.is_causal, padding_mask=padding_mask,
+            document_ids=document_ids, attn_mask=attn_mask,
+        )  # fmt: skip
         dtype, token_tables = x.dtype, self._token_tables(x, placement)
         x = encoded = _encoded(x, token_tables, padding_mask)
         embedding_norm = None
         if self.embedding_norm is not None and self.embedding_dropout is not None:
             embedding_norm = self.embedding_norm.stages(x)
             x = self.embedding_dropout(embedding_norm.scaled)
-        tables, blocks = self._tables(x, placement, partial(self._scores, x, placement)), []
+        tables, blocks = handed_down(self.layers, self.windows, self.tables, x, placement), []
         for block, given, window in zip(self.blocks, tables, self.windows, strict=True):
             mask = joined(
                 placement.specification.attn_mask, placement.specification.within(window).visible()
@@ -308,21 +286,6 @@ class Encoder(nn.Module):
             output=(final_norm.scaled if final_norm else x).to(dtype),
         )
 
-    def _placed_in_shards(
-        self, x: Tensor, positions: Any, shards: ShardedTokens, cache: KeyValueCache | None
-    ) -> Placement:
-        if not hasattr(shards, "local"):
-            raise TypeError(
-                f"shards is a {type(shards).__name__}, and tokens of a pass are cut by Shards. "
-                f"For cut keys build KeyValueCache(shards=KeyShards(group))."
-            )
-        if cache is not None and cache.shards is not None:
-            for _, scores, _ in kinds_of(self.layers, self.windows):
-                cache.shards.check(scores)
-        return placed_in_shards(
-            x, positions, shards, layers=self.layers, is_causal=self.is_causal, cache=cache
-        )
-
     def _token_tables(self, x: Tensor, placement: Placement) -> TokenTables:
         places, below, dtype = placement.positions, placement.below, working_dtype(x.dtype)
         return tuple(
@@ -332,43 +295,13 @@ class Encoder(nn.Module):
             ]
         )
 
-    def _tables(
-        self, x: Tensor, placement: Placement, of_scores: Callable[[Any], dict[str, Any]]
-    ) -> list[AttentionTables]:
-        """What attention in each block is handed; layers that are alike share it."""
-        kinds = kinds_of(self.layers, self.windows)
-        rotations = once_each(
-            [rotated for rotated, _, _ in kinds],
-            partial(
-                self.tables.rotations,
-                positions=placement.positions,
-                dtype=working_dtype(x.dtype),
-                below=placement.below,
-            ),
-        )
-        scores = once_each([(each, window) for _, each, window in kinds], of_scores)
-        alike = dict(zip(kinds, zip(rotations, scores, strict=True), strict=True))
-        made = {
-            kind: AttentionTables(rotated, positions=rows, readers=readers(kind[1]), **given)
-            for kind, ((rotated, rows), given) in alike.items()
-        }
-        return [made[kind] for kind in kinds]
-
-    def _scores(self, x: Tensor, placement: Placement, layer: Any) -> dict[str, Any]:
-        """The tables of scores, queries × keys."""
-        scores, _ = layer
-        spec, build = placement.specification, self._bias_table(placement)
-        check_scores_know_documents(scores, spec)
-        dtype = working_dtype(x.dtype)
-        tables = [(each, build(each, spec.queries, spec.keys, dtype=dtype)) for each in scores]
-        return {"scores": tuple(tables)}
-
     def _backend(
         self, layer: Any, *, x: Tensor, placement: Placement, spread: str | None
     ) -> dict[str, Any]:
         """The cheapest backend, in which biases and masks meet once for all alike layers."""
         scores, window = layer
-        specification, table = placement.specification.within(window), self._bias_table(placement)
+        table = partial(self.tables.biases, below=placement.below)
+        specification = placement.specification.within(window)
         # Of the layers as they are now, each in its own mode: a backend that drops nothing must not
         # be taken for them.
         inside = [cast(Block, block).attention for block in self.blocks]
@@ -376,30 +309,17 @@ class Encoder(nn.Module):
         if placement.spreading is not None:
             sizes = Sizes(first.heads, first.kv_heads, first.head_dim, first.head_dim, x.dtype)
             backend, _ = placement.spreading.considered(
-                scores,
-                specification,
-                sizes,
-                spread=spread,
-                backend=self.backend,
-                dropout_p=dropout_p,
-                table=table,
-            )
+                scores, specification, sizes, spread=spread, backend=self.backend,
+                dropout_p=dropout_p, table=table,
+            )  # fmt: skip
             return {"backend": backend}
         if spread is not None:
             raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards().")
         backend = chosen(
-            scores,
-            specification,
-            heads=first.heads,
-            dtype=x.dtype,
-            dropout_p=dropout_p,
-            table=table,
-            backend=self.backend,
-        )
+            scores, specification, heads=first.heads, dtype=x.dtype, dropout_p=dropout_p,
+            table=table, backend=self.backend,
+        )  # fmt: skip
         return {"backend": backend}
-
-    def _bias_table(self, placement: Placement) -> TableBuilder:
-        return partial(self.tables.biases, below=placement.below)
 
 
 def _encoded(x: Tensor, tables: TokenTables, padding_mask: Tensor | None) -> Tensor:
@@ -414,10 +334,3 @@ def _encoded(x: Tensor, tables: TokenTables, padding_mask: Tensor | None) -> Ten
         x = encoding.encode(x, table)
         x = x if x.dtype == dtype else x.to(dtype)
     return x
-
-
-def _check_alone(**told: Tensor | None) -> None:
-    """Refuse what would describe one device's tokens alone."""
-    for name, value in told.items():
-        if value is not None:
-            raise ValueError(f"{name} and shards were given. Tell Shards({name}=...).")

@@ -1,19 +1,22 @@
 """The encodings of each layer: the same in all of them, or one ``Positional`` a layer."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
 
-from torch import nn
+from torch import Tensor, nn
 
 from posenc.arguments import check_whole, is_row
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
+from posenc.backends.features import readers
+from posenc.backends.neighbors import check_scores_know_documents
+from posenc.backends.specification import AttentionSpecification
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.positional import Positional
+from posenc.transformer.placement import Placement
+from posenc.transformer.tables import AttentionTables, Tables
 
 Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
-
-Kind = tuple[tuple[QueryKeyEncoding, ...], tuple[ScoreEncoding, ...], int | None]
-"""Encodings of queries and keys, those of scores, and the window of a layer."""
 
 
 def held(
@@ -50,10 +53,46 @@ def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[in
     return windows
 
 
-def kinds_of(layers: Sequence[Positional], windows: Sequence[int | None]) -> list[Kind]:
-    """What attention in each layer goes by; equal where layers are alike."""
+def handed_down(
+    layers: Sequence[Positional],
+    windows: Sequence[int | None],
+    tables: Tables,
+    x: Tensor,
+    placement: Placement,
+    backend: Callable[[Any], dict[str, Any]] | None = None,
+) -> list[AttentionTables]:
+    """What attention in each layer is handed; those that are alike share it.
+
+    Args:
+        layers: The encodings of each.
+        windows: The window of each.
+        tables: Those that are kept.
+        x: Tokens.
+        placement: Where they stand.
+        backend: What computes attention for the scores and the window of a layer; if not given,
+            tables of scores are handed down, queries × keys.
+    """
     encodings = once_each(layers, lambda each: (tuple(each.queries_keys), tuple(each.scores)))
-    return cast("list[Kind]", [(*e, w) for e, w in zip(encodings, windows, strict=True)])
+    kinds = [(*each, window) for each, window in zip(encodings, windows, strict=True)]
+    given = {"dtype": working_dtype(x.dtype), "below": placement.below}
+    rotations = once_each(
+        [kind[0] for kind in kinds],
+        partial(tables.rotations, positions=placement.positions, **given),
+    )
+    by_score = backend or partial(_scores, placement.specification, partial(tables.biases, **given))
+    scores = once_each([kind[1:] for kind in kinds], by_score)
+    alike = dict(zip(kinds, zip(rotations, scores, strict=True), strict=True))
+    made: dict[Any, AttentionTables] = {}
+    for kind, ((rotated, rows), of_scores) in alike.items():
+        read = readers(cast("tuple[ScoreEncoding, ...]", kind[1]))
+        made[kind] = AttentionTables(rotated, positions=rows, readers=read, **of_scores)
+    return [made[kind] for kind in kinds]
+
+
+def _scores(spec: AttentionSpecification, build: Callable[..., Tensor], layer: Any) -> dict:
+    """The tables of scores, queries × keys."""
+    check_scores_know_documents(layer[0], spec)
+    return {"scores": tuple((each, build(each, spec.queries, spec.keys)) for each in layer[0])}
 
 
 def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from posenc.backends.arguments import checked_attn_mask
 from posenc.backends.base import ShardedTokens, Spreading
 from posenc.backends.neighbors import check_documents_are_told, check_padding_is_outside
 from posenc.backends.specification import AttentionSpecification
+from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.positional import Positional
-from posenc.guards import may_look, working_dtype
+from posenc.guards import may_look
 from posenc.positions import (
     Coordinates,
     checked,
@@ -101,6 +103,8 @@ def placed(
     k_positions = keys.positions
     if isinstance(k_positions, Coordinates):  # of new and kept tokens together
         positions, k_positions = common_scale(Coordinates(positions), k_positions)
+    if attn_mask is not None:  # q_len and k_len of what stands for queries and keys
+        attn_mask = checked_attn_mask(attn_mask, x, x.new_empty(keys.length, 0))
     remapped = None
     if first.remaps:
         remapped, below = first.remapped(positions), None
@@ -121,7 +125,7 @@ def placed(
         q_padding_mask=padding_mask,
         documents=documents,
         q_documents=documents,
-        attn_mask=None if attn_mask is None else _four_axes(attn_mask, x, keys.length),
+        attn_mask=attn_mask,
         device=x.device,
     )
     spreading = None
@@ -138,13 +142,20 @@ def placed_in_shards(
     layers: Sequence[Positional] = (),
     is_causal: bool = False,
     cache: KeyValueCache | None = None,
+    **masks: Tensor | None,
 ) -> Placement:
     """The same where ``x`` holds one device's tokens of rows that are cut among several."""
     batch, seq = x.shape[:2]
-    if seq != shards.local:
-        raise ValueError(
-            f"x has {seq} tokens; {shards!r} holds {shards.local}. Pass shards.cut(x)."
+    for name, mask in masks.items():
+        if mask is not None:  # it would describe one device's tokens alone
+            raise ValueError(f"{name} and shards were given. Tell Shards({name}=...).")
+    if not hasattr(shards, "local"):
+        raise TypeError(
+            f"shards is a {type(shards).__name__}, and tokens are cut by Shards. For cut keys "
+            f"build KeyValueCache(shards=KeyShards(group))."
         )
+    if seq != shards.local:
+        raise ValueError(f"x has {seq} tokens; {shards!r} has {shards.local}. Pass shards.cut(x).")
     check_cuttable(layers)
     below = None
     if positions is None:
@@ -153,6 +164,9 @@ def placed_in_shards(
     _check_shape(positions, batch, seq)
     if cache is not None:
         check_cacheable(layers, is_causal, shards.document_ids)
+        for layer in dict.fromkeys(layers):
+            if cache.shards is not None:
+                cache.shards.check(cast("Sequence[ScoreEncoding]", layer.scores))
         whole = shards.join(positions, dim=min(positions.ndim - 1, 1))
         real = None if shards.whole.real is None else shards.whole.real.expand(batch, -1)
         cache.read(whole, real, shards.places, below=below)
@@ -184,14 +198,6 @@ def _kept(cache: KeyValueCache) -> _Keys:
 def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
     assert cache is not None
     return consecutive(count, start=cache.length - count, device=device)
-
-
-def _four_axes(mask: Tensor, x: Tensor, k_len: int) -> Tensor:
-    if mask.is_floating_point():
-        mask = mask.to(working_dtype(x.dtype))
-    elif mask.dtype != torch.bool:
-        raise TypeError(f"attn_mask is {mask.dtype}; it must be bool or floating.")
-    return mask[(None,) * (4 - mask.ndim)].expand(-1, -1, x.shape[1], k_len)
 
 
 def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:
