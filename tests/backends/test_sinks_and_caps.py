@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import posenc.backends.strided.blocks as blocks
-import posenc.backends.strided.learned_bias as learned_bias
+import posenc.backends.strided.score_gradients as score_gradients
 from posenc import ALiBi, Positional, Rotary, T5Bias, attention, explain_attention
 from posenc.testing.reference import reference_attention
 
@@ -24,7 +24,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "ROWS", 16)
     monkeypatch.setattr(blocks, "MANY_ROWS", 32)
     monkeypatch.setattr(blocks, "FAR", 24)
-    monkeypatch.setattr(learned_bias, "ELEMENTS", 500)
+    monkeypatch.setattr(score_gradients, "ELEMENTS", 500)
     torch.manual_seed(0)
 
 
@@ -154,11 +154,11 @@ def test_far_keys_of_a_steep_bias_cost_nothing_and_change_nothing(monkeypatch):
     steep = ALiBi(HEADS, slopes=[4.0] * HEADS)
     q, k, v = (t.detach() / 4 for t in content())
     seen = []
-    from posenc.backends.strided import partial
+    from posenc.backends.strided import parts
 
-    flash = partial.flash
+    flash = parts.flash
     monkeypatch.setattr(
-        partial, "flash", lambda *some, **named: seen.append(some[1]) or flash(*some, **named)
+        parts, "flash", lambda *some, **named: seen.append(some[1]) or flash(*some, **named)
     )
     given = {
         "sinks": some_sinks().detach(),

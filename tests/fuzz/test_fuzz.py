@@ -7,8 +7,8 @@ from tests.fuzz.hunt import HUNTS, hunt
 
 from posenc import positions
 from posenc.backends import arguments, choice, explicit, neighbors, specification
+from posenc.backends.strided import autograd, flash
 from posenc.backends.strided import backend as strided
-from posenc.backends.strided import flash, learned_bias
 from posenc.positions import over_padding
 from posenc.transformer import Encoder, placement
 
@@ -101,12 +101,12 @@ def scores_that_autocast_rounds(monkeypatch):
 
 def what_learns_from_16_bits(monkeypatch):
     """A bias learns from a result that was rounded as its content is."""
-    kept = learned_bias.add_gradients
+    kept = autograd.merged_results
 
-    def rounded(block, grads, q, k, v, bias, out, *rest):
-        kept(block, grads, q, k, v, bias, out.to(q.dtype), *rest)
+    def rounded(out, *rest, **named):
+        return kept(out.bfloat16().to(out.dtype), *rest, **named)
 
-    monkeypatch.setattr(learned_bias, "add_gradients", rounded)
+    monkeypatch.setattr(autograd, "merged_results", rounded)
 
 
 def starts_that_run_over(monkeypatch):

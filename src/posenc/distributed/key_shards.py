@@ -12,7 +12,8 @@ from posenc.arguments import check_whole
 from posenc.backends.base import Backend, Request, Sizes, TableBuilder
 from posenc.backends.choice import built, check_heads, check_softcap
 from posenc.backends.specification import AttentionSpecification
-from posenc.backends.strided.partial import Part, Partial, merge, partial_attention, with_sinks
+from posenc.backends.strided.parts import partial_attention
+from posenc.backends.strided.results import Part, Partial, merge, with_sinks
 from posenc.distributed.collectives import everyones
 from posenc.distributed.groups import group_of
 from posenc.encodings.base import ScoreEncoding, working_dtype

@@ -9,18 +9,17 @@ from torch import Tensor
 
 from posenc.backends.base import Request
 from posenc.backends.masks import nothing_of
-from posenc.backends.strided.differentiable import once_differentiable
-from posenc.backends.strided.partial import (
-    InRuns,
-    InSegments,
+from posenc.backends.strided.autograd import once_differentiable
+from posenc.backends.strided.parts import InRuns, InSegments, partial_attention
+from posenc.backends.strided.results import (
     Part,
+    gradient_of_sinks,
     merge,
+    merged_results,
     nothing_seen,
-    partial_attention,
     with_sinks,
 )
 from posenc.backends.strided.toeplitz import Toeplitz, margin
-from posenc.backends.strided.with_sum import gradient_of_sinks, merged_results
 from posenc.distributed.reach import may_see
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between

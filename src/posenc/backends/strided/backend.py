@@ -11,16 +11,13 @@ from torch import Tensor
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import nothing_of
 from posenc.backends.specification import known
+from posenc.backends.strided.autograd import attend_to_part
 from posenc.backends.strided.blocks import ROWS
-from posenc.backends.strided.far_keys import may_share
 from posenc.backends.strided.flash import serves
-from posenc.backends.strided.learned_bias import attend_and_learn
-from posenc.backends.strided.partial import InSegments, in_one_segment, in_segments
+from posenc.backends.strided.parts import InSegments, in_one_segment, in_segments
 from posenc.backends.strided.segments import Segment, segments_of
-from posenc.backends.strided.shared_bias import attend_and_share
 from posenc.backends.strided.toeplitz import Toeplitz, toeplitz
 from posenc.backends.strided.wide_blocks import attend
-from posenc.backends.strided.with_sum import attend_with_sum
 from posenc.guards import eager, may_look, transformed
 
 MANY, SHORTEST = 64, 4  # runs, and queries in one of them on average, that pay for their calls
@@ -84,7 +81,7 @@ class StridedWithSum:
             nothing = nothing_of(query, key, value)
             return query.new_zeros(*query.shape[:-1], value.shape[-1]) + nothing
         part = self._within_reach(query, key, value, scale)
-        return attend_with_sum(part, query, key, value, self.sinks, scale=scale)
+        return attend_to_part(part, query, key, value, self.sinks, scale=scale)
 
     def _within_reach(self, query: Tensor, key: Tensor, value: Tensor, scale: float) -> InSegments:
         """Without the distances at which no weight can reach the last bit of a result."""
@@ -203,10 +200,9 @@ def _attend(
     dropout_p: float,
 ) -> Tensor:
     if bias.values.requires_grad and torch.is_grad_enabled():
-        assert not dropout_p  # their own backward pass forms weights anew
-        if may_look(query) and may_share(query, key, value, bias):
-            return attend_and_share(query, key, value, bias, offset, scale=scale)
-        return attend_and_learn(query, key, value, bias, offset, scale=scale)
+        assert not dropout_p  # the backward pass forms weights anew
+        part = in_one_segment(query, key, bias, offset)
+        return attend_to_part(part, query, key, value, None, scale=scale)
     if query.device.type != "cpu" and bias.values.dtype != query.dtype:
         bias = replace(bias, values=bias.values.to(query.dtype))
     q_len, k_len = query.shape[-2], key.shape[-2]
@@ -215,7 +211,7 @@ def _attend(
         bias = bias.cut_off(_largest_score(query, key, scale), _disparity(query, value), k_len)
     if not dropout_p and _takes_own_backward(query, key, value):
         part = in_one_segment(query, key, bias, offset)
-        return attend_with_sum(part, query, key, value, None, scale=scale)
+        return attend_to_part(part, query, key, value, None, scale=scale)
     return attend(query, key, value, bias, offset, scale=scale, dropout_p=dropout_p)
 
 

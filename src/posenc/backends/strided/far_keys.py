@@ -7,7 +7,6 @@ log-sum-exp l, tells what they receive: Σ exp(l − L) (dO · o − δ).
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -15,11 +14,9 @@ from torch import Tensor
 
 from posenc.backends.strided.blocks import ROWS, Block, bias_of, content_of, dead_rows
 from posenc.backends.strided.flash import flash, serves
-from posenc.backends.strided.learned_bias import anti_diagonals, narrowed, shearing
+from posenc.backends.strided.results import Merged
+from posenc.backends.strided.score_gradients import anti_diagonals, narrowed, shearing
 from posenc.backends.strided.toeplitz import Toeplitz
-
-if TYPE_CHECKING:
-    from posenc.backends.strided.partial import Merged
 
 
 def may_share(q: Tensor, k: Tensor, v: Tensor, bias: Toeplitz) -> bool:
@@ -46,7 +43,7 @@ def add_to_bias(
     dvalues: Float[Tensor, "heads count"],
     content: tuple[Tensor, Tensor, Tensor],
     bias: Toeplitz,
-    merged: "Merged",
+    merged: Merged,
     offset: int,
     scale: float,
     sums: Float[Tensor, "batch heads q_len"] | None = None,
@@ -72,7 +69,7 @@ def _add(
     dvalues: Tensor,
     content: tuple[Tensor, Tensor, Tensor],
     bias: Toeplitz,
-    merged: "Merged",
+    merged: Merged,
     offset: int,
     scale: float,
     sums: Tensor | None,
@@ -116,7 +113,7 @@ def _along(
     block: Block,
     content: tuple[Tensor, Tensor, Tensor],
     bias: Toeplitz,
-    merged: "Merged",
+    merged: Merged,
     scale: float,
 ) -> Float[Tensor, "heads distances"]:
     """The sum of each diagonal of dS, from the largest distance down."""
@@ -142,7 +139,7 @@ def _of_far(
     block: Block,
     content: tuple[Tensor, Tensor, Tensor],
     bias: Toeplitz,
-    merged: "Merged",
+    merged: Merged,
     scale: float,
 ) -> Float[Tensor, "heads"]:
     """The sum of dS over all of these keys, without dS."""
