@@ -137,7 +137,7 @@ def test_content_whose_channels_lie_apart_in_memory(dtype):
 @pytest.mark.parametrize("scale", [float("nan"), float("inf"), True])
 @pytest.mark.parametrize("encoding", [Sinusoidal, AxialSinusoidal])
 def test_a_scale_that_is_no_finite_number_is_refused(encoding, scale):
-    with pytest.raises(ValueError, match="scale is .*; it must be a finite number"):
+    with pytest.raises(ValueError, match=r"scale is .*; it must be a finite number"):
         encoding(8, scale=scale)
 
 

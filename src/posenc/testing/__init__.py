@@ -1,4 +1,4 @@
-"""The contract battery: what every encoding must keep, run on ours and open to yours.
+"""The contract battery: checks that every encoding must pass, ours and yours.
 
 import pytest
 from posenc.testing import Case, battery

@@ -1,4 +1,4 @@
-"""All checks, as a list that any test runner can walk."""
+"""All checks, as a list for any test runner."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -50,13 +50,13 @@ COMPILING = (
 
 @dataclass(frozen=True)
 class Check:
-    """One check on one case; calling it raises AssertionError where the contract is broken.
+    """One check on one case; calling it raises an AssertionError where the contract is broken.
 
-    It gives nothing, or the reason why there was nothing to ask of this case.
+    It returns ``None``, or why the check does not apply to this case.
 
     Attributes:
         case: The encoding.
-        function: What is checked; its docstring says it in a sentence.
+        function: The check; its docstring says what it checks.
         compiles: Whether it calls torch.compile or torch.export, which takes seconds.
     """
 
@@ -66,7 +66,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The name of the check."""
+        """The name of the function."""
         return self.function.__name__
 
     def __call__(self) -> str | None:
@@ -76,7 +76,7 @@ class Check:
         except (ValueError, IndexError) as refusal:
             if limit is None or limit >= FEWEST:
                 raise
-            return f"it has {limit} positions, and {FEWEST} may be asked for: {refusal}"
+            return f"it has {limit} positions and the check may need {FEWEST}: {refusal}"
 
     def __str__(self) -> str:
         return self.name
@@ -87,7 +87,7 @@ def battery(case: Case, *, compiling: bool = True) -> list[Check]:
 
     Args:
         case: How to build the encoding, and what to change.
-        compiling: Whether the checks that compile are among them.
+        compiling: Whether to include the checks that compile.
 
     Example:
         >>> from posenc import Learned
@@ -101,11 +101,11 @@ def battery(case: Case, *, compiling: bool = True) -> list[Check]:
 
 
 def batteries(cases: Mapping[str, Case], *, compiling: bool = True) -> dict[str, Check]:
-    """Every check for several encodings, under names that say both.
+    """Every check for several encodings, named by encoding and check.
 
     Args:
         cases: The encodings by name.
-        compiling: Whether the checks that compile are among them.
+        compiling: Whether to include the checks that compile.
 
     Example:
         >>> from posenc import Sinusoidal

@@ -1,4 +1,4 @@
-"""What the battery must know of an encoding, and how it drives one in each of the three places."""
+"""What the battery needs to know of an encoding, and how it runs one in each place."""
 
 from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
@@ -24,32 +24,28 @@ Use = tuple[str, Callable[[], object]]
 """The name of a method, and a call of it."""
 
 FEWEST = 13
-"""Positions that every check finds: 8 tokens in a row, from 5 on at the latest."""
+"""Positions that every check needs: 8 tokens in a row, from 5 on at the latest."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One encoding, as the battery builds and judges it.
+    """One encoding and the arguments to test it with.
 
     Args:
         build: The class, or a function with its signature.
         arguments: The arguments that the checks build it with.
-        changes: For every other argument a value that must change something that can be seen;
-            ``device`` and ``dtype`` have a check of their own.
-        limit: Number of positions it has, if it has a last one. All checks can be asked from 13
-            on.
-        kv_heads: Key heads beside the query heads, where those are grouped.
+        changes: A value for every other argument, which must change the encoding; ``device`` and
+            ``dtype`` are checked separately.
+        limit: Number of positions, if there is a last one. Some checks need 13.
         heads: Query heads of the content.
+        kv_heads: Key heads of the content.
         head_dim: Width of a head of the content, for score encodings.
-        bitwise: Whether a row must not change by a bit with the rows around it. Matrix products
-            round differently with their shape; then rows may differ by a few roundings.
-        lift: How positions ``[*batch, seq]`` become those of this encoding, where it takes others:
-            coordinates ``[*batch, seq, axes]``.
+        bitwise: Whether a row must be the same bit for bit among other rows. Matrix products round
+            differently with their shape; then rows may differ by a few roundings.
+        lift: How positions ``[*batch, seq]`` become coordinates ``[*batch, seq, axes]``, where the
+            encoding takes these.
         distinct: Whether adjacent positions always have different tables.
         heads_first: The layout that the arguments ask for, for encodings of queries and keys.
-
-    Raises:
-        ValueError: A number of heads or positions, or a width, is no whole number from 1 on.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -76,34 +72,28 @@ class Case:
             check_whole(limit=self.limit)
 
     def module(self, **changes: Any) -> nn.Module:
-        """The encoding, with the same random parameters each time, in evaluation mode.
+        """The encoding in evaluation mode, with the same parameters each time.
 
-        Arguments that are modules are copied, so that no check casts those of another.
+        Arguments that are modules are copied, so a check cannot change them for the next.
         """
         seed()
         return self.build(**deepcopy({**self.arguments, **changes})).eval()
 
     def subject(self) -> "Subject":
-        """The driver for the place of this encoding.
-
-        Raises:
-            TypeError: It implements none of the three interfaces.
-        """
+        """The driver for the place of this encoding."""
         module = self.module()
         for interface, driver in DRIVERS.items():
             if isinstance(module, interface):
                 return driver(self)
-        raise TypeError(
-            f"{type(module).__name__} is none of {', '.join(i.__name__ for i in DRIVERS)}. "
-            f"Implement one of the interfaces in posenc.encodings.base."
-        )
+        known = ", ".join(interface.__name__ for interface in DRIVERS)
+        raise TypeError(f"{type(module).__name__} is none of {known}.")
 
     def far(self, *positions: int, ahead: int = 0) -> list[int]:
-        """Those of ``positions`` that exist for this encoding, with so many ``ahead`` of each."""
+        """The ``positions`` that exist for this encoding, with so many ``ahead`` of each."""
         return [p for p in positions if self.limit is None or p + ahead < self.limit]
 
     def within(self, positions: Tensor) -> Tensor:
-        """``positions``, the last one over again in the place of those that do not exist."""
+        """``positions``, those that do not exist replaced by the last one."""
         return positions if self.limit is None else positions.clamp(max=self.limit - 1)
 
 
@@ -130,7 +120,7 @@ class Subject:
         return module.table(self.lifted(positions), dtype=dtype)  # type: ignore[operator]
 
     def lifted(self, positions: Any) -> Any:
-        """The positions as the encoding takes them; coordinates are there already."""
+        """The positions as the encoding takes them."""
         if self.case.lift is None or isinstance(positions, Coordinates):
             return positions
         return self.case.lift(positions.long()).to(positions.dtype)
@@ -138,21 +128,18 @@ class Subject:
     def placed(
         self, positions: Tensor | Coordinates | None, seq: int, device: torch.device
     ) -> Tensor | Coordinates | None:
-        """What to pass as positions: none where none are given, unless they must be lifted."""
+        """The positions to pass: none where none are given, unless they must be lifted."""
         if self.case.lift is None:
             return positions
         return self.lifted(consecutive(seq, device=device) if positions is None else positions)
 
     def call(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
-        """What one call of the encoding makes of the content."""
+        """The results of one call of the encoding."""
         made = module(*content, positions)
         return made if isinstance(made, tuple) else (made,)
 
     def run(self, module: nn.Module, content: Tensors, positions: Any) -> Tensors:
-        """All that it makes of the content: in one call, then by the methods that this leaves out.
-
-        Attention and caches call these: they encode queries apart from keys, and values.
-        """
+        """The results of one call, then of the methods that attention and caches call besides."""
         made, beside = self.call(module, content, positions), self.beside(module)
         if not beside:
             return made
@@ -162,7 +149,7 @@ class Subject:
         return *made, *self.used(module, content, table, beside)
 
     def beside(self, module: nn.Module) -> frozenset[str]:
-        """The names of its methods that a call of it does not use."""
+        """The names of the methods that one call does not use."""
         changed = [f"changes_{part}" for part in ("values", "output")]
         return frozenset(
             name.replace("changes", "encode") for name in changed if getattr(module, name, False)
@@ -171,7 +158,7 @@ class Subject:
     def used(
         self, module: nn.Module, content: Tensors, table: Tensor, names: Collection[str]
     ) -> Tensors:
-        """What the methods of these names make of content and its table."""
+        """The results of the methods of these names."""
         return tuple(
             use()  # type: ignore[misc]
             for name, use in self.uses(module, content, table)
@@ -179,25 +166,25 @@ class Subject:
         )
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
-        """The calls in which content meets a table that is given, by their names."""
+        """The methods that meet content with a table, by their names."""
         return []
 
     def run_rows(
         self, module: nn.Module, content: Tensors, positions: Tensor, rows: Tensor
     ) -> Tensors:
-        """All that it makes of the tokens in ``rows`` alone, as on one rank."""
+        """The results for the tokens in ``rows`` alone, as on one rank."""
         return self.run(module, self.rows(content, rows), positions[..., rows])
 
     def decoded(self, module: nn.Module, content: Tensors, positions: Tensor, step: int) -> Tensors:
-        """All that it makes of one token behind a cache, which holds those before it."""
+        """The results for one token, with a cache of those before it."""
         return self.run_rows(module, content, positions, torch.tensor([step]))
 
     def seen(self, made: Tensors, step: int) -> Tensors:
-        """The part of all that was made which that token has: no later one."""
+        """The part of all results that belongs to that token."""
         return self.rows(made, torch.tensor([step]))
 
     def pick(self, table: Tensor, rows: slice | Tensor) -> Tensor:
-        """The part of an unbatched table that speaks of the tokens in ``rows``."""
+        """The part of an unbatched table for the tokens in ``rows``."""
         return table[rows]
 
     def rows(self, made: Tensors, rows: Tensor) -> Tensors:
@@ -260,9 +247,9 @@ class QueriesKeys(Subject):
 
 
 class Scores(Subject):
-    """Scores ``[*batch, heads, seq, seq]`` with the queries and keys that they came from.
+    """Scores ``[*batch, heads, seq, seq]`` with their queries and keys.
 
-    Encodings that read the hidden state are given that too, ``[*batch, seq, dim]``.
+    Encodings that read the hidden state also get it, ``[*batch, seq, dim]``.
     """
 
     def shapes(self, seq: int) -> list[tuple[int, ...]]:
@@ -320,10 +307,7 @@ class Scores(Subject):
         rows: Tensor,
         parts: list[Tensor],
     ) -> Tensors:
-        """The queries in ``rows`` over the keys of all ``parts``.
-
-        Hidden states are read part by part and joined, as ranks and the steps of decoding do.
-        """
+        """The queries in ``rows`` with the keys of all ``parts``, whose features are joined."""
         scores, q, k, *hidden = content
         keys, order = torch.cat(parts).sort()
         scores, q = self.rows((scores.index_select(-1, keys), q), rows)
@@ -345,7 +329,7 @@ class Scores(Subject):
 
 
 def _weights(scores: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
-    """The weights of attention in which no query sees a later key."""
+    """Causal weights of attention."""
     return scores.masked_fill(keys > rows.unsqueeze(-1), -torch.inf).softmax(-1)
 
 

@@ -1,7 +1,6 @@
-"""What an encoding claims of itself, tested by trying to break it, both ways.
+"""Claims of an encoding, tested both ways.
 
-A claim that is true must hold near and far; a claim that is denied must have a counter-example, or
-the encoding is better than it says.
+A claim that is true must hold near and far. A claim that is false must have a counter-example.
 """
 
 from collections.abc import Callable
@@ -17,25 +16,24 @@ TOLERANCE = 1e-6  # in float64: far above rounding, far below any effect
 
 
 def claims(case: Case) -> str | None:
-    """Each claim of the place is what a search for a counter-example finds."""
+    """Each claim is true exactly where the search finds no counter-example."""
     subject, module, unasked = case.subject(), case.module().double(), list[str]()
     for name, holds in _claims_of(subject).items():
-        claimed = getattr(module, name, False)  # what few encodings do, the others need not deny
+        claimed = getattr(module, name, False)  # most encodings do not name it
         found = holds(case, subject)
         if found is None:
             unasked.append(name)
             continue
         assert claimed == found, (
-            f"{name} is claimed to be {claimed}; the search for a counter-example "
-            f"{'found none' if found else 'found one'}"
+            f"{name} is {claimed}, but the search found {'no' if found else 'a'} counter-example"
         )
-    return f"too few positions to ask for {', '.join(unasked)}" if unasked else None
+    return f"too few positions to check {', '.join(unasked)}" if unasked else None
 
 
 def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool | None]]:
     if isinstance(subject, Tokens):
         if not getattr(subject.case.module(), "is_pointwise", True):
-            return {"is_pointwise": _tokens_are_pointwise}  # no rows to claim anything of
+            return {"is_pointwise": _tokens_are_pointwise}  # its table is the positions
         return {
             "keeps_norm": _keeps_norm,
             "keeps_shift": _keeps_shift,
@@ -57,7 +55,7 @@ def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool | N
 
 
 def _scattered(case: Case, count: int) -> Tensor:
-    """Distinct positions: the first ones, and random ones from as far out as there are any."""
+    """Distinct positions: the first ones, and random ones far out."""
     generator = torch.Generator().manual_seed(1)
     if case.limit is not None:
         return torch.randperm(max(case.limit - 3, 0), generator=generator)[:count]
@@ -75,9 +73,9 @@ def _keeps_norm(case: Case, subject: Subject) -> bool | None:
 
 
 def _keeps_shift(case: Case, subject: Subject) -> bool | None:
-    """Fit M on half of the rows, and see whether it takes the other half where it should.
+    """Fit M on half of the rows and test it on the other half.
 
-    Half of a few rows leaves M open: then all are fitted, and ``None`` is given where any fit.
+    Few rows are all fitted; ``None`` where any M fits them.
     """
     module, offset = case.module().double(), 3
     positions = _scattered(case, 8 * module.dim)  # type: ignore[operator]
@@ -93,7 +91,7 @@ def _keeps_shift(case: Case, subject: Subject) -> bool | None:
 
 
 def _tokens_are_pointwise(case: Case, subject: Subject) -> bool:
-    """Leave tokens out: the others must come out as before."""
+    """Without some tokens, the others must stay as they were."""
     module, positions = case.module().double(), consecutive(9)
     content = subject.content(9, (1,), torch.float64)
     whole = subject.run(module, content, positions)
@@ -127,7 +125,7 @@ def _scores_are_relative(case: Case, subject: Subject) -> bool | None:
 
 
 def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
-    """Leave tokens out, put the rest in another order, and change what is in the others."""
+    """Some queries and keys, in another order, must have the scores that they had among all."""
     module = case.module().double()
     content, positions = subject.content(9, (1,), torch.float64), consecutive(9)
     whole = subject.run(module, content, positions)[0]
@@ -146,7 +144,7 @@ def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
 
 
 def _documents_matter(case: Case, subject: Subject) -> bool:
-    """Put other documents beside one whose positions go on from theirs: it must not see them."""
+    """Whether other documents before and behind one change its scores."""
     module, own = case.module().double(), slice(4, 8)
     scores, *tokens = subject.content(12, (1,), torch.float64)
     others = -scores, *(-part for part in tokens)
@@ -161,7 +159,7 @@ def _documents_matter(case: Case, subject: Subject) -> bool:
 
 
 def _later_keys_matter(case: Case, subject: Subject) -> bool:
-    """Leave out the last tokens: the scores of those before must come out as before."""
+    """Whether scores change when the last tokens are left out."""
     module, content = case.module().double(), subject.content(9, (1,), torch.float64)
     whole = subject.call(module, content, consecutive(9))[0]
     for count in (1, 5, 8):
@@ -175,18 +173,18 @@ def _later_keys_matter(case: Case, subject: Subject) -> bool:
 
 
 def _values_change(case: Case, subject: Subject) -> bool:
-    """Whether values as wide as keys come out as they went in."""
+    """Whether ``encode_values`` changes values."""
     assert isinstance(subject, QueriesKeys)
     module, positions = case.module().double(), consecutive(6)
     table = subject.tables(module, positions, torch.float64)
     (v,) = subject.laid_out(subject.content(6, (1,), torch.float64)[1:])
     made = module.encode_values(v, table)  # type: ignore[operator]
-    assert made.shape == v.shape, f"values came out as {tuple(made.shape)}"
+    assert made.shape == v.shape, f"values became {tuple(made.shape)}"
     return not torch.equal(made, v)
 
 
 def _output_changes(case: Case, subject: Subject) -> bool:
-    """Whether what attention gives, values as wide as keys, comes out as it went in."""
+    """Whether ``encode_output`` changes the result of attention."""
     module, positions = case.module().double(), consecutive(6)
     content = subject.content(6, (1,), torch.float64)
     table = subject.tables(module, positions, torch.float64)
@@ -196,12 +194,12 @@ def _output_changes(case: Case, subject: Subject) -> bool:
     else:
         out = content[1]
         made = module.encode_output(out, content[0].softmax(-1), table)  # type: ignore[operator]
-    assert made.shape == out.shape, f"the output came out as {tuple(made.shape)}"
+    assert made.shape == out.shape, f"the output became {tuple(made.shape)}"
     return not torch.equal(made, out)
 
 
 def _unmoved(result: Callable[[Tensor], Tensor], case: Case) -> bool | None:
-    """Whether tokens near and far of each other give the same farther on; ``None``: none stand."""
+    """Whether tokens give the same results farther on; ``None`` if there is no farther."""
     positions = torch.tensor([0, 1, 2, 3, 4, 5, *case.far(300, 5000, ahead=1)])
     here, last = result(positions), int(positions[-1])
     ends = case.far(*(last + shift for shift in SHIFTS))

@@ -1,4 +1,4 @@
-"""How the battery compares, and the words in which it says what differs."""
+"""Comparisons of results, with messages that say how far they differ."""
 
 import torch
 from torch import Tensor
@@ -6,15 +6,11 @@ from torch import Tensor
 from posenc.testing.cases import Tensors
 
 ROUNDINGS = {torch.float16: 4, torch.bfloat16: 4, torch.float32: 128}
-"""How many a result may be away from that in float64; narrow ones are computed in float32."""
+"""Roundings by which a result may differ from float64; narrow dtypes are computed in float32."""
 
 
 def assert_same(got: Tensors | Tensor, want: Tensors | Tensor, what: str, *, bitwise: bool) -> None:
-    """Assert that two results are equal, bit for bit or within a few roundings.
-
-    Raises:
-        AssertionError: They are not; the message names the largest difference.
-    """
+    """Assert that two results are equal, bit for bit or within a few roundings."""
     got = got if isinstance(got, tuple) else (got,)
     want = want if isinstance(want, tuple) else (want,)
     for one, other in zip(got, want, strict=True):
@@ -40,15 +36,11 @@ def assert_rounded(got: Tensor, want: Tensor, dtype: torch.dtype, what: str) -> 
     got, want = got.double().clamp(-most, most), want.double().clamp(-most, most)
     far = (got - want).abs().max().item() if got.numel() else 0.0
     slack = ROUNDINGS[dtype] * torch.finfo(dtype).eps * max(1.0, want.abs().max().item())
-    assert far <= slack, f"{what}: {far:.3g} from that in float64 (allowed: {slack:.3g})"
+    assert far <= slack, f"{what}: differs from float64 by {far:.3g} (allowed: {slack:.3g})"
 
 
 def assert_differs(got: Tensors, other: Tensors, what: str) -> None:
-    """Assert that two results are not the same.
-
-    Raises:
-        AssertionError: They are equal bit for bit.
-    """
+    """Assert that two results are not equal bit for bit."""
     same = len(got) == len(other) and all(
         a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b)
         for a, b in zip(got, other, strict=True)

@@ -1,4 +1,4 @@
-"""Under torch.compile and torch.export: one graph, the same numbers, any length."""
+"""torch.compile and torch.export: one graph, the same numbers, any length."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ MOST_GRAPHS = 2  # one for the first length, one for all lengths after it
 
 
 class _Run(nn.Module):
-    """An encoding on its content, positions left to their default."""
+    """An encoding as a function of its content, at default positions."""
 
     def __init__(self, case: Case):
         super().__init__()
@@ -31,7 +31,7 @@ def compiled_equals_eager(case: Case) -> None:
 
 
 def growing_lengths_do_not_recompile(case: Case) -> None:
-    """After the second length, further lengths run in the graphs that exist."""
+    """Lengths after the second one do not recompile."""
     torch.compiler.reset()
     graphs = []
 

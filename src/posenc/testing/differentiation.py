@@ -8,17 +8,18 @@ from posenc.testing.cases import Case, Tensors
 from posenc.testing.compare import assert_rounded, assert_same
 
 MANY = 256
-"""Of more numbers, differences are taken along random directions, not one by one."""
+"""Beyond so many numbers, differences are taken along random directions."""
 
 
 def gradients(case: Case) -> None:
-    """First derivatives of each result by content and by every parameter are right."""
+    """Gradients by content and by parameters agree with finite differences."""
     module, subject = case.module().double(), case.subject()
     content = tuple(part.requires_grad_() for part in subject.content(5, (2,), torch.float64))
     leaves = (*content, *module.parameters())
 
     def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        none = 0 * torch.stack([leaf.sum() for leaf in leaves]).sum()  # a cut result is left out
+        # Keeps results in the graph whose own graph is cut.
+        none = 0 * torch.stack([leaf.sum() for leaf in leaves]).sum()
         return tuple(part + none for part in subject.run(module, content, consecutive(5)))
 
     many = sum(leaf.numel() for leaf in leaves) > MANY
@@ -29,7 +30,7 @@ def gradients(case: Case) -> None:
 
 
 def gradients_change_nothing(case: Case) -> None:
-    """The same comes out where gradients are asked for, under no_grad and in inference mode."""
+    """Results are the same with gradients, under no_grad and in inference mode."""
     subject, content = case.subject(), case.subject().content(5)
     with torch.enable_grad():
         asked = tuple(part.clone().requires_grad_() for part in content)
@@ -41,10 +42,7 @@ def gradients_change_nothing(case: Case) -> None:
 
 
 def gradients_stay_finite(case: Case) -> None:
-    """A backward pass in float32 and bfloat16 gives finite gradients of the right dtype.
-
-    Each parameter gets one, and so does each part of the content that the result depends on.
-    """
+    """Every parameter, and the content that matters, gets a finite gradient of its dtype."""
     for dtype in (torch.float32, torch.bfloat16):
         module, subject = case.module(), case.subject()
         parts = subject.content(5, dtype=dtype)
@@ -57,12 +55,12 @@ def gradients_stay_finite(case: Case) -> None:
                 used = name not in named or _depends_on(case, int(name.split()[1]))
                 assert not used, f"no gradient reached {name} in {dtype}"
                 continue
-            assert leaf.grad.dtype == leaf.dtype, f"{leaf.dtype} has a {leaf.grad.dtype} gradient"
+            assert leaf.grad.dtype == leaf.dtype, f"{name} has a {leaf.grad.dtype} gradient"
             assert torch.isfinite(leaf.grad).all(), f"a gradient in {dtype} is not finite"
 
 
 def gradients_of_narrow_content(case: Case) -> None:
-    """Gradients in float32 and bfloat16 are those in float64, but for rounding."""
+    """Gradients in float32 and bfloat16 equal those in float64 up to rounding."""
     subject = case.subject()
     content = subject.content(6, (3,), torch.bfloat16)  # the same numbers in every dtype
     exact = _gradients(case, content, torch.float64)
@@ -73,7 +71,7 @@ def gradients_of_narrow_content(case: Case) -> None:
 
 
 def _gradients(case: Case, content: Tensors, dtype: torch.dtype) -> list[torch.Tensor | None]:
-    """Of some sum of all results, by content and parameters; parameters are float32 or wider."""
+    """Gradients of a random sum of the results by content and parameters."""
     module, subject = case.module(), case.subject()
     module = module.double() if dtype == torch.float64 else module
     leaves = tuple(part.to(dtype).requires_grad_() for part in content)

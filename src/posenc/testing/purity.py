@@ -1,4 +1,4 @@
-"""An encoding is a function: no call leaves a trace, no cast, copy or checkpoint a scar."""
+"""An encoding is a function: calls, casts, copies and checkpoints do not change it."""
 
 import copy
 import io
@@ -15,7 +15,7 @@ from posenc.testing.seeding import seed
 
 
 def purity(case: Case) -> None:
-    """A used encoding equals a fresh one, also when dtypes and lengths were interleaved."""
+    """An encoding that was used with other dtypes and lengths equals a fresh one."""
     subject, used = case.subject(), case.module()
     for dtype in (torch.bfloat16, torch.float64, torch.float16, torch.float32):
         for seq in (9, 3, 5):
@@ -27,15 +27,15 @@ def purity(case: Case) -> None:
 
 
 def training_changes_nothing_but_by_chance(case: Case) -> str | None:
-    """What draws nothing at random in training gives there what it gives in evaluation."""
+    """Without random numbers, training gives the results of evaluation."""
     subject, module = case.subject(), case.module().train()
     content, made = subject.content(7), []
     for number in (1, 1, 2):
         seed(number)
         made.append(_used(case, module, content))
-    assert_same(made[1], made[0], "training again, by the same random numbers", bitwise=True)
+    assert_same(made[1], made[0], "training again with the same seed", bitwise=True)
     after = _used(case, module.eval(), content)
-    assert_same(after, _used(case, case.module(), content), "trained before", bitwise=True)
+    assert_same(after, _used(case, case.module(), content), "after training", bitwise=True)
     if not all(torch.equal(one, other) for one, other in zip(made[0], made[2], strict=True)):
         return "it draws random numbers in training"
     assert_same(made[0], after, "training", bitwise=True)
@@ -43,7 +43,7 @@ def training_changes_nothing_but_by_chance(case: Case) -> str | None:
 
 
 def _used(case: Case, module: torch.nn.Module, content: Tensors) -> Tensors:
-    """Its table, what it makes of content in one call, and what each of its methods makes."""
+    """Its table, and the results of one call and of each of its methods."""
     subject = case.subject()
     table = subject.tables(module, consecutive(7))
     made = (table, *subject.call(module, content, None))
@@ -54,20 +54,19 @@ def _used(case: Case, module: torch.nn.Module, content: Tensors) -> Tensors:
 
 
 def casts(case: Case) -> None:
-    """A cast module gives the tables of an uncast one: only parameters may round."""
+    """Casting a module changes its tables by the rounding of its parameters only."""
     subject, positions = case.subject(), consecutive(7)
     for dtype in (torch.float16, torch.bfloat16, torch.float64):
         want = subject.tables(_rounded(case, dtype), positions)
         back = subject.tables(case.module().to(dtype).float(), positions)
         assert_same(back, want, f"cast to {dtype} and back", bitwise=True)
-        # Asked for float32, a narrower module computes in float32 from its rounded parameters.
         got = subject.tables(case.module().to(dtype), positions, torch.float32)
         _assert_near(got, want, dtype if list(case.module().parameters()) else None,
                      f"cast to {dtype}")  # fmt: skip
 
 
 def narrow_encodings(case: Case) -> None:
-    """Cast, it makes of narrow content what float64 makes of the same numbers, near and far."""
+    """A narrow module on narrow content equals float64 up to rounding, near and far."""
     subject, seq = case.subject(), 6
     for dtype in (torch.bfloat16, torch.float16):
         wide, narrow = _rounded(case, dtype).double(), case.module().to(dtype)
@@ -80,7 +79,7 @@ def narrow_encodings(case: Case) -> None:
 
 
 def _rounded(case: Case, dtype: torch.dtype) -> torch.nn.Module:
-    """The encoding in float32, its parameters rounded as a cast rounds them."""
+    """The encoding in float32, with parameters rounded to ``dtype``."""
     module = case.module()
     for parameter in module.parameters():
         parameter.data = parameter.data.to(dtype).float()
@@ -90,7 +89,7 @@ def _rounded(case: Case, dtype: torch.dtype) -> torch.nn.Module:
 def _assert_near(
     got: torch.Tensor, want: torch.Tensor, dtype: torch.dtype | None, what: str
 ) -> None:
-    """Equal bit for bit, or to a few roundings of the dtype in which parameters lie."""
+    """Equal bit for bit, or within a few roundings of the dtype of the parameters."""
     if dtype is None or not got.is_floating_point():
         assert_same(got, want, what, bitwise=True)
         return
@@ -102,7 +101,7 @@ def _assert_near(
 
 
 def autocast(case: Case) -> None:
-    """Inside autocast tables and content come out as they do outside."""
+    """Autocast changes neither tables nor content."""
     subject, module = case.subject(), case.module()
     content, positions = subject.content(7), consecutive(7)
     table, made = subject.tables(module, positions), subject.run(module, content, positions)
@@ -123,7 +122,7 @@ def autocast(case: Case) -> None:
 
 
 def default_dtype(case: Case) -> None:
-    """What torch takes for the dtype of new tensors changes nothing that was built."""
+    """torch.set_default_dtype does not change an encoding that was built before."""
     subject, module, positions = case.subject(), case.module().eval(), consecutive(7)
     content, before = subject.content(7), torch.get_default_dtype()
 
@@ -139,11 +138,11 @@ def default_dtype(case: Case) -> None:
     finally:
         torch.set_default_dtype(before)
     assert_same(got, want, "default dtype", bitwise=True)
-    assert_same(got_watched, watched, "default dtype, by torch's operations", bitwise=True)
+    assert_same(got_watched, watched, "default dtype, without kernels", bitwise=True)
 
 
 class _Watching(TorchDispatchMode):
-    """Sees every operation and changes none: no kernel of our own runs under it."""
+    """Runs every operation unchanged; kernels of ours do not run under it."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
@@ -155,7 +154,7 @@ def _watched(seen: Callable[[], tuple[torch.Tensor, ...]]) -> tuple[torch.Tensor
 
 
 def copies(case: Case) -> None:
-    """deepcopy, pickle and the state dict give the same encoding again."""
+    """deepcopy, pickle and the state dict reproduce the encoding."""
     subject, module = case.subject(), case.module()
     content = subject.content(7)
     with torch.no_grad():
@@ -176,7 +175,7 @@ def copies(case: Case) -> None:
 
 
 def meta_device(case: Case) -> None:
-    """Built on meta, filled by ``to_empty`` and ``load_state_dict``, it is right afterwards."""
+    """An encoding built on meta works after ``to_empty`` and ``load_state_dict``."""
     subject, module = case.subject(), case.module()
     with torch.device("meta"):
         empty = case.module()
@@ -189,11 +188,11 @@ def meta_device(case: Case) -> None:
 
 
 REGISTERED = frozenset({"_parameters", "_buffers", "_modules"})
-"""Where torch keeps what it casts and saves with a module."""
+"""Where torch keeps the tensors that it casts and saves with a module."""
 
 
 def owns_parameters_only(case: Case) -> None:
-    """It registers no buffers and hides no tensors: a cast or a checkpoint can damage nothing."""
+    """It has no buffers and hides no tensors, which a cast or a checkpoint would change or miss."""
     for name, part in case.module().named_modules():
         where = f"{type(part).__name__} {name}".strip()
         assert not dict(part.named_buffers(recurse=False)), f"{where} owns a buffer"

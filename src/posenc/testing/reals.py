@@ -1,4 +1,4 @@
-"""Real coordinates: taken for what they are, or refused."""
+"""Real coordinates are encoded exactly, or refused."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ HALF = Fraction(1, 2)
 
 
 def reals(case: Case) -> None:
-    """Whole coordinates are whole positions, and halves lie between these; or all are refused."""
+    """Whole coordinates equal whole positions and halves lie between them, or all are refused."""
     module, subject = case.module(), case.subject()
     positions = torch.tensor([0, 1, 4, 9, *case.far(2**24 + 1, 2**40 + 1)])
     points = subject.lifted(positions)
@@ -45,4 +45,4 @@ def _assert_refused(case: Case, points: Coordinates) -> None:
         _table(case, points)
     except TypeError:
         return
-    raise AssertionError("takes_reals is denied, and real coordinates were taken; refuse them")
+    raise AssertionError("takes_reals is False, but real coordinates were not refused")

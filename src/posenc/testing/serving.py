@@ -1,4 +1,4 @@
-"""However tokens reach an encoding, the same token gets the same encoding."""
+"""The same token gets the same encoding, however tokens are laid out."""
 
 from typing import Any
 
@@ -15,22 +15,22 @@ from posenc.testing.compare import assert_differs, assert_same
 SEQ = 8
 
 APART = 2**20
-"""Steps between tokens where near ones are told nothing, as below the floor of a temperature."""
+"""Steps between tokens for encodings that do not tell near tokens apart, as a temperature."""
 
 SCALE = 0.75
-"""What nobody takes for 1/√head_dim."""
+"""A scale that is not 1/√head_dim."""
 
 
 def prefill_equals_decoding(case: Case) -> str | None:
-    """Step by step behind a cache gives what one pass over all tokens gives."""
+    """Decoding step by step with a cache gives the results of one pass over all tokens."""
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ)
     whole = subject.run(module, content, consecutive(SEQ))
     assert_same(subject.run(module, content, None), whole, "no positions", bitwise=True)
     if not getattr(module, "is_pointwise", True):
-        return "it says that a token cannot be encoded alone"
+        return "it cannot encode a token alone (is_pointwise is False)"
     if getattr(module, "reads_later", False):
-        return "it says that it reads keys after the query, which decoding does not have"
+        return "it reads keys after the query (reads_later is True)"
     for step in range(SEQ):
         got = subject.decoded(module, content, consecutive(SEQ), step)
         what = f"token {step} decoded alone"
@@ -39,7 +39,7 @@ def prefill_equals_decoding(case: Case) -> str | None:
 
 
 def kept_rows_serve(case: Case) -> str | None:
-    """Queries and keys encoded in one call, by rows of a kept table, are those encoded apart."""
+    """``encode_both``, also with rows of a kept table, equals encoding queries and keys apart."""
     module, subject = case.module(), case.subject()
     if not isinstance(module, QueryKeyEncoding):
         return "it encodes no queries and keys"
@@ -58,10 +58,10 @@ def kept_rows_serve(case: Case) -> str | None:
 
 
 def sharded(case: Case) -> str | None:
-    """A rank that holds a piece of the sequence encodes it as the whole would."""
+    """A rank that holds a part of the sequence encodes it as the whole does."""
     module, subject = case.module(), case.subject()
     if not getattr(module, "is_pointwise", True):
-        return "it says that it needs the tokens of others"
+        return "it needs the tokens of other ranks (is_pointwise is False)"
     content = subject.content(SEQ)
     whole = subject.run(module, content, consecutive(SEQ))
     for layout in ("contiguous", "zigzag"):
@@ -92,9 +92,9 @@ def packed(case: Case) -> None:
 
 
 def rows_stand_alone(case: Case) -> None:
-    """A row of a batch comes out as it does alone, with positions of all rows and of its own.
+    """A row of a batch is encoded as it is alone, with shared positions and with its own.
 
-    So it does in two batch axes, and in none.
+    The same holds for two batch axes and for none.
     """
     module, subject = case.module(), case.subject()
     content = subject.content(SEQ, (6,))
@@ -115,7 +115,7 @@ def rows_stand_alone(case: Case) -> None:
 
 
 def neighbors_do_not_matter(case: Case) -> None:
-    """A row of a table depends on its own position: not on length, order, offset or batch."""
+    """A row of a table depends on its own position, not on length, order, offset or batch."""
     module, subject = case.module(), case.subject()
     for start in case.far(0, 10**6, 2**40):
         run = consecutive(SEQ, start=start)
@@ -128,7 +128,7 @@ def neighbors_do_not_matter(case: Case) -> None:
         _same_tokens(case, table, batch[0], slice(0, SEQ))
         _same_tokens(case, table, batch[1], consecutive(SEQ).flip(0))
     if case.limit is None:
-        # So many rows that a faster way of building them may set in; it must not show.
+        # Enough rows for a faster way of building them, which must not show.
         many = 700 if isinstance(subject, Scores) else 40_000
         end = slice(many - SEQ, many)
         alone = subject.tables(module, consecutive(SEQ, start=many - SEQ))
@@ -136,7 +136,7 @@ def neighbors_do_not_matter(case: Case) -> None:
 
 
 def encodes_the_sequence(case: Case) -> None:
-    """Of equal tokens in equal rows, the place in the sequence tells apart; the row does not."""
+    """Equal tokens differ by their place in the sequence, and not by their row of the batch."""
     module, subject = case.module(), case.subject()
     content = tuple(part[:1].expand(3, *part.shape[1:]) for part in subject.content(SEQ))
     equal = tuple(part[..., :1, :].expand(part.shape).contiguous() for part in content)
@@ -146,22 +146,22 @@ def encodes_the_sequence(case: Case) -> None:
     if not _told_apart(results) and case.limit is None:  # a temperature may begin far out
         results = subject.call(module, equal, consecutive(SEQ) * APART)
     told = _told_apart(results)
-    # An encoding may act on the queries alone; what it leaves alone is no result of its own.
+    # An encoding may change only the queries.
     ours = [made for made, part in zip(results, equal, strict=False) if not torch.equal(made, part)]
-    assert told, "equal tokens came out equal at every position"
-    assert len(told) == len(ours), "some result came out equal at every position"
+    assert told, "equal tokens are encoded alike at every position"
+    assert len(told) == len(ours), "one of the results is alike at every position"
 
 
 def _told_apart(results: Tensors) -> list[Tensor]:
-    """Those in which the tokens of a row differ."""
+    """The results in which the tokens of a row differ."""
     return [made for made in results if not torch.equal(made, made[..., :1, :].expand_as(made))]
 
 
 def neighbors_stay_distinct(case: Case) -> str | None:
-    """Adjacent tokens get different rows, however far out; 256 and 257 are one number in bf16."""
+    """Adjacent tokens get different rows, near and far; 256 and 257 are equal in bfloat16."""
     module, subject = case.module(), case.subject()
     if isinstance(subject, Scores) or not (case.distinct and module.keeps_neighbors_apart):
-        return "neighbors may share a row: a score may be the same for several distances"
+        return "its neighbors may share a row"
     for start in case.far(0, 256, 10**6, 2**24, 2**40, ahead=SEQ - 1):
         table = subject.tables(module, consecutive(SEQ, start=start)).flatten(1)
         distinct = len(table.unique(dim=0))
@@ -170,16 +170,13 @@ def neighbors_stay_distinct(case: Case) -> str | None:
 
 
 def _same_tokens(case: Case, table: Tensor, alone: Tensor, rows: slice | Tensor) -> None:
-    """The part of a table for some tokens equals the table of those tokens alone."""
+    """Assert that the part of a table for some tokens is the table of these tokens alone."""
     picked = case.subject().pick(table, rows)
-    assert_same(picked, alone, "the same tokens in other company", bitwise=case.bitwise)
+    assert_same(picked, alone, "the same tokens among others", bitwise=case.bitwise)
 
 
 def attention_at_another_scale(case: Case) -> str | None:
-    """Attention whose products have a scale of its own is what its definition says.
-
-    Scores that an encoding makes anew are products of that scale, too.
-    """
+    """Attention with a given scale equals its definition, also where scores are made anew."""
     from posenc import attention  # here: the rest of the battery needs no backends
     from posenc.testing.reference import reference_attention
 
@@ -192,7 +189,7 @@ def attention_at_another_scale(case: Case) -> str | None:
     read: dict[str, Any] = {"q_hidden": hidden[0], "k_hidden": hidden[0]} if hidden else {}
     if getattr(module, "makes_anew", False):
         usual, other = (module(scores, at, at, q=q, k=k, scale=s, **read) for s in (None, SCALE))
-        assert_differs((usual,), (other,), f"it makes scores anew, and scale={SCALE} is nothing")
+        assert_differs((usual,), (other,), f"it makes scores anew and ignores scale={SCALE}")
     if at.ndim > 1:
         at = at.expand(len(q), *at.shape)  # a grid a row
     later = getattr(module, "reads_later", False)

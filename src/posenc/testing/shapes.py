@@ -1,4 +1,4 @@
-"""The one law of shapes: what comes out has the shape and the dtype of what went in."""
+"""Output has the shape and the dtype of the input, and arguments do what they say."""
 
 import inspect
 import warnings
@@ -16,11 +16,11 @@ from posenc.testing.seeding import seed
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 REFUSALS = (ValueError, TypeError, IndexError)
-"""What an encoding says itself; torch's own words are RuntimeErrors."""
+"""Errors that an encoding may raise where it cannot encode."""
 
 
 def shape_and_dtype(case: Case) -> None:
-    """Every float dtype, batch axes of any number, one token and none keep shape and dtype."""
+    """Shape and dtype are kept for every float dtype, any number of batch axes, and no tokens."""
     module, subject = case.module(), case.subject()
     for dtype in DTYPES:
         for batch in ((), (3,), (2, 3)):
@@ -31,15 +31,15 @@ def shape_and_dtype(case: Case) -> None:
                 for before, after in zip(content, called, strict=False):
                     shape = (*before.shape[:-1], width)
                     what = f"content of shape {tuple(before.shape)}"
-                    assert after.shape == shape, f"{what} came out as {tuple(after.shape)}"
+                    assert after.shape == shape, f"{what} became {tuple(after.shape)}"
                 what = f"{dtype} content of {seq} tokens"
                 for after in subject.run(module, content, None):
-                    assert after.dtype == dtype, f"{what} came out as {after.dtype}"
-                    assert torch.isfinite(after).all(), f"{what} came out with infinities or NaN"
+                    assert after.dtype == dtype, f"{what} became {after.dtype}"
+                    assert torch.isfinite(after).all(), f"{what} became infinite or NaN"
 
 
 def stays_finite(case: Case) -> str | None:
-    """Of tokens at any distance, and of zeros, what comes out are numbers; or it is refused."""
+    """Tokens far apart and content of zeros give finite numbers, unless they are refused."""
     module, subject, asked = case.module().eval(), case.subject(), False
     for farthest in (200, 5000, 10**5, 10**7):
         shares = (1, farthest // 40, farthest // 7, farthest // 2, farthest)
@@ -52,17 +52,12 @@ def stays_finite(case: Case) -> str | None:
             continue
         asked = True
         for part in (*made, *zeros):
-            assert torch.isfinite(part).all(), (
-                f"at positions {places.tolist()} infinities or NaN came out"
-            )
-    return None if asked else "it refuses tokens so far apart"
+            assert torch.isfinite(part).all(), f"infinite or NaN at positions {places.tolist()}"
+    return None if asked else "it refuses tokens that far apart"
 
 
 def dtypes_agree(case: Case) -> None:
-    """Content and tables in any float dtype come out as in float64, but for rounding.
-
-    So they do far out, or are refused, as what float16 does not hold.
-    """
+    """Content and tables of any float dtype equal those of float64 up to rounding, near and far."""
     _agree(case, consecutive(6))
     for start in case.far(254, 10**6, 2**40, ahead=5):
         with suppress(*REFUSALS):
@@ -76,7 +71,7 @@ def _agree(case: Case, positions: Tensor) -> None:
         where = f"in {dtype}, at positions from {int(positions[0])} to {int(positions[-1])}"
         table = subject.tables(case.module(), positions, dtype)
         if table.is_floating_point():
-            assert table.dtype == dtype, f"a table asked for in {dtype} came as {table.dtype}"
+            assert table.dtype == dtype, f"table(dtype={dtype}) gave {table.dtype}"
             assert_rounded(table, exact_table, dtype, f"a table {where}")
         content = subject.content(6, dtype=dtype)
         wide = tuple(part.double() for part in content)
@@ -86,10 +81,7 @@ def _agree(case: Case, positions: Tensor) -> None:
 
 
 def content_is_left_alone(case: Case) -> None:
-    """Neither content nor tables are written to; content may have any strides.
-
-    What is made of them stands apart.
-    """
+    """Content and tables are not written to, strides do not matter, and results are new tensors."""
     module, subject = case.module(), case.subject()
     content = subject.content(6)
     kept = tuple(part.clone() for part in content)
@@ -108,8 +100,8 @@ def content_is_left_alone(case: Case) -> None:
             assert isinstance(result, torch.Tensor)
             whole = any(_whole(result, part) for part in content)
             assert whole or not any(_shares(result, part) for part in given), (
-                f"{name} gives what lies in the memory of its content or its table, and is not the "
-                f"content itself. Give a new tensor."
+                f"{name} returns a view of its content or its table; return a new tensor, or the "
+                f"content itself."
             )
 
 
@@ -122,7 +114,7 @@ def _whole(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def arguments_matter(case: Case) -> str | None:
-    """Every constructor argument changes something that can be seen; a refusal is no change."""
+    """Every constructor argument changes parameters, tables, results or warnings."""
     names = [
         name
         for name, parameter in inspect.signature(case.build).parameters.items()
@@ -130,37 +122,33 @@ def arguments_matter(case: Case) -> str | None:
     ]
     told = {*case.arguments, *case.changes, *FACTORY}
     forgotten = [name for name in names if name not in told]
-    assert not forgotten, (
-        f"The case says nothing of {', '.join(forgotten)}: name a value in changes."
-    )
+    assert not forgotten, f"The case has no value for {', '.join(forgotten)}; name one in changes."
     if not case.changes:
-        return "no argument is named that could be changed"
+        return "the case names no argument to change"
     usual = _observed(case)
     for name, value in case.changes.items():
         try:
             seen = _observed(replace(case, arguments={**case.arguments, name: value}))
         except (ValueError, TypeError, IndexError) as refusal:
-            raise AssertionError(
-                f"{name}={value!r} is refused, which shows no effect: {refusal}"
-            ) from refusal
-        assert_differs(seen, usual, f"{name}={value!r} changes nothing that can be seen")
+            raise AssertionError(f"{name}={value!r} is refused: {refusal}") from refusal
+        assert_differs(seen, usual, f"{name}={value!r} changes nothing")
     return None
 
 
 FACTORY = ("device", "dtype")
-"""Arguments that have a check of their own."""
+"""Arguments that ``parameters_are_made_as_asked`` checks."""
 
 
 def parameters_are_made_as_asked(case: Case) -> str | None:
-    """What learns takes ``device=`` and ``dtype=``; each parameter has an axis to be cut along."""
+    """Learned encodings take ``device=`` and ``dtype=``, and every parameter has an axis."""
     for name, parameter in case.module().named_parameters():
-        assert parameter.ndim, f"{name} has no axis; FSDP cuts parameters along their first"
+        assert parameter.ndim, f"{name} has no axis; FSDP splits parameters along their first"
     if not list(case.module().parameters()):
         return "it learns nothing"
     if not inspect.isclass(case.build):
         return "it is built by a function, whose arguments are not those of the class"
     missing = [name for name in FACTORY if name not in inspect.signature(case.build).parameters]
-    assert not missing, f"parameters are learned, and {' and '.join(missing)} cannot be given"
+    assert not missing, f"it learns parameters and takes no {' and no '.join(missing)}"
     for name, parameter in case.module(device="meta", dtype=torch.float64).named_parameters():
         asked = parameter.is_meta and parameter.dtype == torch.float64
         assert asked, f"{name} is {parameter.dtype} on {parameter.device}, not float64 on meta"
@@ -171,7 +159,7 @@ def parameters_are_made_as_asked(case: Case) -> str | None:
 
 
 def scale_and_key_heads(case: Case) -> str | None:
-    """The usual scale is 1/√head_dim, and a key head serves as many query heads as follow on it."""
+    """The default scale is 1/√head_dim, and each key head serves consecutive query heads."""
     module, subject = case.module().eval(), case.subject()
     if not isinstance(subject, Scores):
         return "it takes no scores"
@@ -180,20 +168,20 @@ def scale_and_key_heads(case: Case) -> str | None:
     at = [subject.lifted(consecutive(4))] * 2
     usual = module(scores, *at, q=q, k=k, **read)
     said = module(scores, *at, q=q, k=k, scale=q.shape[-1] ** -0.5, **read)
-    assert_same(said, usual, "the usual scale, said", bitwise=False)
+    assert_same(said, usual, "the default scale, given", bitwise=False)
     each = k.repeat_interleave(case.heads // case.kv_heads, dim=-3)
     try:
         apart = module(scores, *at, q=q, k=each, **read)
     except REFUSALS:
         return None  # it was built for so many key heads
-    assert_same(apart, usual, "key heads, one for each query head", bitwise=False)
+    assert_same(apart, usual, "one key head for each query head", bitwise=False)
     return None
 
 
 def _observed(case: Case) -> Tensors:
-    """Parameters, tables near and far, results in training of equal content, and warnings.
+    """Parameters, tables near and far, results in training, and the number of warnings.
 
-    All axes of the content are as long as it has heads, so that it fits with axes exchanged.
+    All axes of the content have one length, so that it fits with axes exchanged.
     """
     module = case.module().train()
     size = case.heads
