@@ -49,14 +49,14 @@ def test_what_came_before_is_not_lost_in_silence(name):
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_another_rotation_is_not_taken_further(other):
-    with pytest.raises(ValueError, match="Pass the same rotary encoding"):
+    with pytest.raises(ValueError, match="rotates further"):
         Positional(queries_keys=OTHERS[other](), scores=ANEW["remapped"]())
 
 
 @pytest.mark.parametrize("name", ["repo", "selective"])
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_rotates_itself_is_given_nothing_rotated(name, other):
-    with pytest.raises(ValueError, match="would change them before"):
+    with pytest.raises(ValueError, match="rotate them before"):
         Positional(queries_keys=OTHERS[other](), scores=ANEW[name]())
     Positional(queries_keys=QueryTemperature(WIDTH), scores=ANEW[name]())
 
@@ -88,7 +88,7 @@ def test_tables_for_attention_alone_keep_the_same_company():
     rotary, anew = Rotary(WIDTH), ANEW["repo"]()
     with pytest.raises(ValueError, match="computes scores anew"):
         tables((ALiBi(HEADS), anew))
-    with pytest.raises(ValueError, match="would change them before"):
+    with pytest.raises(ValueError, match="rotate them before"):
         tables((anew,), (rotary,))
     with pytest.raises(ValueError, match="changed by nothing"):
         tables((ANEW["remapped"](),))
