@@ -114,7 +114,7 @@ class TurnsKeysTheOtherWay(Rotary):
 
 
 class ScalesInTraining(Rotary):
-    def encode_queries(self, q, table):
+    def encode_queries(self, q, table, **out):
         return super().encode_queries(q, table) * (1.1 if self.training else 1.0)
 
 
@@ -138,7 +138,7 @@ class DetachesKeysApart(Rotary):
 class LeavesOneQueryAlone(Rotary):
     encode_keys, encode_both = Rotary.encode_keys, Rotary.encode_both
 
-    def encode_queries(self, q, table):
+    def encode_queries(self, q, table, **out):
         return q.clone() if q.shape[-2] == 1 else super().encode_queries(q, table)
 
 
