@@ -1,4 +1,4 @@
-"""Sequences cut among devices, on torch's process groups: nothing of transport is our own."""
+"""Sequences cut among devices, on torch's process groups."""
 
 from posenc.distributed.key_shards import KeyShards
 from posenc.distributed.own_heads import own_heads

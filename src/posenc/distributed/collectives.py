@@ -1,6 +1,6 @@
-"""What ranks hand to each other, with gradients: what moves one way forward moves back backward.
+"""Collectives with gradients: the backward pass moves data the opposite way.
 
-These are torch's own functional collectives, called by the names under which graphs know them.
+These are torch's own functional collectives, called by the names that graphs know.
 Gradients add up over ranks: what reaches a rank's tensor is the gradient of the sum of the losses
 of all ranks.
 """
@@ -57,7 +57,7 @@ BACKWARD = {
 
 
 class _Moved(torch.autograd.Function):
-    """Backward it is such a move again, which has gradients where these are asked for."""
+    """One move; its backward pass is another, so that gradients have gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, move: str, name: str, world: int) -> Tensor:

@@ -30,11 +30,11 @@ class HiddenDropout:
         self.rows, self.key, self.first = rows, key, first
 
     def of_block(self, index: int) -> "HiddenDropout":
-        """The uses in one block, which are no other's."""
+        """The dropout of one block, with random numbers of its own."""
         return HiddenDropout(self.rows, self.key, 1 + USES * index)
 
     def __call__(self, x: Tensor, probability: float, use: int = 0) -> Tensor:
-        """``x`` ``[batch, n, width]`` with elements dropped, and others grown in their place."""
+        """``x`` ``[batch, n, width]`` with elements dropped, and the others scaled up."""
         if not probability:
             return x
         if probability >= 1:

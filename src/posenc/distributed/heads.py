@@ -20,7 +20,7 @@ from posenc.encodings.bias import ScoreBias
 
 @dataclass(frozen=True, eq=False)
 class Heads(Way):
-    """Some heads of whole rows, after an exchange, and before the next brings results home.
+    """Tokens are exchanged for heads, whole rows of some heads are computed, and results go back.
 
     Attributes:
         backend: Attention among whole rows, for this rank's heads.

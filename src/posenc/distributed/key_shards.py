@@ -24,9 +24,8 @@ from posenc.positions import consecutive
 class KeyShards:
     """Queries that are the same on every rank, and keys of which each rank holds some.
 
-    Any rank may hold any keys, and as many as it likes, none too, but each key stands on one rank
-    alone; nothing compares what ranks hold. A step moves one result and one number a head and
-    query, however long the cache is. There are no gradients.
+    Each key is held by exactly one rank; a rank may hold any number of keys, or none. A step moves
+    one result and one number a head and query, however long the cache is. There are no gradients.
     ``posenc.transformer.KeyValueCache(shards=...)`` keeps an encoder's.
 
     Args:

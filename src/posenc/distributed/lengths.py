@@ -1,4 +1,4 @@
-"""How long the rows of a batch are, and which of their tokens are real, by what is told of them."""
+"""How long the rows of a batch are, and which of their tokens are real."""
 
 from collections.abc import Sequence
 

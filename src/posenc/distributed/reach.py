@@ -1,4 +1,4 @@
-"""Which ranks have anything to tell each other: known on all of them without a word."""
+"""Whose keys a rank may need; every rank computes the same answer by itself."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from posenc.positions import Coordinates
 def may_see(
     queries: Tokens, keys: Tokens, given: AttentionSpecification, window: int | None
 ) -> bool:
-    """Whether a query may see a key; said of some that see none, never denied of one that does.
+    """Whether a query may see a key: never false where one does, at times true where none does.
 
     Args:
         queries: Tokens that look.

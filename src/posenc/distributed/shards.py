@@ -1,4 +1,4 @@
-"""Rows of tokens that no rank holds alone, as attention and encoders are given them."""
+"""Rows of tokens cut among ranks, as ``attention`` and ``Encoder`` take them."""
 
 from collections.abc import Sequence
 from ctypes import string_at
@@ -22,12 +22,12 @@ from posenc.positions import runs
 
 
 class Shards(Cut):
-    """Rows of tokens cut among the ranks of a group, so that together they read what none could.
+    """Rows of tokens cut among the ranks of a group, for sequences longer than one device holds.
 
-    Every rank builds it with the same arguments, which are those of the *whole* rows; ranks ask
-    each other whether they are, and raise one error if not. Later calls are not compared: ranks
-    that then ask for different things may hang. Rows whose length does not divide are padded;
-    padding is seen by nobody, and ``join`` leaves it out.
+    Every rank builds it with the same arguments, which describe the *whole* rows. If they differ,
+    all ranks raise one error; later calls are not compared, and ranks that ask for different things
+    may hang. Rows whose length does not divide are padded; padding is masked, and ``join`` removes
+    it.
 
     Gradients that reach a parameter of one rank are those of its own tokens: their sum over ranks
     is the gradient of the sum of all losses, their mean (as FSDP and DDP form it) that of the mean.

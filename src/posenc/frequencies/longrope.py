@@ -18,8 +18,8 @@ class LongRoPE:
     Cosines and sines are multiplied with √(1 + ln s / ln L0), in both cases. The paper leaves the
     first tokens of a text unscaled besides: see ``posenc.StartTokenRotary``.
 
-    The choice is the caller's, by a length that is stated: one for a whole batch, or one for each
-    of two groups. The data never make it, so a long row cannot change a short one beside it.
+    The caller states the length. It is never read from the data, so a long row cannot change a
+    short one in its batch.
 
     Args:
         of: The schedule to rescale.

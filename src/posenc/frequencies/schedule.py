@@ -7,7 +7,6 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from math import log10
-from numbers import Rational
 from typing import TYPE_CHECKING
 
 from posenc.arguments import check_number
@@ -43,11 +42,6 @@ def exact(number: Number) -> Decimal:
     """The same to the digits of the context."""
     whole = rational(number)
     return Decimal(whole.numerator) / Decimal(whole.denominator)
-
-
-def is_no_number(value: object) -> bool:
-    """Whether ``value`` is none that frequencies are computed from; a switch is none."""
-    return isinstance(value, bool) or not isinstance(value, Rational | float)
 
 
 def check_extension(factor: Number) -> None:
