@@ -1,6 +1,5 @@
 """Ranks exchange tokens for heads: each computes whole rows for a part of the heads."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -84,31 +83,21 @@ def _of_heads(
     request: SpreadRequest, spec: AttentionSpecification, some: slice
 ) -> tuple[Backend, str]:
     """The backend for some heads of whole rows."""
-    sizes = request.sizes
-    count = some.stop - some.start
-    if request.scores and torch.compiler.is_compiling():  # where no module can be made
-        return _in_a_graph(request, spec, some), "a graph holds all of it"
-
-    whole: dict[ScoreEncoding, ScoreBias] = {}
+    dtype, whole = request.sizes.dtype, {}
 
     def table(encoding: ScoreEncoding, *positions: Tensor, dtype: torch.dtype) -> Tensor:
-        return request.table(whole[encoding], *positions, dtype=dtype)[..., some, :, :]
+        made = request.table(whole.get(encoding, encoding), *positions, dtype=dtype)
+        return made[..., some, :, :]
 
-    biases: Sequence[ScoreBias] = [e for e in request.scores if isinstance(e, ScoreBias)]
-    part = [bias if count == bias.heads else bias[some] for bias in biases]
+    if request.scores and torch.compiler.is_compiling():  # where no module can be made
+        asked = Request(request.scores, spec, working_dtype(dtype), 0.0, table, insisted=True)
+        made = dense(asked)
+        return explicit(asked) if isinstance(made, str) else made, ""  # type: ignore[return-value]
+    biases = [bias for bias in request.scores if isinstance(bias, ScoreBias)]
+    part = [bias[some] for bias in biases]
     whole.update(zip(part, biases, strict=True))
+    count = some.stop - some.start
     chosen, passed = considered(
-        part, spec, heads=count, dtype=sizes.dtype, table=table, backend=request.backend
+        part, spec, heads=count, dtype=dtype, table=table, backend=request.backend
     )
     return chosen, explained(chosen, passed)
-
-
-def _in_a_graph(request: SpreadRequest, spec: AttentionSpecification, some: slice) -> Backend:
-    def table(encoding: ScoreEncoding, *positions: Tensor, dtype: torch.dtype) -> Tensor:
-        return request.table(encoding, *positions, dtype=dtype)[..., some, :, :]
-
-    asked = Request(
-        request.scores, spec, working_dtype(request.sizes.dtype), 0.0, table, insisted=True
-    )
-    made = dense(asked)
-    return explicit(asked) if isinstance(made, str) else made  # type: ignore[return-value]
