@@ -15,8 +15,8 @@ from posenc.kernels.philox import Dropping
 from posenc.kernels.rotary.front import RotaryLayout, by_formula, rotate_heads
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.columns import Columns
+from posenc.numerics.exact import cos_sin_of_sum
 from posenc.numerics.sincos import SinCos
-from posenc.numerics.summed import cos_sin_of_sum
 
 NARROW, HALVES = [torch.float32, torch.bfloat16, torch.float16], [torch.bfloat16, torch.float16]
 LONG = pytest.mark.slow("large tensors, or tables of many pieces")

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.numerics.columns import Columns
+from posenc.numerics.exact import round_for_certain
 from posenc.numerics.phases import TURNS_TO_RADIANS, cos_sin_of, phases, turn_limbs
-from posenc.numerics.settling import round_for_certain
 from posenc.positions import consecutive
 
 BLOCK_PHASES = 1 << 16

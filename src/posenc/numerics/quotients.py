@@ -12,8 +12,8 @@ from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.guards import floating, has_float64, may_look
+from posenc.numerics.exact import round_for_certain
 from posenc.numerics.phases import LIMB, Phases, added, cos_sin_of, phases, turn_limbs
-from posenc.numerics.settling import round_for_certain
 
 HALF = LIMB // 2
 

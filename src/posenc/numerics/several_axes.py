@@ -7,8 +7,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.guards import floating, has_float64
+from posenc.numerics.exact import cos_sin_of_sum
 from posenc.numerics.sincos import SinCos
-from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates
 
 

@@ -36,12 +36,7 @@ BITS, DIGITS = 62, 53
 
 
 def written(step: Step) -> Text:
-    """A step as text.
-
-    Example:
-        >>> written(Fraction(1, 3)), written((Fraction(2), Fraction(1, 4)))
-        ('1/3', ('2/1', '1/4'))
-    """
+    """A step as text."""
     if isinstance(step, tuple):
         return tuple(f"{each.numerator}/{each.denominator}" for each in step)
     return f"{step.numerator}/{step.denominator}"
@@ -90,10 +85,6 @@ def factors(text: Text) -> tuple[Factor, Factor]:
     """The floats that counts are multiplied with, and then divided by.
 
     One of both is 1 where a step has a power of two above or below.
-
-    Example:
-        >>> factors("3/4"), factors("4/3"), factors("5/3")
-        ((0.75, 1.0), (1.0, 0.75), (5.0, 3.0))
     """
     if isinstance(text, str):
         return _factors(_fraction(text))
@@ -111,23 +102,13 @@ def _factors(step: Fraction) -> tuple[float, float]:
 
 
 def step_of_all(steps: Sequence[Fraction]) -> Fraction:
-    """The largest step of which all are multiples.
-
-    Example:
-        >>> step_of_all([Fraction(1, 2), Fraction(1, 3)])
-        Fraction(1, 6)
-    """
+    """The largest step of which all are multiples."""
     below = lcm(*(step.denominator for step in steps))
     return Fraction(gcd(*(int(step * below) for step in steps)), below)
 
 
 def step_for(largest: Fraction) -> Fraction:
-    """The smallest power of two of which the largest number takes 62 bits.
-
-    Example:
-        >>> step_for(Fraction(3600)) == Fraction(1, 2**50)
-        True
-    """
+    """The smallest power of two of which the largest number takes 62 bits."""
     power = largest.numerator.bit_length() - largest.denominator.bit_length() - BITS - 1
     while largest > NEAR * Fraction(2) ** power:
         power += 1
@@ -142,14 +123,6 @@ def counts_of(values: Any, device: torch.device | str | None = None) -> Counts:
 
     Where int64 holds no such n, s is the power of two that leaves 62 bits to the largest number,
     and n is rounded to nearest.
-
-    Example:
-        >>> counts_of([0.5, -0.75])
-        (tensor([ 2, -3]), Fraction(1, 4))
-        >>> counts_of([Fraction(1, 3), 2])
-        (tensor([1, 6]), Fraction(1, 3))
-        >>> counts_of([2.0**-62, 2.0**60])
-        (tensor([                  0, 2305843009213693952]), Fraction(1, 2))
     """
     if hasattr(values, "ndim"):
         if not isinstance(values, Tensor):
@@ -168,12 +141,7 @@ def counts_of(values: Any, device: torch.device | str | None = None) -> Counts:
 def nearest_counts(
     values: Any, step: Fraction, device: torch.device | str | None = None
 ) -> Int64[Tensor, "*shape"]:
-    """round(values / step), ties to even, exactly.
-
-    Example:
-        >>> nearest_counts([0.1, 0.25, 1e9], Fraction(1, 10))
-        tensor([          1,           2, 10000000000])
-    """
+    """round(values / step), ties to even, exactly."""
     device = values.device if isinstance(values, Tensor) else device
     numbers, shape = _flat(values)
     return torch.tensor(list(nearest(numbers, step)), dtype=torch.int64, device=device).view(shape)
@@ -252,12 +220,7 @@ def _flat(values: Any) -> tuple[list[Any], list[int]]:
 
 
 def in_one_step(given: Sequence[Counts]) -> tuple[list[Tensor], Fraction]:
-    """Counts of a common step: exact where 62 bits hold them, else rounded as in ``counts_of``.
-
-    Example:
-        >>> in_one_step([(torch.tensor([1]), Fraction(1, 2)), (torch.tensor([1]), Fraction(1, 3))])
-        ([tensor([3]), tensor([2])], Fraction(1, 6))
-    """
+    """Counts of a common step: exact where 62 bits hold them, else rounded as in ``counts_of``."""
     step = step_of_all([own for _, own in given])
     times = [(own / step).numerator for _, own in given]
     counts = [values for values, _ in given]
@@ -268,12 +231,7 @@ def in_one_step(given: Sequence[Counts]) -> tuple[list[Tensor], Fraction]:
 
 
 def in_step(values: Int64[Tensor, "*shape"], own: Fraction, step: Fraction) -> Tensor:
-    """Counts of one step as counts of another, exactly or not at all.
-
-    Example:
-        >>> in_step(torch.tensor([2, 4]), Fraction(1, 4), Fraction(1, 6))
-        tensor([3, 6])
-    """
+    """Counts of one step as counts of another, exactly or not at all."""
     times, into = (own / step).as_integer_ratio()
     if into != 1 and bool((values % into != 0).any()):
         raise ValueError(f"A coordinate in steps of {own} is no whole number of steps of {step}.")
@@ -284,12 +242,7 @@ def in_step(values: Int64[Tensor, "*shape"], own: Fraction, step: Fraction) -> T
 
 
 def rounded_counts(values: Int64[Tensor, "*shape"], step: Fraction) -> Int64[Tensor, "*shape"]:
-    """Whole numbers in coarser steps, rounded to nearest, ties to even.
-
-    Example:
-        >>> rounded_counts(torch.tensor([3, 5, 6]), Fraction(2))
-        tensor([2, 2, 3])
-    """
+    """Whole numbers in coarser steps, rounded to nearest, ties to even."""
     return values if step == 1 else nearest_counts(values, step)
 
 

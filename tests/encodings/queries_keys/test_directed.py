@@ -116,7 +116,7 @@ def test_angles_of_several_axes_are_exact(scale):
 def test_many_points_are_as_few(monkeypatch):
     encoding, points = DirectedRotary.golden_gate(16, heads=2), grid(30, 20) - 400
     whole = encoding.table(points)
-    monkeypatch.setattr("posenc.numerics.summed.CHUNK_PHASES", 100)
+    monkeypatch.setattr("posenc.numerics.exact.CHUNK_PHASES", 100)
     assert torch.equal(encoding.table(points), whole)
     batched = points.view(4, 150, 2)
     assert torch.equal(encoding.table(batched), whole.view(4, 150, *whole.shape[1:]))

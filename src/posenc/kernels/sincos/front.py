@@ -10,9 +10,9 @@ from torch.autograd.graph import increment_version
 from posenc.guards import plain
 from posenc.kernels.operators import check_devices, refusal, register, serve
 from posenc.numerics.columns import Columns
+from posenc.numerics.exact import cos_sin_of_sum
 from posenc.numerics.phases import Summand
 from posenc.numerics.sincos import SinCos, empty_table, written
-from posenc.numerics.summed import cos_sin_of_sum
 from posenc.positions import Coordinates, Positions, checked
 
 FORMATS = torch.float32, torch.bfloat16, torch.float16

@@ -9,9 +9,9 @@ import torch
 from mpmath import mp, mpf
 from tests.oracle import fraction
 
-from posenc.numerics import settling
+from posenc.numerics import exact
+from posenc.numerics.exact import exact_value, round_for_certain
 from posenc.numerics.phases import phases, turn_limbs
-from posenc.numerics.settling import exact_value, round_for_certain
 
 TURN = 1 << 192
 NARROW = [torch.float32, torch.bfloat16, torch.float16]
@@ -47,10 +47,10 @@ def test_a_value_is_rounded_to_odd(sine, factor):
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_all_values_may_be_in_doubt(oracle, dtype, monkeypatch):
     """Each of them then comes from integers; a batch of equal ones is computed once."""
-    monkeypatch.setattr(settling, "DOUBT", 0.3)
+    monkeypatch.setattr(exact, "DOUBT", 0.3)
     computed = []
-    once = settling.exact_value
-    monkeypatch.setattr(settling, "exact_value", lambda *of: computed.append(of) or once(*of))
+    once = exact.exact_value
+    monkeypatch.setattr(exact, "exact_value", lambda *of: computed.append(of) or once(*of))
     turns = tuple(random.Random(2).getrandbits(190) for _ in range(5))
     positions = torch.tensor([0, 3, -7, 2**62 + 1, 3]).expand(6, 5)
     made = round_for_certain(phases(positions[..., None], turn_limbs(turns)), dtype, 1.25)
