@@ -89,21 +89,3 @@ def test_a_hidden_state_that_nobody_reads_is_told():
     alibi = posenc.ALiBi(HEADS)
     with pytest.raises(ValueError, match="hidden state"):
         posenc.attention(q, k, v, positional=Positional(scores=alibi), q_hidden=x, k_hidden=x)
-
-
-UNREAD = [
-    (posenc.CABLE(HEADS, dim=DIM), "q"),
-    (posenc.PaTH(heads=HEADS, head_dim=4, dim=DIM), "q"),
-    (posenc.SelectiveRoPE(HEADS, posenc.Rotary(4), dim=DIM), "q"),
-    (RelativeLogits(HEADS, DIM, width=3, extent=4), "k"),
-]
-
-
-@pytest.mark.parametrize(("encoding", "side"), UNREAD, ids=lambda e: type(e).__name__)
-def test_features_of_the_side_that_is_not_read_are_told(encoding, side):
-    q, k, _, x = content()
-    scores, here = q @ k.mT, torch.arange(SEQ)
-    read = {"q_features": encoding.query_features(x), "k_features": encoding.key_features(x)}
-    read[f"{side}_features"] = x
-    with pytest.raises(ValueError, match=f"{side}_features were given, which .* does not read: it"):
-        encoding.encode(scores, encoding.table(here, here), q=q, k=k, **read)
