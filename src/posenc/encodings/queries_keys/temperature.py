@@ -109,5 +109,5 @@ def check_unrotated(owner: object, queries_keys: Sequence[QueryKeyEncoding]) -> 
         if not isinstance(each, QueryTemperature):
             raise ValueError(
                 f"{type(owner).__name__} rotates queries and keys itself; {type(each).__name__} "
-                f"would rotate them before."
+                f"would change them before."
             )
