@@ -137,6 +137,10 @@ class Coordinates(Counted):
 
         It is exact where 62 bits hold both in one step.
         """
+        if isinstance(other, Rational) and isinstance(self.scale_text, str):
+            steps = Fraction(other) / the_one(self.scale)
+            if steps.denominator == 1 and abs(steps) + size_of(self.values) <= MOST:
+                return self.with_values(lambda values: values + steps.numerator)
         here, there = _summable(self, self._beside(other))
         return here.with_values(lambda values: values + there.values)
 
