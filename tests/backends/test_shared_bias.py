@@ -125,7 +125,7 @@ def part_of(bias, offset, **options) -> InSegments:
     """As many queries as keys, the first of which stand ``offset`` apart."""
     segment = Segment(slice(None), slice(0, LENGTH), slice(0, LENGTH), offset)
     values = toeplitz([bias], LENGTH, LENGTH, offset, dtype=torch.float64, **options)
-    return InSegments((segment,), (segment.lengths,), (values,))
+    return InSegments((segment,), (0,), (segment.lengths,), (values,))
 
 
 def of_the_matrix(

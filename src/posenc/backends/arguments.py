@@ -51,6 +51,12 @@ class Arguments:
     k_hidden: Tensor | None
     likely_real: Tensor | None
 
+    @property
+    def has_padding(self) -> bool:
+        """Whether there is padding, said or likely."""
+        spec = self.specification
+        return spec.padding_mask is not None or spec.q_padding_mask is not None
+
     def without_padding(self) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values with zeros where they are padding.
 

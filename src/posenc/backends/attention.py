@@ -142,13 +142,13 @@ def attention(
         chosen = _considered(given, backend, spread)[0]
     else:
         given, chosen, _ = _spread(given, backend, shards, spread)
-    if chosen.reads_padding or given.likely_real is not None:
+    spec, outputs = given.specification, []
+    if given.likely_real is not None or (chosen.reads_padding and given.has_padding):
         query, key, value = given.without_padding()
-    if reading_scores := readers(given.scores):
+    if given.scores and (reading_scores := readers(given.scores)):
         chosen = reading(chosen, read(reading_scores, *given.hidden_without_padding()))
-    outputs = []
-    spec, dtype = given.specification, working_dtype(query.dtype)
     for encoding in given.queries_keys:
+        dtype = working_dtype(query.dtype)
         table = encoding.table(spec.queries, dtype=dtype)  # type: ignore[arg-type]
         query = encoding.encode_queries(query, table)
         if encoding.changes_output:

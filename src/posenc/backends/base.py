@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from posenc.backends.specification import AttentionSpecification
+from posenc.backends.specification import AttentionSpecification, once
 from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.bias import ScoreBias
 
@@ -60,10 +60,21 @@ class Request:
     table: TableBuilder
     insisted: bool
 
-    @property
+    @once
     def biases_alone(self) -> bool:
         """Whether every encoding only adds a number to scores, and leaves the output alone."""
-        return all(isinstance(e, ScoreBias) and not e.changes_output for e in self.scores)
+        for encoding in self.scores:
+            if not isinstance(encoding, ScoreBias) or encoding.changes_output:
+                return False
+        return True
+
+    @once
+    def distance_alone(self) -> bool:
+        """Whether all of them are biases that go by distance alone."""
+        for encoding in self.scores:
+            if not encoding.has_profile:
+                return False
+        return self.biases_alone
 
     @property
     def may_learn(self) -> bool:

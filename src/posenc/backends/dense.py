@@ -50,20 +50,13 @@ class Dense:
             masked_attention, query, key, value, mask, dropout_p, scale=scale,
             enable_gqa=grouped(query, key),
         )  # fmt: skip
-        recording = recorded(query, key, value, mask)
-        if _may_learn_unseen(mask) or (self.any_numbers and recording and _far_from_zero(mask)):
+        # Torch's fused attention gives a mask no gradient, which it cannot know inside torch.func.
+        if (mask.is_floating_point() and transformed()) or (
+            self.any_numbers and recorded(query, key, value, mask) and _far_from_zero(mask)
+        ):
             with sdpa_kernel(SDPBackend.MATH):
                 return attend()
         return attend()
-
-
-def _may_learn_unseen(mask: Tensor) -> bool:
-    """Whether a mask may want a gradient that torch's fused attention gives none, and not say so.
-
-    Torch leaves that for a mask that says so; inside a transform of torch.func it cannot see what
-    is recorded around it.
-    """
-    return mask.is_floating_point() and transformed()
 
 
 def _far_from_zero(mask: Tensor) -> bool:

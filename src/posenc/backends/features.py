@@ -25,14 +25,12 @@ Features = Mapping[ScoreEncoding, Read]
 
 
 def readers(encodings: Sequence[ScoreEncoding]) -> tuple[ScoreEncoding, ...]:
-    """Those that read the hidden state, each once.
-
-    Example:
-        >>> from posenc import ALiBi
-        >>> readers([ALiBi(2)])
-        ()
-    """
-    return tuple(dict.fromkeys(each for each in encodings if each.reads_hidden))
+    """Those that read the hidden state, each once."""
+    found: dict[ScoreEncoding, None] = {}
+    for encoding in encodings:
+        if encoding.reads_hidden:
+            found[encoding] = None
+    return tuple(found)
 
 
 def read(

@@ -160,11 +160,6 @@ class AttentionSpecification:
     # Where tokens stand ---------------------------------------------------------------------------
 
     @once
-    def unplaced(self) -> bool:
-        """Whether queries and keys stand where they do for want of positions."""
-        return self.q_positions is None and self.k_positions is None
-
-    @once
     def query_places(self) -> Tensor:
         """Where the queries stand, for order and windows; coordinates in steps of their scale."""
         if self.q_positions is not None:
@@ -247,7 +242,8 @@ class AttentionSpecification:
     @once
     def order_is_that_of_rows(self) -> bool:
         """Whether "later" means further along the row; positions on a grid have no order."""
-        return self.by_row or self.unplaced or self.query_places.ndim > 2
+        unplaced = self.q_positions is None and self.k_positions is None
+        return self.by_row or unplaced or self.query_places.ndim > 2
 
     @once
     def in_step(self) -> bool:
@@ -277,12 +273,13 @@ class AttentionSpecification:
         masked = self.attn_mask is not None or self.padding_mask is not None
         if masked or self.documents is not None or self.q_remapped is not None:
             return False
-        return self.unplaced and self.first_row is None and self.q_rows is None
+        unplaced = self.q_positions is None and self.k_positions is None
+        return unplaced and self.first_row is None and self.q_rows is None
 
-    @property
+    @once
     def is_empty(self) -> bool:
         """Whether there is no pair of a query and a key."""
-        return known(self.batch == 0) or known(self.q_len == 0) or known(self.k_len == 0)
+        return known(self.batch * self.q_len * self.k_len == 0)
 
     @property
     def order(self) -> str:

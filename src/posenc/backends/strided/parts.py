@@ -26,8 +26,7 @@ MOST_RUNS = 64  # of keys, each with a call of its own
 def partial_attention(request: Request) -> Part:
     """The cheapest part that means what the request says; ``attn_mask`` and sinks are left out."""
     spec = request.specification
-    relative = request.biases_alone and all(e.has_profile for e in request.scores)
-    if relative:
+    if request.distance_alone:
         runs = runs_of_keys(spec)
         if not isinstance(runs, str) and len(runs) <= MOST_RUNS:
             parts = [_of_run(request, run) for run in runs]
@@ -43,27 +42,25 @@ def _of_run(request: Request, run: slice) -> "InSegments | None":
     return None if isinstance(found, str) else found
 
 
-def in_one_segment(q: Tensor, k: Tensor, bias: Toeplitz, offset: int) -> "InSegments":
-    """For queries and keys that are one run each, ``offset`` apart."""
-    segment = Segment(slice(None), slice(0, q.shape[2]), slice(0, k.shape[2]), offset)
-    return InSegments((segment,), (segment.lengths,), (bias,))
-
-
 def in_segments(request: Request, spec: AttentionSpecification) -> "InSegments | str":
     """For keys that are one run; or why queries and these keys have no segments."""
-    segments, made = segments_of(spec), {}
+
+    def bias(lengths: tuple[int, int, int]) -> Toeplitz:
+        order = {"is_causal": spec.is_causal, "window": spec.window}
+        on = {"dtype": request.dtype, "device": spec.device}
+        return toeplitz(request.scores, *lengths, **order, **on)  # type: ignore[arg-type]
+
+    if spec.is_one_segment:  # also in a graph, where lengths are symbols and cannot be compared
+        everything, offset = slice(None), spec.k_len - spec.q_len
+        lengths = spec.q_len, spec.k_len, offset
+        run = Segment(everything, everything, everything, offset)
+        return InSegments((run,), (0,), (lengths,), (bias(lengths),), spec.softcap)
+    segments = segments_of(spec)
     if isinstance(segments, str):
         return segments
-    for lengths in {segment.lengths for segment in segments}:
-        made[lengths] = toeplitz(
-            request.scores,  # type: ignore[arg-type]
-            *lengths,
-            is_causal=spec.is_causal,
-            window=spec.window,
-            dtype=request.dtype,
-            device=spec.device,
-        )
-    return InSegments(segments, tuple(made), tuple(made.values()), spec.softcap)
+    every = tuple(dict.fromkeys(segment.lengths for segment in segments))
+    numbers = tuple(every.index(segment.lengths) for segment in segments)
+    return InSegments(segments, numbers, every, tuple(map(bias, every)), spec.softcap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +114,14 @@ class InSegments:
 
     Attributes:
         segments: The runs.
-        lengths: Of the runs that differ in a bias.
-        biases: The bias of each.
+        numbers: The number of the bias of each run.
+        lengths: Of the runs of each bias.
+        biases: Those that differ.
         softcap: c in c · tanh(score / c), before biases are added.
     """
 
     segments: tuple[Segment, ...]
+    numbers: tuple[int, ...]
     lengths: tuple[tuple[int, int, int], ...]
     biases: tuple[Toeplitz, ...]
     softcap: float | None = None
@@ -143,11 +142,10 @@ class InSegments:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
         """The result for these keys."""
         made = nothing_seen(q, v)
-        for segment, _, bias in self._each():
-            queries = q[segment.batch, :, segment.queries]
-            keys, values = (t[segment.batch, :, segment.keys] for t in (k, v))
+        for segment, _, bias in self.each():
+            there, queries = segment.rows, q[segment.rows]
+            keys, values = k[segment.columns], v[segment.columns]
             if self.softcap is None and may_be_wide(queries, keys, values):
-                there = segment.batch, slice(None), segment.queries
                 attend_into(made.out[there], made.lse[there], queries, keys, values, bias,
                             segment.offset, scale=scale)  # fmt: skip
                 continue
@@ -169,11 +167,8 @@ class InSegments:
         wide = working_dtype(q.dtype)
         dq, dk, dv = (torch.zeros_like(t, dtype=wide) for t in (q, k, v))
         learned = [torch.zeros_like(bias.values) for bias in self.biases]
-        for segment, number, bias in self._each():
-            rows_of, keys_of = (
-                (segment.batch, slice(None), segment.queries),
-                (segment.batch, slice(None), segment.keys),
-            )
+        for segment, number, bias in self.each():
+            rows_of, keys_of = segment.rows, segment.columns
             content = q[rows_of], k[keys_of], v[keys_of]
             grads = [dq[rows_of], dk[keys_of], dv[keys_of], learned[number]]
             out, lse, grad, delta = (each[rows_of] for each in merged[:4])
@@ -181,9 +176,9 @@ class InSegments:
             add_all_gradients(grads, content, bias, of_all, segment.offset, scale, self.softcap)
         return dq, dk, dv, *learned
 
-    def _each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:
-        for segment in self.segments:
-            number = self.lengths.index(segment.lengths)
+    def each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:
+        """Every run, with the number of its bias and that bias."""
+        for segment, number in zip(self.segments, self.numbers, strict=True):
             yield segment, number, self.biases[number]
 
 
@@ -195,5 +190,5 @@ def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Bl
 
 
 def _within(segment: Segment, rows: Block) -> slice:
-    begin = segment.queries.start
+    begin = segment.queries.start or 0
     return slice(begin + rows.queries.start, begin + rows.queries.stop)

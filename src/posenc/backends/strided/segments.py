@@ -36,6 +36,16 @@ class Segment:
         queries, keys = self.queries, self.keys
         return queries.stop - queries.start, keys.stop - keys.start, self.offset
 
+    @property
+    def rows(self) -> tuple[slice, slice, slice]:
+        """Where its queries lie in all queries."""
+        return self.batch, slice(None), self.queries
+
+    @property
+    def columns(self) -> tuple[slice, slice, slice]:
+        """Where its keys lie in all keys and values."""
+        return self.batch, slice(None), self.keys
+
 
 Run = tuple[slice, slice, int]
 """Queries, keys and offset of a segment in one row of the batch."""
