@@ -79,7 +79,7 @@ def rotary_embedding(
         cos, sin = cos.expand(rows), sin.expand(rows)
     table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
     layout = RotaryLayout(interleaved, False, True)
-    return rotate_heads(x, table, layout, head_dim=x.shape[-1], rotated_dim=x.shape[-1])
+    return rotate_heads(x, table, layout, x.shape[-1], x.shape[-1])
 
 
 def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:

@@ -145,8 +145,7 @@ class RotationOfAxes(QueryKeyEncoding):
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` rotated."""
-        widths = {"head_dim": self.head_dim, "rotated_dim": self.rotated_dim}
-        return rotate_heads(q, table, self.layout, **widths)
+        return rotate_heads(q, table, self.layout, self.head_dim, self.rotated_dim)
 
 
 def unturned(

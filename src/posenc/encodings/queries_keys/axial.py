@@ -140,7 +140,7 @@ class AxialRotary(RotationOfAxes):
         parts = list(q.split(rest + widths if self.layout.suffix else widths + rest, dim=-1))
         for place, width in enumerate(widths, start=self.layout.suffix):
             block, of = parts[place].contiguous(), tables[place - self.layout.suffix]
-            parts[place] = rotate_heads(block, of, self.layout, head_dim=width, rotated_dim=width)
+            parts[place] = rotate_heads(block, of, self.layout, width, width)
         return joined(parts, -1)
 
     def extra_repr(self) -> str:

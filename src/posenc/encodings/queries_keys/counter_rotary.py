@@ -72,5 +72,5 @@ class CounterRotary(QueryKeyEncoding):
         self, out: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``out`` rotated by the opposite angle."""
-        widths = {"head_dim": self.head_dim, "rotated_dim": self.rotary.rotated_dim}
-        return rotate_heads(out, table, self.rotary.layout.backwards(), **widths)
+        rotary, back = self.rotary, self.rotary.layout.backwards()
+        return rotate_heads(out, table, back, rotary.head_dim, rotary.rotated_dim)

@@ -160,7 +160,7 @@ class DirectedRotary(QueryKeyEncoding):
         if self.by_head:
             return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
         width = self.head_dim
-        return rotate_heads(q, table, self.layout, head_dim=width, rotated_dim=width)
+        return rotate_heads(q, table, self.layout, width, width)
 
     def extra_repr(self) -> str:
         """Sizes, and a pairing that is not by halves."""

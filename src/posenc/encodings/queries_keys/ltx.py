@@ -76,7 +76,7 @@ class LTXRotary(RotationOfAxes):
                 f"head_dim is {head_dim} with {heads} heads; it must be even, and heads · head_dim "
                 f"{2 * axes} or more."
             )
-        self.sizes = tuple(map(Fraction, sizes))
+        self.sizes = tuple(Fraction(size) for size in sizes)
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.pairing: Pairing = checked_pairing(pairing)
         self.heads_first = heads_first

@@ -127,7 +127,7 @@ class Rotary(QueryKeyEncoding):
         out: Tensor | None = None,
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` rotated; ``out=q`` rotates it in place."""
-        if q.size(-1) != self.head_dim or 2 * table.size(-1) != self.rotated_dim:
+        if q.shape[-1] != self.head_dim or 2 * table.shape[-1] != self.rotated_dim:
             check_widths((q,), table, self.head_dim, self.rotated_dim)
         if self.profile is not None:
             return rotated_by_profile(self.profile, q, table, None, self.layout, out)
@@ -170,13 +170,10 @@ class Rotary(QueryKeyEncoding):
             >>> q, k = torch.randn(1, 8, 1, 64), torch.randn(1, 2, 1, 64)
             >>> q, k = rotary.encode_both(q, k, kept, torch.tensor([123]))
         """
-        contents, head_dim = (q, k), self.head_dim
-        if (
-            q.size(-1) != head_dim
-            or k.size(-1) != head_dim
-            or 2 * table.size(-1) != self.rotated_dim
-        ):
-            check_widths(contents, table, head_dim, self.rotated_dim)
+        contents, width = (q, k), self.head_dim
+        fits = q.shape[-1] == k.shape[-1] == width and 2 * table.shape[-1] == self.rotated_dim
+        if not fits:
+            check_widths(contents, table, width, self.rotated_dim)
         if self.profile is not None:
             outs = out or (None, None)
             return tuple(  # type: ignore[return-value]

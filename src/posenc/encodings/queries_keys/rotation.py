@@ -28,7 +28,6 @@ def rotate_heads(
     x: Float[Tensor, "*batch _ _ head_dim"],
     table: Float[Tensor, "*rows 2 pairs"],
     layout: RotaryLayout,
-    *,
     head_dim: int,
     rotated_dim: int,
     out: Tensor | None = None,
@@ -44,7 +43,7 @@ def rotate_heads(
         rotated_dim: How many of its channels are rotated.
         out: Where to write; ``x`` itself is rotated in place.
     """
-    if x.size(-1) != head_dim or 2 * table.size(-1) != rotated_dim:
+    if x.shape[-1] != head_dim or 2 * table.shape[-1] != rotated_dim:
         check_widths((x,), table, head_dim, rotated_dim)
     contents = (x,)
     outs = None if out is None else contents if out is x else (out,)

@@ -90,7 +90,7 @@ class CayleySTRING(LearnedAngles):
         """``q`` in the learned basis, rotated."""
         wide, width = working_dtype(q.dtype), self.head_dim
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
-        rotated = rotate_heads(based, table, self.layout, head_dim=width, rotated_dim=width)
+        rotated = rotate_heads(based, table, self.layout, width, width)
         return rotated.to(q.dtype)
 
 

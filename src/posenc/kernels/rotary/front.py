@@ -9,9 +9,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from posenc.guards import recorded
+from posenc.guards import plain, recorded
 from posenc.kernels.operators import (
+    NATIVE,
     TABLES,
+    TRITON,
     check_devices,
     refusal,
     register,
@@ -52,8 +54,9 @@ def rotate_heads(
         (tensor([[[-1.,  1.]]]),)
     """
     q, k = contents[0], contents[-1]
-    fits = q.ndim <= 4 and table.dtype is TABLES.get(q.dtype) is TABLES.get(k.dtype)
-    if not fits or not serve(q, k, table):
+    fits = q.ndim <= 4 and q.dtype is k.dtype and table.dtype is TABLES.get(q.dtype)
+    ours = NATIVE if q.is_cpu else TRITON and q.is_cuda  # as ``serve`` asks, in a frame less
+    if not (fits and ours and plain(q, k, table)):
         return by_formula(contents, table, positions, layout, outs)
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or table.requires_grad):
         if outs is not None or table.requires_grad:
@@ -62,7 +65,7 @@ def rotate_heads(
             return tuple([_Rotated.apply(table, positions, layout.bits, x)[0] for x in contents])
         return _Rotated.apply(table, positions, layout.bits, *contents)
     form = FRESH if outs is None else IN_PLACE if outs is contents else OUT
-    into = outs if form is OUT else ()
+    into = () if outs is None or outs is contents else outs
     rows = (table,) if positions is None else (table, positions)
     try:
         made = OPERATORS[len(contents), positions is not None, form](

@@ -1,6 +1,6 @@
 """Tables of cosines and sines: the operator, or ``SinCos.cos_sin`` where operators do not serve."""
 
-from typing import overload
+from typing import TypeGuard, overload
 
 import torch
 from jaxtyping import Float, Int64
@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 
 from posenc.guards import plain
-from posenc.kernels.operators import check_devices, refusal, register, serve
+from posenc.kernels.operators import NATIVE, TRITON, check_devices, refusal, register
 from posenc.numerics.columns import Columns
 from posenc.numerics.exact import cos_sin_of_sum
 from posenc.numerics.phases import Summand
@@ -45,7 +45,7 @@ def rotation_table(
                  [0.]]])
     """
     positions = checked(positions, reals=True)
-    if out is None and _has_operator(sincos, positions, dtype or torch.float32):
+    if out is None and _has_operator(positions, sincos, dtype or torch.float32):
         shape = (*positions.shape, 2, len(sincos.turns))
         table = positions.new_empty(shape, dtype=dtype or torch.float32)
         FILL(table, positions, *sincos.operands, factor, FRESH)
@@ -106,7 +106,7 @@ def cos_sin(
     if isinstance(positions, Coordinates) and sincos.common is None:
         sincos, positions = sincos.of_steps(positions)
     written_to = out is None or (out.table.dtype is dtype and not out.table.requires_grad)
-    if not (written_to and _has_operator(sincos, positions, dtype)):
+    if not (written_to and _has_operator(positions, sincos, dtype)):
         made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
         return made if out is None else None
     columns = out
@@ -122,14 +122,17 @@ def cos_sin(
     return (columns.cos, columns.sin) if out is None else None
 
 
-def _has_operator(sincos: SinCos, positions: Tensor | Coordinates, dtype: torch.dtype) -> bool:
+def _has_operator(
+    positions: Tensor | Coordinates, sincos: SinCos, dtype: torch.dtype
+) -> TypeGuard[Tensor]:
     """Whether the operator makes this table; to compilers the formula's numbers are constants."""
     return (
         not isinstance(positions, Coordinates)
         and sincos.common is None
         and dtype in FORMATS
         and positions.ndim > 0
-        and serve(positions)
+        and (NATIVE if positions.is_cpu else TRITON and positions.is_cuda)
+        and plain(positions)
         and not torch.compiler.is_compiling()
     )
 
