@@ -160,6 +160,7 @@ def test_sums_and_heads_of_biases():
 
 
 def test_kerple_takes_powers_of_distances_below_one():
+    torch.manual_seed(0)
     at, origin = Coordinates([0.0, 0.25, 0.5, 1.0, 2.5]), Coordinates([0.0])
     distance = torch.tensor([0.0, 0.25, 0.5, 1.0, 2.5], dtype=torch.float64)
     for made, weigh in ((KERPLE(2, "power"), False), (KERPLEWeight(2), True)):

@@ -154,10 +154,10 @@ def _channels(encoding: Rotary, pair: int) -> tuple[int, int]:
 
 def _slope(encoding: ALiBi, head: int) -> str:
     """A slope as the power of two that its rule makes, or that it was given."""
-    if encoding.rule is None:
+    if not isinstance(encoding.first_slopes, str):
         return f"slopes[{head}], as given"
     heads, nth = encoding.heads, head + 1
-    if encoding.rule == "authors" and heads & (heads - 1):
+    if encoding.first_slopes == "authors" and heads & (heads - 1):
         # The next lower power of two, then every second slope of the power above it.
         lower = 1 << (heads.bit_length() - 1)
         heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)

@@ -1,7 +1,7 @@
 """Attention with linear biases."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int64
@@ -11,7 +11,7 @@ from posenc.arguments import check_choice, check_numbers, check_positive_number,
 from posenc.encodings.bias import RelativeBias
 from posenc.guards import floating, widest
 from posenc.numerics import slopes as slope_rules
-from posenc.positions import Positions, checked, float_distances, floats
+from posenc.positions import Positions, checked, floats
 
 SlopeRule = Literal["authors", "geometric"]
 
@@ -52,39 +52,23 @@ class ALiBi(RelativeBias):
         check_whole(heads=heads)
         check_positive_number(alibi_bias_max=alibi_bias_max)
         self.heads, self.is_causal, self.alibi_bias_max = heads, is_causal, alibi_bias_max
-        self.rule: SlopeRule | None = None
+        rules = {"authors": slope_rules.alibi, "geometric": slope_rules.geometric}
         if isinstance(slopes, str):
-            check_choice(get_args(SlopeRule), slopes=slopes)
-            self.rule = slopes
-            rule = slope_rules.alibi if slopes == "authors" else slope_rules.geometric
-            slopes = rule(heads, alibi_bias_max)
+            check_choice(tuple(rules), slopes=slopes)
+            self.first_slopes, slopes = slopes, rules[slopes](heads, alibi_bias_max)
+        else:
+            self.first_slopes = slopes = tuple(map(float, slopes))
         check_numbers(slopes=slopes)
         if len(slopes) != heads:
             raise ValueError(f"slopes are {len(slopes)} numbers for {heads} heads.")
-        self.slopes = tuple(map(float, slopes))
+        self.slopes: tuple[float, ...] = slopes
 
     def profile(
         self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance", reals=True)
-        return self._at(floats(distance, widest(distance.device)), dtype)
-
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``profile`` at every pair of positions."""
-        q_positions = checked(q_positions, "q_positions", reals=True)
-        away = float_distances(q_positions, k_positions, widest(q_positions.device))
-        return self._at(away, dtype).movedim(0, -3)
-
-    def _at(
-        self, away: Float[Tensor, "*shape"], dtype: torch.dtype | None
-    ) -> Float[Tensor, "heads *shape"]:
+        away = floats(distance, widest(distance.device))
         away = away.clamp(min=0) if self.is_causal else away.abs()
         slopes = torch.tensor(self.slopes, dtype=away.dtype, device=away.device)
         return (slopes.view(-1, *[1] * away.ndim) * (0.0 - away)).to(floating(dtype))
@@ -92,14 +76,5 @@ class ALiBi(RelativeBias):
     def take_heads(self, heads: slice) -> None:
         """Forget the slopes of other heads."""
         super().take_heads(heads)
-        self.rule, self.slopes, self.alibi_bias_max = None, self.slopes[heads], 8.0
-
-    def extra_repr(self) -> str:
-        told = [f"heads={self.heads}"]
-        if self.rule != "authors":
-            told.append(f"slopes={self.slopes if self.rule is None else repr(self.rule)}")
-        if self.is_causal:
-            told.append("is_causal=True")
-        if self.alibi_bias_max != 8.0:
-            told.append(f"alibi_bias_max={self.alibi_bias_max}")
-        return ", ".join(told)
+        self.first_slopes = self.slopes = self.slopes[heads]
+        self.alibi_bias_max = 8.0

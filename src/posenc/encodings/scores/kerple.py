@@ -82,23 +82,7 @@ class KERPLE(RelativeBias):
     ) -> Float[Tensor, "heads *shape"]:
         """The kernel of each head at each distance."""
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
-        return self._at(floats(distance, dtype), dtype)
-
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``profile`` at every pair of positions."""
-        dtype = floating(dtype)
-        return self._at(float_distances(q_positions, k_positions, dtype), dtype).movedim(0, -3)
-
-    def _at(
-        self, distance: Float[Tensor, "*shape"], dtype: torch.dtype
-    ) -> Float[Tensor, "heads *shape"]:
-        away = distance.clamp(min=0)
+        away = floats(distance, dtype).clamp(min=0)
         each = (-1, *[1] * away.ndim)
         a = held(self, self.a, None).to(dtype).view(each)
         p = held(self, self.p, MOST if self.kernel == "power" else None).to(dtype).view(each)
