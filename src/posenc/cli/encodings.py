@@ -49,7 +49,7 @@ def name_of(encoding: Encoding) -> str:
 
     Example:
         >>> name_of(encoding_from("XPos(Rotary(8))"))
-        'XPos(Rotary(Geometric(dim=8, base=10000.0)), scale_base=512.0, gamma=0.4, origin=0)'
+        'XPos(Rotary(Geometric(dim=8, base=10000.0)))'
         >>> name_of(encoding_from("DAPE(2, FIRE(2, c=0.5))"))
         'DAPE(heads=2, bias=FIRE(heads=2, c=0.5))'
     """

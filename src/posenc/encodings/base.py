@@ -20,22 +20,15 @@ A ``PositionRemapping`` changes the positions themselves, before any encoding se
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from inspect import signature
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor, nn
+from torch import Tensor
 
-from posenc.encodings.told import arguments_told
+from posenc.encodings.told import Described, arguments_told
 from posenc.guards import may_look, working_dtype
-from posenc.positions import (
-    Coordinates,
-    Integers,
-    Positions,
-    checked,
-    consecutive,
-)
+from posenc.positions import Coordinates, Integers, Positions, checked, consecutive
 
 
 def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Tensor, "*tokens"]:
@@ -59,28 +52,6 @@ def check_pairs(name: str, scores: Tensor, table: Tensor) -> None:
         )
 
 
-def described(module: nn.Module, **defaults: object) -> str:
-    """The arguments of a module's constructor, as its attributes have them, but for the usual ones.
-
-    Args:
-        module: Modules that it holds print themselves.
-        defaults: Those that follow from other arguments.
-
-    Example:
-        >>> from posenc import QueryTemperature
-        >>> described(QueryTemperature(64, form="beam"))
-        "64, form='beam'"
-    """
-    told = []
-    for place, (name, parameter) in enumerate(signature(type(module)).parameters.items()):
-        default = defaults.get(name, parameter.default)
-        value = getattr(module, name, default)
-        if value is default or isinstance(value, nn.Module | Tensor) or value == default:
-            continue
-        told.append(f"{name}={value!r}" if place or default is not parameter.empty else repr(value))
-    return ", ".join(told)
-
-
 class PositionRemapping(ABC):
     """A change of the positions themselves, before any encoding sees them.
 
@@ -98,13 +69,6 @@ class PositionRemapping(ABC):
         generator: torch.Generator | None = None,
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """The changed positions; ``generator`` draws what is random."""
-
-
-class Described(nn.Module):
-    """A module that prints the arguments it was built with."""
-
-    def extra_repr(self) -> str:
-        return described(self)
 
 
 class TokenEncoding(Described, ABC):

@@ -25,5 +25,13 @@ def arguments_told(module: nn.Module, *, named: bool = False, **defaults: Any) -
         if isinstance(parameter.default, bool) and not isinstance(value, bool):
             value = value is not None  # of a parameter that a switch adds
         if value is not usual and not isinstance(value, nn.Module | Tensor) and value != usual:
-            told.append(f"{name}={value!r}" if named or index else repr(value))
+            unnamed = index == 0 and usual is parameter.empty and not named
+            told.append(repr(value) if unnamed else f"{name}={value!r}")
     return ", ".join(told)
+
+
+class Described(nn.Module):
+    """A module that prints the arguments it was built with."""
+
+    def extra_repr(self) -> str:
+        return arguments_told(self)

@@ -5,9 +5,10 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_flag, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding, described, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
 from posenc.encodings.scores.content import products
+from posenc.encodings.told import arguments_told
 from posenc.guards import floating
 from posenc.positions import Positions, checked, in_float64
 
@@ -123,7 +124,7 @@ class GRAPE(QueryKeyEncoding):
         return self.encode_queries(k, table)
 
     def extra_repr(self) -> str:
-        return described(self, std=self.head_dim**-0.5)
+        return arguments_told(self, std=self.head_dim**-0.5)
 
 
 def _generated(x: Tensor, a: Tensor, b: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.encodings.base import described
 from posenc.encodings.queries_keys.learned import LearnedBlocks
+from posenc.encodings.told import arguments_told
 
 
 class LieRE(LearnedBlocks):
@@ -71,4 +71,4 @@ class LieRE(LearnedBlocks):
         return upper - upper.mT
 
     def extra_repr(self) -> str:
-        return described(self, block=self.head_dim)
+        return arguments_told(self, block=self.head_dim)

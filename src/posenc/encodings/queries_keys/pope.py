@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding, described, working_dtype
+from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import schedule_of
 from posenc.encodings.queries_keys.rotation import (
     check_key_heads,
@@ -19,6 +19,7 @@ from posenc.encodings.queries_keys.rotation import (
     rotation_table,
     sincos_of,
 )
+from posenc.encodings.told import arguments_told
 from posenc.frequencies import Schedule
 from posenc.positions import Positions
 
@@ -144,4 +145,4 @@ class PoPE(QueryKeyEncoding):
         return torch.cat((pairs, rest), dim=-1).to(x.dtype)
 
     def extra_repr(self) -> str:
-        return described(self, head_dim=self.channels)
+        return arguments_told(self, head_dim=self.channels)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding, described
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import rotated_by_profile, table_by_profile
 from posenc.encodings.queries_keys.rotation import (
     check_widths,
@@ -17,6 +17,7 @@ from posenc.encodings.queries_keys.rotation import (
     rotation_table,
     sincos_of,
 )
+from posenc.encodings.told import arguments_told
 from posenc.frequencies import Geometric, Schedule, as_schedule
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.arithmetic import PROFILES, Profile
@@ -201,7 +202,7 @@ class Rotary(QueryKeyEncoding):
         )
 
     def extra_repr(self) -> str:
-        return described(self, head_dim=self.rotated_dim)
+        return arguments_told(self, head_dim=self.rotated_dim)
 
 
 def schedule_of(
