@@ -63,7 +63,7 @@ def test_a_far_position_is_as_exact_as_the_library(run):
         (("--length", 0), "--length is 0; it must be at least 1"),
         (("--dim", 0), "dim is 0"),
         (("--dim", -4), "dim is -4"),
-        (("--convention", "nonsense"), "'nonsense'; it must be one of paper"),
+        (("--convention", "nonsense"), "'nonsense'; it must be 'paper'"),
         (("--convention", "concatenated", "--dim", 5), "no odd width"),
         (("--base", 0), "base is 0"),
         (("--base", "nan"), "base is nan"),
