@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.encodings.test_arguments import SOUND
+from tests.encodings.test_arguments import CLASSES
 
 from posenc import (
     AxialLearned,
@@ -17,18 +17,18 @@ from posenc.audit import check
 from posenc.audit.encodings import INTERFACES
 from posenc.testing import Case, differentiation
 
-OURS = [each for each in SOUND if issubclass(each, INTERFACES)]
+OURS = [each for each in CLASSES if issubclass(each, INTERFACES)]
 
 
 @pytest.mark.slow("the contract battery for every class")
 @pytest.mark.parametrize("encoding", OURS, ids=lambda each: each.__name__)
 def test_no_encoding_of_ours_is_blamed(encoding):
-    report = check(encoding, arguments=SOUND[encoding])
+    report = check(encoding, arguments=CLASSES[encoding])
     assert report.status == 0, report
 
 
 def test_neighbors_that_share_a_row_as_they_say_are_no_fault():
-    report = check(QueryTemperature, arguments=SOUND[QueryTemperature])
+    report = check(QueryTemperature, arguments=CLASSES[QueryTemperature])
     assert (report.status, report.notes) == (0, [])
 
 
@@ -51,12 +51,12 @@ def test_objects_at_their_defaults_are_not_blamed(encoding):
 
 
 NOT_FOR_ALL = {
-    "no argument is named that could be changed",
+    "the case names no argument to change",
     "it learns nothing",
     "it is built by a function, whose arguments are not those of the class",
     "it takes no scores",
     "it encodes no queries and keys",
-    "neighbors may share a row: a score may be the same for several distances",
+    "its neighbors may share a row",
 }
 
 
@@ -79,7 +79,7 @@ def test_many_parameters_are_differentiated_along_random_directions(monkeypatch)
 
 @pytest.mark.slow("matrix exponentials")
 def test_what_is_refused_far_out_is_asked_near_the_start():
-    report = check(ComRoPE, arguments=SOUND[ComRoPE])
+    report = check(ComRoPE, arguments=CLASSES[ComRoPE])
     claims = next(each for each in report.verdicts if each.question == "claims")
     assert claims.outcome == "passed"
     assert "below 2^18; farther on, ValueError: A point turns a block by up to" in claims.told

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.encodings.test_set_afterwards import EVERY
+from tests.goldens.encodings import battery
 from tests.goldens.tables import SCHEDULES
 from tests.torch_defaults import default_dtype
 
@@ -22,6 +22,7 @@ from posenc.positions import Coordinates, consecutive
 from posenc.testing import Case
 
 ARITHMETIC = ("exact", "float32", "float32-log", *PROFILES)
+EVERY = battery()
 
 
 DEFAULTS = {

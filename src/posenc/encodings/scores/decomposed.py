@@ -92,8 +92,8 @@ class DecomposedRelative(ScoreEncoding):
 
     def _check_keys(self, apart: Tensor) -> None:
         """Refuse keys whose row would be counted from the other end."""
-        least = torch.tensor(self.key_stride) - torch.tensor(self.size)
-        beyond = apart < least.to(apart.device).view(2, 1, 1)
+        least = [step - size for step, size in zip(self.key_stride, self.size, strict=True)]
+        beyond = apart < torch.tensor(least, device=apart.device).view(2, 1, 1)
         absent = without_place(apart)
         if absent is not None:
             beyond = beyond & ~absent.unsqueeze(-3)
