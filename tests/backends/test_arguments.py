@@ -508,7 +508,6 @@ def inside_context_parallel(monkeypatch):
     [
         lambda: attention(X, X, X),
         lambda: transformer.MultiHeadAttention(8, 2)(torch.randn(1, 3, 8)),
-        lambda: transformer.MultiHeadAttention(8, 2).stages(torch.randn(1, 3, 8)),
         lambda: transformer.Encoder(8, 2, 1)(torch.randn(1, 3, 8)),
         lambda: transformer.Encoder(8, 2, 1, positional=Positional(scores=ALiBi(2)))(
             torch.randn(1, 3, 8)

@@ -56,7 +56,7 @@ def test_another_rotation_is_not_taken_further(other):
 @pytest.mark.parametrize("name", ["repo", "selective"])
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_rotates_itself_is_given_nothing_rotated(name, other):
-    with pytest.raises(ValueError, match="rotate them before"):
+    with pytest.raises(ValueError, match="would change them before"):
         Positional(queries_keys=OTHERS[other](), scores=ANEW[name]())
     Positional(queries_keys=QueryTemperature(WIDTH), scores=ANEW[name]())
 
@@ -88,7 +88,7 @@ def test_tables_for_attention_alone_keep_the_same_company():
     rotary, anew = Rotary(WIDTH), ANEW["repo"]()
     with pytest.raises(ValueError, match="computes scores anew"):
         tables((ALiBi(HEADS), anew))
-    with pytest.raises(ValueError, match="rotate them before"):
+    with pytest.raises(ValueError, match="would change them before"):
         tables((anew,), (rotary,))
     with pytest.raises(ValueError, match="changed by nothing"):
         tables((ANEW["remapped"](),))

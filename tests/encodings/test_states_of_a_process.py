@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from tests.encodings.test_set_afterwards import EVERY
+from tests.goldens.encodings import battery
 from tests.torch_defaults import default_dtype
 
 from posenc.positions import consecutive
@@ -34,7 +34,7 @@ def tables(case: Case, module: torch.nn.Module) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_table_is_the_same_in_any_state(state):
-    for name, case in EVERY.items():
+    for name, case in battery().items():
         module = case.module()
         want = tables(case, module)
         with STATES[state]():

@@ -36,7 +36,7 @@ def test_other_sizes_give_what_the_encoder_gives(name, is_causal, padded):
 
     args, named = given(3, 7)
     free = {0: Dim("batch", max=64), 1: Dim("seq", max=4096)}
-    free = {name: free for name in ("x", *named)}
+    free = dict.fromkeys(("x", *named), free)
     program = torch.export.export(encoder, args, named, dynamic_shapes=free, strict=False).module()
     for batch, seq in ((2, 5), (1, 300)):
         args, named = given(batch, seq)
