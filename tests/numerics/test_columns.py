@@ -36,5 +36,5 @@ def test_channels_are_found_where_they_are(cosines, sines):
     ],
 )
 def test_other_channels_are_refused(cosines, sines):
-    with pytest.raises(ValueError, match=r"they must alternate.*or be halves"):
+    with pytest.raises(ValueError, match="they alternate"):
         columns_of(torch.zeros(3, 9), cosines, sines)

@@ -1,4 +1,4 @@
-"""Where a table has its cosines and its sines, said by whoever made the table."""
+"""Where a table has its cosines and its sines."""
 
 from typing import Literal, NamedTuple
 
@@ -52,9 +52,6 @@ def columns_of(
         cosine_channels: Which channels are cosines.
         sine_channels: As many: all beside the cosines, or all before or after them.
 
-    Raises:
-        ValueError: Channels lie in another way.
-
     Example:
         >>> import torch
         >>> columns = columns_of(torch.zeros(5, 7), range(1, 6, 2), range(0, 6, 2))
@@ -72,6 +69,5 @@ def columns_of(
     if alike and step == 1 and abs(apart) == count:
         return Columns(here.view(*here.shape[:-1], 2, count), -2, apart > 0)
     raise ValueError(
-        f"Cosines are {cosine_channels} and sines {sine_channels}; they must alternate, as "
-        f"range(0, 6, 2) and range(1, 6, 2), or be halves, as range(0, 3) and range(3, 6)."
+        f"Cosines are {cosine_channels} and sines {sine_channels}; they alternate or are halves."
     )

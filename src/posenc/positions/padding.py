@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.positions.checks import Integers, checked, is_one_a_row
+from posenc.positions.checks import Integers, checked
 from posenc.positions.packing import packed
 from posenc.positions.ranges import consecutive
 
@@ -69,7 +69,7 @@ def over_padding(
         tensor([5, 6, 6, 7, 8])
     """
     mask, positions = checked_mask(mask), checked(positions, device=mask.device)
-    if positions.shape[-1:] != mask.shape[-1:] or not is_one_a_row(positions.shape, mask.shape):
+    if positions.shape[-1:] != mask.shape[-1:]:  # one position would be spread over a row
         raise ValueError(f"positions have shape {[*positions.shape]}, and mask {[*mask.shape]}.")
     positions = positions.expand(mask.shape)
     if 0 in mask.shape:

@@ -95,7 +95,7 @@ def with_places(points: Tensor, nowhere: Tensor) -> Tensor: ...
 def with_places(
     points: Int64[Tensor, "*batch seq axes"] | Coordinates, nowhere: Bool[Tensor, "*batch seq"]
 ) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
-    """``points`` with those that stand nowhere at 0, for who computes with all alike."""
+    """``points`` with those that stand nowhere moved to 0."""
     if isinstance(points, Coordinates):
         return points.with_values(lambda values: with_places(values, nowhere))
     return points.masked_fill(nowhere.unsqueeze(-1), 0)

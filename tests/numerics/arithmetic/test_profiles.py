@@ -200,7 +200,7 @@ def test_others_that_hold_a_rotary_refuse_a_profile():
         lambda: MultimodalRotary(rotary, (2, 1, 1)),
         lambda: RePo(4, rotary, dim=8),
     ):
-        with pytest.raises(ValueError, match="arithmetic"):
+        with pytest.raises(ValueError, match="arithmetic='vllm'"):
             build()
 
 
