@@ -1,7 +1,7 @@
 """Tokens that stand nowhere in a grid: class tokens, registers, padding."""
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TypeVar, overload
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -11,6 +11,8 @@ from posenc.guards import may_look
 from posenc.positions.checks import Integers, Positions, checked
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.counted import MANY, NOWHERE
+
+Points = TypeVar("Points", bound=Tensor | Coordinates)
 
 PADDING = NOWHERE + MANY - 1
 """Every coordinate of padding behind packed images, the last of these marks."""
@@ -84,38 +86,14 @@ def placeless(
     return values[..., 0] < NOWHERE + MANY
 
 
-@overload
-def with_places(points: Coordinates, nowhere: Tensor) -> Coordinates: ...
-
-
-@overload
-def with_places(points: Tensor, nowhere: Tensor) -> Tensor: ...
-
-
-def with_places(
-    points: Int64[Tensor, "*batch seq axes"] | Coordinates, nowhere: Bool[Tensor, "*batch seq"]
-) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
+def with_places(points: Points, nowhere: Bool[Tensor, "*batch seq"]) -> Points:
     """``points`` with those that stand nowhere moved to 0."""
     if isinstance(points, Coordinates):
         return points.with_values(lambda values: with_places(values, nowhere))
-    return points.masked_fill(nowhere.unsqueeze(-1), 0)
+    return points.masked_fill(nowhere.unsqueeze(-1), 0)  # type: ignore[return-value]
 
 
-@overload
-def among_places(points: Coordinates) -> tuple[Coordinates, Tensor | None]: ...
-
-
-@overload
-def among_places(points: Tensor) -> tuple[Tensor, Tensor | None]: ...
-
-
-@overload
-def among_places(points: Tensor | Coordinates) -> tuple[Tensor | Coordinates, Tensor | None]: ...
-
-
-def among_places(
-    points: Int64[Tensor, "*batch seq axes"] | Coordinates,
-) -> tuple[Int64[Tensor, "*batch seq axes"] | Coordinates, Bool[Tensor, "*batch seq"] | None]:
+def among_places(points: Points) -> tuple[Points, Bool[Tensor, "*batch seq"] | None]:
     """``with_places``, and which tokens stand nowhere; ``None`` if a look on the CPU finds none.
 
     Example:
@@ -125,7 +103,7 @@ def among_places(
     nowhere = placeless(points)
     if nowhere.is_cpu and may_look(nowhere) and not bool(nowhere.any()):
         return points, None
-    return with_places(points, nowhere), nowhere  # type: ignore[call-overload]
+    return with_places(points, nowhere), nowhere
 
 
 def zeroed(
