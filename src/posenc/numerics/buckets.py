@@ -23,9 +23,8 @@ def t5_buckets(
     logarithmically: bucket e + j begins at the least d with d ≥ e · (M/e)^(j/(n − e)), which in
     whole numbers is d^m · e^j ≥ M^j · e^m with m = n − e. The last one has no end.
 
-    Public code takes logarithms in float32, whose last bit decides where a border is whole: of 36
-    causal buckets to 50, bucket 27 begins at 18 · (50/18)^(9/18) = 30, which it puts into bucket 26
-    on some processors. With the numbers of published models it finds the same buckets elsewhere.
+    Public code takes logarithms in float32 and may differ where a border is a whole number: of 36
+    causal buckets to 50, bucket 27 begins at 18 · (50/18)^(9/18) = 30.
 
     Args:
         distance: q − k. Keys after their query have buckets of their own (the upper half) if
@@ -90,9 +89,8 @@ def deberta_buckets(
     in whole numbers d^(mid−1) · mid^t ≤ (M − 1)^t · mid^(mid−1). It ends at ±2·mid, where the table
     of embeddings ends too.
 
-    Public code takes logarithms in float32, whose last bit decides where a border is whole: of 18
-    buckets to 17, distance 12 = 9 · (16/9)^(4/8) belongs to 13, and it finds 14 on some processors.
-    With the numbers of published models it finds the same buckets elsewhere.
+    Public code takes logarithms in float32 and may differ where a border is a whole number: of 18
+    buckets to 17, distance 12 = 9 · (16/9)^(4/8) belongs to bucket 13.
 
     Args:
         distance: q − k.

@@ -85,7 +85,7 @@ def convert_channels(
         x: Its last axis is a head.
         to: The pairing to convert to.
         rotated_dim: Width that is rotated; the whole head unless given.
-        rotated: Where it lies.
+        rotated: Whether the first or the last ``rotated_dim`` channels are rotated.
 
     Example:
         >>> import torch
@@ -114,8 +114,8 @@ def convert_projection(
         weight: ``[heads · head_dim, in]`` as ``nn.Linear`` keeps it, or a bias.
         to: The pairing to convert to.
         head_dim: Width of a head.
-        rotated_dim: Width that is rotated; the whole head unless given.
-        rotated: Where it lies.
+        rotated_dim: As of ``convert_channels``.
+        rotated: Likewise.
 
     Example:
         >>> import torch
@@ -155,8 +155,8 @@ def convert_fused(
             each key head its queries, its key, its value (Falcon; GPT-NeoX, with one query a
             group).
         kv_heads: Number of key heads; as many as query heads unless given.
-        rotated_dim: Width that is rotated; the whole head unless given.
-        rotated: Where it lies.
+        rotated_dim: As of ``convert_channels``.
+        rotated: Likewise.
 
     Example:
         >>> import torch
