@@ -212,3 +212,53 @@ def test_convolutions_in_a_row_leave_padding_out(width):
     for real in (torch.arange(9) < 6, torch.arange(9) > 2):
         made = encoder(x, padding_mask=real[None])[:, real]
         assert_close(made, encoder(x[:, real]))
+
+
+@pytest.mark.parametrize("backend", ["strided", "dense", "explicit"])
+def test_a_backend_that_is_insisted_on_gives_the_same(backend):
+    positional = Positional(scores=ALiBi(4))
+    encoder, x = encoder_with(positional, is_causal=True), torch.randn(2, 5, 16).double()
+    chosen = encoder_with(positional, is_causal=True, backend=backend)
+    chosen.load_state_dict(encoder.state_dict())
+    assert_close(chosen(x), encoder(x), atol=1e-12, rtol=0)
+    tables = []
+    chosen.blocks[0].attention.register_forward_pre_hook(
+        lambda _, __, named: tables.append(named["tables"]), with_kwargs=True
+    )
+    chosen(x)
+    assert tables[0].backend.name == backend
+    with pytest.raises(ValueError, match="backend is 'fast'"):
+        encoder_with(positional, backend="fast")
+
+
+class Wide(Rotary):
+    """One of somebody that leaves its results in the dtype of its table."""
+
+    def encode_both(self, q, k, table, positions=None):
+        q, k = super().encode_both(q, k, table, positions)
+        return q.double(), k.double()
+
+
+class WideTokens(Sinusoidal):
+    def encode(self, x, table):
+        return (x + table).double()
+
+
+def test_what_encodings_give_in_another_dtype_is_cast():
+    encoder = Encoder(16, 4, 1, positional=Positional(WideTokens(16), Wide(4)), is_causal=True)
+    plain = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4)), is_causal=True)
+    plain.load_state_dict(encoder.state_dict())
+    x = torch.randn(1, 5, 16)
+    assert_close(encoder(x), plain(x))
+
+
+def test_a_mask_of_one_call_hides_what_it_hides():
+    encoder, x = (
+        encoder_with(Positional(queries_keys=Rotary(4)), is_causal=True),
+        torch.randn(1, 5, 16),
+    )
+    x, seen = x.double(), torch.ones(5, 5, dtype=torch.bool)
+    seen[2:, :2] = False
+    made = encoder(x, attn_mask=seen)
+    assert_close(made[:, 2:], encoder(x[:, 2:]), atol=1e-12, rtol=0)
+    assert_close(encoder.stages(x, attn_mask=seen).output, made, atol=1e-12, rtol=0)

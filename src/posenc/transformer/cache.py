@@ -58,7 +58,7 @@ class LayerCache:
     @property
     def capacity(self) -> int:
         """Number of tokens that fit before the buffers grow."""
-        return self.rows[0].shape[-2] if self.rows else 0
+        return self.rows[0].shape[2] if self.rows else 0
 
     def append(
         self,
@@ -140,9 +140,8 @@ class KeyValueCache:
     another encoder, other weights or settings: empty the cache with ``crop(0)`` then.
 
     Args:
-        size: For decoding under ``torch.compile``: the largest number of tokens. All buffers have
-            that length from the first call on and are written in place, so that one graph serves
-            every step. ``None``: buffers grow.
+        size: For decoding under ``torch.compile``: the largest number of tokens. Buffers of that
+            length are written in place, so that one graph serves every step. ``None``: they grow.
         shards: ``posenc.distributed.KeyShards``: each device keeps the keys of some tokens. All are
             given the same tokens, but for a prompt that ``Encoder(..., shards=)`` reads in parts.
 
@@ -166,10 +165,8 @@ class KeyValueCache:
     def __init__(self, size: int | None = None, *, shards: ShardedKeys | None = None) -> None:
         if size is not None:
             check_whole(size=size)
-        if size is not None and shards is not None:
-            raise ValueError(
-                f"size is {size} and shards were given; a cut cache grows. Leave size out."
-            )
+            if shards is not None:
+                raise ValueError(f"size is {size} and shards were given. Leave size out.")
         self.size, self.shards = size, shards
         self.layers: list[LayerCache] = []
         self.positions: Tensor | Coordinates | None = None
@@ -230,10 +227,7 @@ class KeyValueCache:
         below: int | None = None,
         batch: int | None = None,
     ) -> None:
-        """Record where new tokens stand, below which bound, and which are real.
-
-        ``batch`` is the number of rows where ``positions`` are those of all.
-        """
+        """Record where new tokens stand, below which bound, and which of them are real."""
         if self.size is not None:
             self._write(self.size, positions, padding_mask, batch)
             self.below = None if below is None else self.below
@@ -270,10 +264,7 @@ class KeyValueCache:
         *,
         below: int | None = None,
     ) -> None:
-        """Record a whole prompt that is cut among devices, each of which keeps what it reads.
-
-        ``held`` are the places in the row of the tokens that this one reads; −1 for none.
-        """
+        """Record a whole prompt, of which this device reads the tokens at ``held``; −1 for none."""
         if self.shards is None or not self.is_empty:
             raise ValueError(
                 f"A prompt is cut among devices, and the cache holds {self.length} tokens already "
@@ -291,8 +282,7 @@ class KeyValueCache:
 
     def crop(self, length: int) -> None:
         """Forget all but the first ``length`` tokens, as when guessed ones are rejected."""
-        length = index(length)
-        if not 0 <= length <= self.length:
+        if not 0 <= (length := index(length)) <= self.length:
             raise ValueError(f"length is {length}; the cache holds {self.length} tokens.")
         self._take(slice(length), length)
 
@@ -302,8 +292,7 @@ class KeyValueCache:
         """Forget all tokens but some: to accept a path of a tree of drafts, or to evict a middle.
 
         Those that are left stay where they stood, in the order of the row, and the next token
-        follows the furthest. An encoding that counts the tokens between (``is_pairwise`` is false)
-        counts those that are left.
+        follows the furthest. An encoding that is not pairwise counts those that are left alone.
 
         Args:
             rows: Which tokens stay, alike in all rows of the batch, or a mask of them.
@@ -327,9 +316,7 @@ class KeyValueCache:
             own, self.held = buffers.renumbered(self.held, places, self.length)
         for layer in self.layers:
             layer.keep(own) if isinstance(own, Tensor) else layer.crop(length)
-        self.is_empty = not length
-        if self.is_empty:
-            self.below = 0
+        self.is_empty, self.below = not length, self.below if length else 0
         if isinstance(self._length, Tensor):
             rows = places if isinstance(places, Tensor) else None
             for kept in (self.positions, self.padding_mask):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -45,18 +45,14 @@ class Placement:
     spreading: Spreading | None = None
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """Where the keys stand, which are real, how many there are, and where they are in the row.
-
-    ``first_row`` is the place of the first query, where the number of keys does not tell it.
-    """
+class _Keys(NamedTuple):
+    """Where the keys stand, which are real, and how many there are."""
 
     positions: Tensor | Coordinates
     real: Tensor | None
     length: int
-    first_row: Tensor | None = None
-    rows: Tensor | None = None
+    first_row: Tensor | None = None  # the place of the first query, if the length does not tell it
+    rows: Tensor | None = None  # their places in the row, if other devices hold others
 
 
 def placed(
@@ -80,7 +76,7 @@ def placed(
         document_ids = checked(document_ids, "document_ids", device=x.device)
     if cache is not None:
         check_cacheable(layers, is_causal, document_ids)
-    below, given = None, positions is not None
+    below, q_rows, given = None, None, positions is not None
     if given:
         positions = checked(positions, device=x.device, reals=True)
         _check_shape(positions, batch, seq)
@@ -96,15 +92,18 @@ def placed(
     if len(first.tokens):
         check_documents_are_told(first.tokens, positions, documents)
         check_padding_is_outside(first.tokens, positions, padding_mask, documents)
+    if attn_mask is not None:
+        k_len = seq if cache is None else cache.size or cache.length + seq
+        attn_mask = checked_attn_mask(attn_mask, x, x.new_empty(k_len, 0))
     keys = _Keys(positions, padding_mask, seq)
     if cache is not None:
         cache.extend(positions, padding_mask, below=below, batch=batch)
         keys = _kept(cache)
+        if keys.rows is not None:
+            q_rows = consecutive(seq, start=cache.length - seq, device=x.device)
     k_positions = keys.positions
     if isinstance(k_positions, Coordinates):  # of new and kept tokens together
         positions, k_positions = common_scale(Coordinates(positions), k_positions)
-    if attn_mask is not None:  # q_len and k_len of what stands for queries and keys
-        attn_mask = checked_attn_mask(attn_mask, x, x.new_empty(keys.length, 0))
     remapped = None
     if first.remaps:
         remapped, below = first.remapped(positions), None
@@ -119,7 +118,7 @@ def placed(
         is_causal=is_causal,
         by_row=True,
         first_row=keys.first_row,
-        q_rows=None if keys.rows is None else _last(seq, cache, x.device),
+        q_rows=q_rows,
         k_rows=keys.rows,
         padding_mask=keys.real,
         q_padding_mask=padding_mask,
@@ -193,11 +192,6 @@ def _kept(cache: KeyValueCache) -> _Keys:
         return _Keys(at_places(at, held), real, len(held), rows=held)
     first_row = None if cache.writing is None else cache.writing[:1]
     return _Keys(at, real, cache.size or cache.length, first_row)
-
-
-def _last(count: int, cache: KeyValueCache | None, device: torch.device) -> Tensor:
-    assert cache is not None
-    return consecutive(count, start=cache.length - count, device=device)
 
 
 def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:
