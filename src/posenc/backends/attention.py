@@ -49,73 +49,65 @@ def attention(
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
     """torch's ``scaled_dot_product_attention``, with positions in it.
 
-    The first arguments are those of torch, with their names and meaning. It differs in four
-    things: without positions, fewer queries than keys are the *last* ones, also for ``is_causal``
-    (torch takes them for the first); ``attn_mask`` and ``is_causal`` combine; key heads that
-    divide those of the queries serve them unless ``enable_gqa=False``; and there are four axes.
-
     softmax(what positions make of encode(query) · encode(key) · scale) value
 
-    The backends mean the same and differ in cost: ``"sdpa"`` where nothing touches the scores,
-    ``"flex"`` on an accelerator, ``"strided"`` for biases of distance, sinks and soft capping,
-    which needs no memory of size queries × keys, ``"dense"`` with a mask of that size,
-    ``"explicit"`` for encodings that need the scores themselves. ``explain_attention`` says which
-    is taken, and why.
+    The first arguments are torch's, with three differences. Without positions, queries are the
+    last of the keys, also for ``is_causal``; torch takes them for the first. ``attn_mask`` and
+    ``is_causal`` combine. Key heads that divide the query heads serve them, unless
+    ``enable_gqa=False``.
 
-    Queries may be any of the tokens, in any order. Then what describes them is given beside what
-    describes the keys; it is not assumed. Inside a compiled graph nobody can look at ids, lengths
-    and positions: there those that would be refused are taken as they are.
+    The backends give the same result and differ in cost; ``explain_attention`` says which one is
+    taken, and why:
+
+    - ``"sdpa"`` where nothing touches the scores,
+    - ``"flex"`` on an accelerator,
+    - ``"strided"`` for biases of distance, sinks and soft capping, without a matrix in memory,
+    - ``"dense"`` with a mask of queries × keys,
+    - ``"explicit"`` for encodings that need the scores themselves.
+
+    Queries may be any of the tokens, in any order; then pass what describes them too:
+    ``q_positions``, ``q_padding_mask`` and ``q_document_ids``.
 
     Args:
         query: Queries.
         key: Keys; their heads divide those of the queries.
         value: Values.
         attn_mask: A mask that broadcasts to ``[batch, heads, q_len, k_len]``. Boolean: true where a
-            query may see a key. Floating: a number to add to the scores. It does not say why it
-            hides a key, so that encodings which read the token before each, or count those
-            between, want ``padding_mask`` and ``document_ids`` with it.
+            query may see a key. Floating: a number to add to the scores. It does not tell padding
+            from documents; encodings that depend on the tokens before or between need
+            ``padding_mask`` and ``document_ids`` too.
         dropout_p: Probability of dropping a weight.
         is_causal: Whether a key at a larger position than its query's is hidden (on a grid: one
             that comes later in the row).
         scale: What products of queries and keys are multiplied with; 1/√head_dim if not given.
         enable_gqa: Whether fewer key heads may serve; ``None``: where they divide.
-        positional: Encodings. Those of tokens act before attention, and are not applied here.
+        positional: Encodings. Those of tokens act before attention and are not applied here.
         q_positions: ``[q_len]``, ``[batch, q_len]`` or a grid ``[batch, q_len, axes]``. If not
-            given, keys stand at 0, 1, 2, … and the queries are the last of them. Real numbers are
-            ``posenc.positions.Coordinates``; order and windows go by their values.
-        k_positions: Where the keys stand, likewise; give both or none.
-        padding_mask: True where a key is real. Padding is seen by nobody.
-        q_padding_mask: True where a query is real; what stands in the rows of others means
-            nothing. If not given, all are real, as in cross-attention; only NaN and infinities of
-            queries that are padding if they are the last of the keys' tokens are read as zeros.
+            given, keys stand at 0, 1, 2, …, and the queries are the last of them. For real numbers
+            pass ``posenc.positions.Coordinates``.
+        k_positions: Where the keys stand; give both or neither.
+        padding_mask: True where a key is real. No query sees padding.
+        q_padding_mask: True where a query is real; the results of others mean nothing. If not
+            given, all are real.
         document_ids: For packed rows: tokens see those with the same id, and a new document begins
             where the id changes.
-        q_document_ids: The document of each query. Needed where queries have positions of their
-            own; then each document needs an id of its own, too.
-        cu_seqlens: Instead of ids: where documents begin and the last ends, 0 … k_len, alike in
-            all rows.
+        q_document_ids: The document of each query; needed where the queries are not the last
+            tokens. Then tokens with equal ids are one document.
+        cu_seqlens: Instead of ids: where documents begin and the last one ends, 0 … k_len, the same
+            in all rows.
         window: How many positions a query sees to each side, its own among them.
         sinks: A score for each head that takes its share of every row's weight and gives no value
-            (gpt-oss). Of a head whose sink is ∞ nothing is left.
+            (gpt-oss). A sink of ∞ takes all weight.
         softcap: c in c · tanh(score / c), before any bias is added (Gemma 2).
-        keys_encoded: Whether ``key`` comes from a cache that holds encoded keys, and ``value``
-            encoded values, where an encoding changes those.
+        keys_encoded: Whether ``key`` (and ``value``, where an encoding changes values) comes
+            encoded from a cache.
         q_hidden: The hidden state of the queries' tokens, for encodings of scores that read it.
-        k_hidden: That of the keys' tokens, likewise; give both or none.
-        backend: The name of a backend to insist on.
+        k_hidden: That of the keys' tokens; give both or neither.
+        backend: The name of the backend to take.
         shards: Where the tokens are cut among devices, as ``posenc.distributed.Shards`` has it:
             ``query``, ``key`` and ``value`` are those of this device, and meet those of all.
-            Padding and documents are told to ``shards``.
-        spread: How they meet: ``"gather"``, ``"heads"`` or ``"ring"``; if not given, what moves
-            least.
-
-    Raises:
-        TypeError: An argument is of another kind than said here, or positions are not integers.
-        ValueError: Shapes do not fit, no encoding reads the hidden state that was given, only one
-            side has positions, a place or a document of the
-            queries is needed and not given, an encoding was built for other heads or another order
-            of axes, or ``backend`` cannot serve.
-        RuntimeError: It is called inside torch's ``context_parallel``.
+            Pass padding and documents to ``shards``.
+        spread: How they meet: ``"gather"``, ``"heads"`` or ``"ring"``; by default what moves least.
 
     Reference:
         Vaswani et al. 2017, "Attention Is All You Need", equation 1 (arXiv:1706.03762).

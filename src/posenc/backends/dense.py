@@ -1,4 +1,4 @@
-"""``scaled_dot_product_attention`` with one mask of queries × keys that holds all there is."""
+"""``scaled_dot_product_attention`` with one mask of queries × keys."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -62,9 +62,8 @@ class Dense:
 def _far_from_zero(mask: Tensor) -> bool:
     """Whether the greatest number of a row is large, as −1e9 is where all of it is padding.
 
-    Torch's fused attention on the CPU keeps the logarithm of the sum of each row, and takes weights
-    from it in its backward pass. Where that is ±1e9 it is rounded to the greatest score, and every
-    weight would be 1.
+    Torch's fused attention on the CPU computes weights backward from the logarithm of each row's
+    sum. Where that is ±1e9 it is rounded to the greatest score, and every weight would be 1.
     """
     if not mask.is_cpu or not mask.numel():
         return False

@@ -1,7 +1,7 @@
 """What score encodings read in the hidden state, on its way to them."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -36,34 +36,23 @@ def readers(encodings: Sequence[ScoreEncoding]) -> tuple[ScoreEncoding, ...]:
 def read(
     encodings: Sequence[ScoreEncoding], q_hidden: Tensor | None, k_hidden: Tensor | None
 ) -> Features:
-    """What these read in the hidden states of queries and of keys.
-
-    Raises:
-        ValueError: A hidden state was not given.
-    """
-    for name, hidden in (("q_hidden", q_hidden), ("k_hidden", k_hidden)):
-        if hidden is None and encodings:
-            raise ValueError(
-                f"{type(encodings[0]).__name__} reads the hidden state from which queries and keys "
-                f"are projected; {name} was not given. Pass q_hidden=[batch, q_len, dim] and "
-                f"k_hidden=[batch, k_len, dim]."
-            )
-    q_hidden, k_hidden = cast(Tensor, q_hidden), cast(Tensor, k_hidden)
-    return {each: Read(each.query_features(q_hidden), each.key_features(k_hidden))
-            for each in encodings}  # fmt: skip
+    """What these read in the hidden states of queries and of keys."""
+    if not encodings:
+        return {}
+    if q_hidden is None or k_hidden is None:
+        missing = "q_hidden" if q_hidden is None else "k_hidden"
+        name = type(encodings[0]).__name__
+        raise ValueError(f"{name} reads the hidden state, and {missing} was not given.")
+    return {
+        each: Read(each.query_features(q_hidden), each.key_features(k_hidden)) for each in encodings
+    }
 
 
 def named(encoding: ScoreEncoding, features: Features | None) -> dict[str, Tensor | None]:
-    """What ``encoding.encode`` takes by name of what it read.
-
-    Raises:
-        ValueError: It reads the hidden state, and nothing was read for it.
-    """
+    """What ``encoding.encode`` takes by name of what it read."""
     if not encoding.reads_hidden:
         return {}
     if features is None or encoding not in features:
-        raise ValueError(
-            f"{type(encoding).__name__} reads the hidden state, of which nothing was given here. "
-            f"Call posenc.attention with q_hidden and k_hidden, or an encoder."
-        )
+        name = type(encoding).__name__
+        raise ValueError(f"{name} reads the hidden state, of which nothing was given here.")
     return {"q_features": features[encoding].queries, "k_features": features[encoding].keys}

@@ -42,9 +42,6 @@ def score_mod(
         k_positions: ``[k_len]`` or ``[batch, k_len]``.
         dtype: Dtype of the bias.
 
-    Raises:
-        TypeError: ``bias`` depends on content, or positions are not integers.
-
     Reference:
         Dong et al. 2024, "Flex Attention" (arXiv:2412.05496).
 
@@ -56,9 +53,7 @@ def score_mod(
         tensor([ 0.0000, -0.0078])
     """
     if not isinstance(bias, ScoreBias):
-        raise TypeError(
-            f"bias is a {type(bias).__name__}; FlexAttention adds a ScoreBias, of position alone."
-        )
+        raise TypeError(f"bias is a {type(bias).__name__}; FlexAttention adds a ScoreBias.")
     q_positions = checked(q_positions, "q_positions", reals=True)
     k_positions = checked(k_positions, "k_positions", reals=True)
     ends = _ends_of_distance(bias, q_positions, k_positions)
@@ -83,9 +78,9 @@ def score_mod(
     return from_profile
 
 
-def _row(b: Tensor, told: Tensor) -> Tensor:
-    """Which row of what is told a row of the batch takes: its own, or the only one."""
-    return b if len(told) > 1 else b * 0
+def _row(b: Tensor, rows: Tensor) -> Tensor:
+    """Which of these a row of the batch takes: its own, or the only one."""
+    return b if len(rows) > 1 else b * 0
 
 
 def _ends_of_distance(
@@ -104,31 +99,30 @@ def _ends_of_distance(
 def mask_mod(spec: AttentionSpecification) -> MaskMod | None:
     """What order, a window, padding and documents hide; ``None`` where they hide nothing."""
     hidden_by: list[MaskMod] = []
-    queries, keys = _with_batch(spec.query_places), _with_batch(spec.key_places)
-    if spec.is_causal and spec.q_rows is not None and spec.k_rows is not None:
-        q_rows, k_rows = _with_batch(spec.q_rows), _with_batch(spec.k_rows)
-        hidden_by.append(
-            lambda b, h, q, k: q_rows[_row(b, q_rows), q] >= k_rows[_row(b, k_rows), k]
-        )
-    elif spec.is_causal and spec.order_is_that_of_rows:
+    if spec.is_causal and spec.q_rows is None and spec.order_is_that_of_rows:
         shift = spec.k_len - spec.q_len if spec.first_row is None else spec.first_row
         hidden_by.append(lambda b, h, q, k: q + shift >= k)
     elif spec.is_causal:
-        hidden_by.append(lambda b, h, q, k: queries[_row(b, queries), q] >= keys[_row(b, keys), k])
+        placed = spec.q_rows is None or spec.k_rows is None
+        sides = (spec.query_places, spec.key_places) if placed else (spec.q_rows, spec.k_rows)
+        later_than, later = map(_with_batch, sides)  # type: ignore[arg-type]
+        hidden_by.append(
+            lambda b, h, q, k: later_than[_row(b, later_than), q] >= later[_row(b, later), k]
+        )
     if spec.reach is not None:
-        first, last = (_with_batch(end) for end in _ends_of_window(queries, spec.reach))
-        placed = _apart(keys)
+        ends = _ends_of_window(_with_batch(spec.query_places), spec.reach)
+        first, last = map(_with_batch, ends)
+        keys = _with_batch(spec.key_places)
 
         def within(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            key = placed[_row(b, placed), k]
+            key = keys[_row(b, keys), k]
             return (first[_row(b, first), q] <= key) & (key <= last[_row(b, last), q])
 
         hidden_by.append(within)
     if spec.padding_mask is not None:
         real = _apart(spec.padding_mask)
         hidden_by.append(lambda b, h, q, k: real[b, k])
-    if spec.documents is not None:
-        assert spec.q_documents is not None
+    if spec.documents is not None and spec.q_documents is not None:
         documents, of_queries = _apart(spec.documents), _apart(spec.q_documents)
         hidden_by.append(lambda b, h, q, k: of_queries[b, q] == documents[b, k])
     if not hidden_by:
@@ -186,15 +180,9 @@ class Flex:
 
 
 def _without_gradient(x: Tensor) -> Tensor:
-    """What torch's FlexAttention takes on a CPU: a tensor that asks for nothing, even unrecorded.
-
-    Each a tensor of its own; see ``_apart``.
-    """
+    """A tensor of its own that asks for no gradient, which FlexAttention wants on a CPU."""
     if torch.is_grad_enabled() and x.requires_grad:
-        raise ValueError(
-            "The backend 'flex' cannot serve: on a CPU it has no backward pass. Call it inside "
-            "torch.no_grad(), or leave backend out."
-        )
+        raise ValueError("The backend 'flex' cannot serve: on a CPU it has no backward pass.")
     return x.detach()
 
 

@@ -15,18 +15,11 @@ TORCHS_ATTENTION = F.scaled_dot_product_attention
 
 
 def refuse_context_parallel() -> None:
-    """Raise inside torch's ``context_parallel``, where this rank's tokens would attend alone.
-
-    Raises:
-        RuntimeError: ``torch.nn.functional.scaled_dot_product_attention`` has been replaced.
-    """
+    """Raise inside torch's ``context_parallel``, where this rank's tokens would attend alone."""
     if F.scaled_dot_product_attention is not TORCHS_ATTENTION:
         raise RuntimeError(
-            "torch.nn.functional.scaled_dot_product_attention has been replaced, as torch's "
-            "context_parallel does: queries would meet the keys of this rank alone. Call "
-            "posenc.attention outside of it, with all keys gathered and q_positions and "
-            "k_positions saying where the tokens stand; or it, or an Encoder, with "
-            "shards=posenc.distributed.Shards(...)."
+            "scaled_dot_product_attention was replaced, as torch's context_parallel does, and "
+            "queries would meet the keys of this rank alone; pass shards=posenc.distributed.Shards."
         )
 
 
