@@ -1,10 +1,10 @@
 """Rotations of points with several coordinates: each pair of channels follows one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table, sincos_of
-from posenc.frequencies import Linear, Schedule
+from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.frequencies.schedule import TWO_PI
 from posenc.kernels.rotary.front import RotaryLayout
@@ -46,18 +46,13 @@ class Turns(Schedule):
 
 
 class AxisSinCos:
-    """cos and sin of c[a_i] · ω_i: pair i follows coordinate a_i of a point.
-
-    c is a coordinate p itself, or with sizes (2p + middle) / size − 1, which runs from −1 to 1.
+    """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of a point.
 
     Args:
         schedules: The frequencies of each axis; its pairs take them in their order, and its
             attention factor.
         axes: a_i, one a pair.
         arithmetic: As of ``SinCos``.
-        sizes: One an axis.
-        middle: 1 where coordinates are those of patches, whose middles count.
-        stretch: What the coordinates of each axis are divided by.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -67,22 +62,9 @@ class AxisSinCos:
     """
 
     def __init__(
-        self,
-        schedules: Sequence[Schedule],
-        axes: Sequence[int],
-        arithmetic: Arithmetic = "exact",
-        *,
-        sizes: Sequence[int | Fraction] | None = None,
-        middle: int = 0,
-        stretch: Sequence[int | float | Fraction] | None = None,
+        self, schedules: Sequence[Schedule], axes: Sequence[int], arithmetic: Arithmetic = "exact"
     ):
-        self.axes, self.middle = tuple(axes), middle
-        self.sizes = None if sizes is None else tuple(map(Fraction, sizes))
-        by = stretch or [size.numerator for size in self.sizes or (Fraction(1),) * len(schedules)]
-        self.schedules = tuple(
-            schedule if divisor == 1 else Linear(schedule, divisor)
-            for schedule, divisor in zip(schedules, by, strict=True)
-        )
+        self.schedules, self.axes = tuple(schedules), tuple(axes)
         self.count = len(self.schedules)
         self.parts = [sincos_of(schedule, arithmetic) for schedule in self.schedules]
         # Pair i stands in the joined columns of all axes where it comes among those of its own.
@@ -93,34 +75,24 @@ class AxisSinCos:
         self,
         positions: Int64[Tensor, "*shape axes"] | Positions,
         dtype: torch.dtype | None = None,
+        coordinate: Callable[[Any, int], Tensor | Coordinates] = lambda along, axis: along,
         *,
         scaled: bool = True,
     ) -> Float[Tensor, "*shape 2 pairs"]:
         """cos and sin, times the attention factor of the schedule of each axis if ``scaled``.
 
+        Frequencies are multiplied with what ``coordinate`` makes of the positions along an axis.
         Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are not turned.
         """
         points, nowhere = among_places(checked_points(positions, self.count))
-        tables = [
-            rotation_table(
-                sincos, along, dtype, sincos.schedule.attention_factor if scaled else 1.0
-            )
-            for sincos, along in zip(self.parts, self.steps(points), strict=True)
-        ]
+        tables = []
+        for axis, sincos in enumerate(self.parts):
+            factor = sincos.schedule.attention_factor if scaled else 1.0
+            along = coordinate(points[..., axis], axis)
+            tables.append(rotation_table(sincos, along, dtype, factor))
         table = joined(tables, -1)
-        return unturned(
-            table if self.order == sorted(self.order) else table[..., self.order], nowhere
-        )
-
-    def steps(self, points: Tensor | Coordinates) -> list[Tensor | Coordinates]:
-        """What the frequencies of each axis are multiplied with: p, or c · size.numerator."""
-        along = [points[..., axis] for axis in range(self.count)]
-        if self.sizes is None:
-            return along
-        return [
-            p * (2 * size.denominator) + (self.middle * size.denominator - size.numerator)
-            for p, size in zip(along, self.sizes, strict=True)
-        ]
+        in_order = self.order == sorted(self.order)
+        return unturned(table if in_order else table[..., self.order], nowhere)
 
 
 class RotationOfAxes(QueryKeyEncoding):
@@ -132,6 +104,10 @@ class RotationOfAxes(QueryKeyEncoding):
     layout: RotaryLayout
     rotated_dim: int
 
+    def coordinate(self, along: Any, axis: int) -> Tensor | Coordinates:
+        """c of the positions along an axis: these themselves, or where they stand in a grid."""
+        return along
+
     def table(
         self,
         positions: Int64[Tensor, "*batch seq axes"] | Positions,
@@ -139,7 +115,7 @@ class RotationOfAxes(QueryKeyEncoding):
         dtype: torch.dtype | None = None,
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at points, float32 unless another dtype is asked for."""
-        return self.sincos.table(positions, dtype)
+        return self.sincos.table(positions, dtype, self.coordinate)
 
     def encode_queries(
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

@@ -16,7 +16,7 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_split,
 )
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
-from posenc.frequencies import Schedule
+from posenc.frequencies import Linear, Schedule
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import Arithmetic
@@ -103,9 +103,11 @@ class AxialRotary(RotationOfAxes):
         self.rotated_dim = sum(self.split)
         pairing, last = self.form.pairing == "interleaved", self.form.rotated == "suffix"
         self.layout = RotaryLayout(pairing, last, heads_first)
-        self.sincos = AxisSinCos(
-            self.schedules, self.form.pairs(self.split), arithmetic, stretch=self.stretch
-        )
+        stretched = [
+            each if by == 1 else Linear(each, by)
+            for each, by in zip(self.schedules, self.stretch, strict=True)
+        ]
+        self.sincos = AxisSinCos(stretched, self.form.pairs(self.split), arithmetic)
 
     def with_schedules(self, schedules: Sequence[Schedule]) -> "AxialRotary":
         """The same encoding with other frequencies, as to serve larger images or longer videos.

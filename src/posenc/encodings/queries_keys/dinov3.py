@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from math import log, pi
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int64
@@ -18,10 +18,10 @@ from posenc.arguments import (
     check_whole,
 )
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns, unturned
-from posenc.frequencies import Powers, TurnsPerUnit
+from posenc.frequencies import Linear, Powers, TurnsPerUnit
 from posenc.guards import floating, where_float64
 from posenc.kernels.rotary.front import RotaryLayout
-from posenc.positions import Positions, in_float64
+from posenc.positions import Coordinates, Positions, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
@@ -103,8 +103,12 @@ class DINOv3Rotary(RotationOfAxes):
         alike = {"separate": grid, "min": (min(grid),) * 2, "max": (max(grid),) * 2}
         self.sizes = alike[normalize]
         axes = [axis for axis in (0, 1) for _ in range(head_dim // 4)]
-        self.sincos = AxisSinCos((turns, turns), axes, sizes=self.sizes, middle=1)
+        self.sincos = AxisSinCos([Linear(turns, size) for size in self.sizes], axes)
         self.layout = RotaryLayout(heads_first=heads_first)
+
+    def coordinate(self, along: Any, axis: int) -> Tensor | Coordinates:
+        """c · size, a whole number; frequencies are those of one step of it."""
+        return 2 * along + (1 - self.sizes[axis])
 
     def table(
         self,
@@ -121,7 +125,7 @@ class DINOv3Rotary(RotationOfAxes):
         """The table at centers that are shifted and stretched at random."""
         points, nowhere = among_places(checked_points(positions, 2))
         made = {"dtype": torch.float64, "device": where_float64(points.device)}
-        steps = [in_float64(each) for each in self.sincos.steps(points)]
+        steps = [in_float64(self.coordinate(points[..., axis], axis)) for axis in (0, 1)]
         centers = torch.stack(steps, -1) / torch.tensor(self.sizes, **made)
         if self.shift:
             centers = centers + torch.empty(2, **made).uniform_(-self.shift, self.shift)

@@ -12,7 +12,7 @@ from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.frequencies import Powers
 from posenc.numerics.pairing import Pairing, checked_pairing
-from posenc.positions import Positions
+from posenc.positions import Coordinates, Positions
 
 
 class LTXRotary(RotationOfAxes):
@@ -45,7 +45,7 @@ class LTXRotary(RotationOfAxes):
         ``LTXVideoRotaryPosEmbed`` and ``LTX2AudioVideoRotaryPosEmbed`` of diffusers.
 
     Example:
-        >>> from posenc.positions import Coordinates, grid
+        >>> from posenc.positions import grid
         >>> LTXRotary(64, heads=32).table(grid(2, 4, 4)).shape
         torch.Size([32, 2, 32, 32])
         >>> sound = LTXRotary(64, heads=32, sizes=(20,), pairing="half")  # seconds, 25 a second
@@ -84,7 +84,11 @@ class LTXRotary(RotationOfAxes):
         powers = Powers(base, tuple(-k for k in range(count)), max(count - 1, 1))
         # The pairs that are left over belong to time, with a frequency of 0.
         turns = [Turns(powers, Fraction(1, 4), 0 if axis else still) for axis in range(axes)]
-        self.sincos = AxisSinCos(turns, [0] * still + [*range(axes)] * count, sizes=self.sizes)
+        self.sincos = AxisSinCos(turns, [0] * still + [*range(axes)] * count)
+
+    def coordinate(self, along: Tensor | Coordinates, axis: int) -> Coordinates:
+        """2p/s − 1."""
+        return 2 * Coordinates(along) / self.sizes[axis] - 1
 
     def table(
         self,
