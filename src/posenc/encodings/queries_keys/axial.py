@@ -49,7 +49,6 @@ class AxialRotary(RotationOfAxes):
             the one trained on. Coordinates are divided by it, exactly, so that the corners stay
             where they were; 1 extrapolates. EVA-02's p · trained / actual is the stretch
             ``Fraction(actual, trained)``.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
         arithmetic: ``"exact"``, or ``"float32"`` for the common formula.
 
     Reference:

@@ -29,9 +29,6 @@ class ComRoPE(LearnedBlocks):
         heads: Number of heads, each with matrices of its own; all alike if not given.
         variant: ``"LD"`` or ``"AP"``; for this the number of blocks is a multiple of the axes.
         std: Standard deviation of F at first.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         freqs: F, ``[heads, blocks, block, block]``.

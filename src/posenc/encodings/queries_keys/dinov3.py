@@ -54,7 +54,6 @@ class DINOv3Rotary(RotationOfAxes):
         shift: Largest shift of the centers along each axis, uniform.
         jitter: Largest stretch of each axis, j: log-uniform between 1/j and j.
         rescale: Largest stretch of both axes together, likewise.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Reference:
         Siméoni et al. 2025, "DINOv3", section 3.2 (arXiv:2508.10104);

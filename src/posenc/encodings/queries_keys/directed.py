@@ -39,7 +39,6 @@ class DirectedRotary(QueryKeyEncoding):
         vectors: w, ``[pairs, axes]`` or ``[heads, pairs, axes]``, in radians a unit: a tensor or
             nested lists. ``golden_gate`` and ``spiral`` build the published ones.
         pairing: Which channels form a pair.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Reference:
         Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
@@ -103,7 +102,6 @@ class DirectedRotary(QueryKeyEncoding):
             axes: Number of axes.
             heads: Number of heads.
             pairing: Which channels form a pair.
-            heads_first: The layout of content.
             speeds: ``slowest``, ``fastest``, ``still`` and ``spread`` of
                 ``directions.golden_gate_vectors``.
 
@@ -130,7 +128,6 @@ class DirectedRotary(QueryKeyEncoding):
             head_dim: Width of a head.
             directions: Number of directions, K.
             pairing: Which channels form a pair.
-            heads_first: The layout of content.
             speeds: ``base`` and ``fastest`` of ``directions.spiral_vectors``.
 
         Example:

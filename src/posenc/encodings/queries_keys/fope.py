@@ -49,9 +49,6 @@ class FoPE(QueryKeyEncoding):
             of Xavier. 0.3 in the authors' code, which the paper calls σ; 0.5 in Intern-S1-Pro.
         slow: What multiplies pairs slower than the trained length, as the ``"paper"`` says or as
             the ``"code"`` does.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         cos_coef: C, ``[heads, frequencies, pairs]``, under the name that checkpoints have.

@@ -32,9 +32,6 @@ class GRAPE(QueryKeyEncoding):
         speed: ω.
         std: Standard deviation of the normal initialization of a and b; if not given, head_dim^−½,
             with which a head turns by about ω a position.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         generators: a and b, ``[2, heads, head_dim]``.

@@ -24,9 +24,6 @@ class LieRE(LearnedBlocks):
             images of training: ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
         block: Channels that are rotated together, a divisor of d; all of a head if not given.
         heads: Number of heads, each with matrices of its own; all alike if not given.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         generators: ``[axes, heads, blocks, block, block]``; the upper triangles count. At first

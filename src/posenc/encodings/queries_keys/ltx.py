@@ -38,7 +38,6 @@ class LTXRotary(RotationOfAxes):
         base: b.
         pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), within a
             head.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Reference:
         HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);

@@ -29,9 +29,6 @@ class RoPEMixed(LearnedAngles):
         head_dim: d, a multiple of 4.
         heads: Number of heads; keys need as many, since each head has its own frequencies.
         base: 10 in the paper.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9

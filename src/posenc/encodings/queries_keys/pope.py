@@ -45,9 +45,6 @@ class PoPE(QueryKeyEncoding):
         head_dim: Width of a head, where it is more than the channels that are encoded; those after
             them stay as they are.
         phases: How δ begins: all ``"zero"``, or ``"uniform"`` within its bounds.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         bias: δ, ``[heads, channels]``, under the name that it has in PoPE-pytorch.

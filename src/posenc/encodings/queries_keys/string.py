@@ -26,9 +26,6 @@ class CayleySTRING(LearnedAngles):
         axes: Number of coordinates of a point.
         base: The frequencies begin as base^(−2i/d) along each axis.
         std: Standard deviation of the upper triangle of S at first; the paper does not say it.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         frequencies: f, ``[axes, d/2]``.
@@ -106,9 +103,6 @@ class CirculantSTRING(LearnedAngles):
         head_dim: d, 3 or more.
         axes: Number of coordinates of a point.
         std: Standard deviation of c at first; the paper does not say it.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
-        device: Where the parameters are made.
-        dtype: Their dtype.
 
     Attributes:
         columns: c, ``[axes, d]``.

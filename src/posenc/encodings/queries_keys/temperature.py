@@ -36,7 +36,6 @@ class QueryTemperature(QueryKeyEncoding):
         period: Number of positions between two steps: 8192 in Llama 4, the trained length in
             Ministral 3 and Mistral 4, 2048 in Beam, whose factor has no steps.
         form: The formula, by the model.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``.
 
     Reference:
         Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); the
