@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_number, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, grouped_keys, products
 from posenc.numerics import slopes
@@ -26,19 +26,13 @@ class AdditiveGRAPE(ScoreEncoding):
     with d = max(q_position − k_position, 0), w the width of a head, m_h the slopes of ``ALiBi``,
     ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate, of
     queries or of keys, its softplus stands alone. Where u and v meet nothing, it is ALiBi with
-    slopes m_h · ω_h · ln 2 a gate. In the authors' models it is the only encoding, over queries and
-    keys that are normalized. A checkpoint's ``omega``, ``u`` and ``v`` load under these names.
+    slopes m_h · ω_h · ln 2 a gate. ``omega``, ``u`` and ``v`` are named as in checkpoints.
 
     Args:
         gates: ``"query"``, ``"key"``, or both.
         omega: ω of every head at first.
         std: Standard deviation of u and v at first, before they are brought to length 1;
             head_dim^−½ if not given.
-
-    Attributes:
-        omega: What softplus makes ω of, ``[heads]``.
-        u: Directions of the keys, ``[heads, head_dim]``, or None.
-        v: Directions of the queries, likewise.
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding", additive GRAPE
@@ -74,7 +68,6 @@ class AdditiveGRAPE(ScoreEncoding):
         self.heads, self.head_dim, self.first_omega = heads, head_dim, omega
         self.gates = tuple(dict.fromkeys(gates))
         self.std = head_dim**-0.5 if std is None else std
-        check_number(0.0, std=self.std)
         self.slopes = slopes.alibi(heads)
         factory = {"device": device, "dtype": dtype}
         self.omega = nn.Parameter(torch.empty(heads, **factory))

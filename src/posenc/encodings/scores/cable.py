@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import OfDistance, given, products
@@ -52,7 +52,6 @@ class CABLE(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim)
-        check_number(0.0, std=std)
         self.heads, self.dim, self.std = heads, dim, std
         self.weight = nn.Parameter(torch.empty(heads, dim, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.empty(heads, device=device, dtype=dtype))

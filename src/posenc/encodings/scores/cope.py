@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, products, scale_of
@@ -28,9 +28,7 @@ class CoPE(OfDistance):
     Args:
         max_positions: Number of vectors; counts past the last stay there.
         scaled: Whether q·e is multiplied with the scale of the scores, as 1/√head_dim.
-        separate_keys: Whether gates have keys of their own, a learned map of the keys of each
-            head, which begins as the identity.
-        std: Standard deviation of the vectors at first.
+        separate_keys: Whether gates have keys of their own, by a map that begins as the identity.
 
     Reference:
         Golovneva et al. 2024, "Contextual Position Encoding" (arXiv:2405.18719), with the listing
@@ -57,7 +55,6 @@ class CoPE(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, max_positions=max_positions)
-        check_number(0.0, std=std)
         self.heads, self.head_dim, self.max_positions = heads, head_dim, max_positions
         self.scaled, self.separate_keys, self.std = scaled, separate_keys, std
         factory = {"device": device, "dtype": dtype}

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_number, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, grouped_keys, picked, products, scale_of
 from posenc.guards import may_look
@@ -66,7 +66,6 @@ class DeBERTa(ScoreEncoding):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, max_distance=max_distance)
         check_whole(0, buckets=buckets)
-        check_number(0.0, std=std)
         check_choice(get_args(Far), far=far)
         check_choice(get_args(Term), **{f"terms[{n}]": term for n, term in enumerate(terms)})
         self.heads, self.head_dim, self.std = heads, head_dim, std

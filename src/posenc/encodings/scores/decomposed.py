@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, products
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
@@ -30,8 +30,7 @@ class DecomposedRelative(ScoreEncoding):
     Args:
         size: Height and width H, W of the image or window in tokens, or one number for both.
         key_stride: How many rows and columns of queries there are to one of keys.
-        std: Standard deviation of the (truncated) normal initialization: 0.02 in MViTv2, 0 (zeros)
-            in SAM.
+        std: Standard deviation at first: 0.02 in MViTv2, 0 (zeros) in SAM.
 
     Reference:
         Li et al. 2022, "MViTv2", equation 3 (arXiv:2112.01526), and ``cal_rel_pos_spatial`` of
@@ -60,7 +59,6 @@ class DecomposedRelative(ScoreEncoding):
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
-        check_number(0.0, std=std)
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.size = checked_window(size, "size")
         self.key_stride = checked_window(key_stride, "key_stride")

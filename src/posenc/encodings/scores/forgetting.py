@@ -57,7 +57,6 @@ class Forgetting(OfDistance):
     known by positions, see ``posenc.encodings.scores.between``.
 
     Args:
-        std: Standard deviation of w at first.
         bias: First value of b; gates begin around σ(bias), 1/2 in the authors' code.
 
     Reference:
@@ -81,7 +80,6 @@ class Forgetting(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
-        check_number(0.0, std=std)
         check_number(bias=bias)
         self.heads, self.head_dim, self.std, self.first_bias = heads, head_dim, std, bias
         self.weight = nn.Parameter(torch.empty(heads, head_dim, device=device, dtype=dtype))

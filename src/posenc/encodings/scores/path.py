@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import OfDistance, given, products, scale_of
@@ -64,7 +64,6 @@ class PaTH(OfDistance):
         kv_heads = heads if kv_heads is None else kv_heads
         inner = dim if rank is None else rank
         check_whole(heads=heads, head_dim=head_dim, dim=dim, kv_heads=kv_heads, rank=inner)
-        check_number(0.0, std=std)
         if heads % kv_heads:
             raise ValueError(f"kv_heads is {kv_heads}; it must divide heads, {heads}.")
         self.heads, self.head_dim, self.dim, self.kv_heads = heads, head_dim, dim, kv_heads

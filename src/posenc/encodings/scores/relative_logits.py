@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_positive_number, check_whole
+from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, picked, products
 
@@ -62,7 +62,6 @@ class RelativeLogits(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim, width=width, extent=extent)
-        check_number(0.0, std=std)
         if clip is not None:
             check_positive_number(clip=clip)
         self.heads, self.dim, self.width, self.extent = heads, dim, width, extent

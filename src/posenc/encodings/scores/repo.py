@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_probability, check_whole
+from posenc.arguments import check_probability, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
@@ -73,7 +73,6 @@ class RePo(OfBothPositions):
         check_whole(heads=heads, dim=dim, hidden=hidden)
         check_rotary(rotary)
         check_probability(blend=blend)
-        check_number(0.0, std=std)
         self.heads, self.rotary, self.dim, self.hidden = heads, rotary, dim, hidden
         self.blend, self.std = blend, std
         factory = {"device": device, "dtype": dtype}

@@ -41,12 +41,10 @@ class SelectiveRoPE(OfDistance):
     many key heads as query heads; fewer are repeated here.
 
     Args:
-        heads: Number of query heads; they divide ``dim``.
         rotary: The rotation: schedule, pairing and width of heads; the authors' base is 500000.
-        dim: Width of the hidden state.
+        dim: Width of the hidden state, which ``heads`` must divide.
         rank: Width between D and U.
         kernel: Tokens that the convolution sees, its own among them.
-        gate: Whether there is a gate.
         bias: Whether there is a bias; exp(b) begins at 1.
 
     Reference:

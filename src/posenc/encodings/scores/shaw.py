@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, picked, products, scale_of
 
@@ -45,7 +45,6 @@ class Shaw(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, reach=reach)
-        check_number(0.0, std=std)
         self.heads, self.head_dim, self.reach, self.std = heads, head_dim, reach, std
         self.keys = nn.Parameter(torch.empty(2 * reach + 1, head_dim, device=device, dtype=dtype))
         self.values = nn.Parameter(torch.empty_like(self.keys)) if values else None

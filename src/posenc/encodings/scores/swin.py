@@ -4,24 +4,16 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.bias import ScoreBias
-from posenc.encodings.scores.windows import (
-    SPECIAL,
-    checked_window,
-    displacements,
-    rows_by_displacement,
-)
-from posenc.guards import floating
-from posenc.positions import Integers
+from posenc.encodings.scores.windows import SPECIAL, WindowBias, checked_window
 
 
-class SwinBias(ScoreBias):
+class SwinBias(WindowBias):
     """A learned number for each head and each displacement within a window of an image.
 
     bias(h, q, k) = weight[(Δy + H − 1)(2W − 1) + Δx + W − 1, h],  (Δy, Δx) = q − k
@@ -48,7 +40,6 @@ class SwinBias(ScoreBias):
         torch.Size([3, 49, 49])
     """
 
-    is_relative = True
     head_axes: ClassVar[Mapping[str, int] | None] = {"weight": 1}
 
     def __init__(
@@ -63,7 +54,6 @@ class SwinBias(ScoreBias):
     ):
         super().__init__()
         check_whole(heads=heads)
-        check_positive_number(std=std)
         self.heads, self.window, self.std = heads, checked_window(window), std
         self.class_token = class_token
         height, width = self.window
@@ -75,19 +65,9 @@ class SwinBias(ScoreBias):
         """Draw every bias from N(0, std²), cut off at 2."""
         nn.init.trunc_normal_(self.weight, std=self.std)
 
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The bias of every pair, in the dtype of the weights unless another is asked for."""
-        apart = displacements(q_positions, k_positions, self.window, name="SwinBias")
-        # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
-        wide = self.weight.to(working_dtype(self.weight.dtype))
-        biases = rows_by_displacement(wide, apart, self.window)
-        return biases.to(self.weight.dtype if dtype is None else floating(dtype))
+    def rows(self, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "offsets heads"]:
+        """The weight."""
+        return self.weight.to(dtype)
 
     @torch.no_grad()
     def resized(

@@ -3,22 +3,19 @@
 from math import log2
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import working_dtype
-from posenc.encodings.bias import ScoreBias
 from posenc.encodings.scores.content import products
-from posenc.encodings.scores.windows import checked_window, displacements, rows_by_displacement
-from posenc.guards import floating, widest
-from posenc.positions import Integers
+from posenc.encodings.scores.windows import WindowBias, checked_window
+from posenc.guards import widest
 
 EDGE = 8.0  # the coordinate of the edge of the window, before the logarithm
 LARGEST = 16.0  # no bias reaches it
 
 
-class SwinV2Bias(ScoreBias):
+class SwinV2Bias(WindowBias):
     """A network with two inputs, the displacement along each axis of an image.
 
     bias(h, q, k) = 16 · σ(MLP(Δŷ, Δx̂))_h
@@ -42,8 +39,6 @@ class SwinV2Bias(ScoreBias):
         >>> swin.table(points, points).shape
         torch.Size([3, 64, 64])
     """
-
-    is_relative = True
 
     def __init__(
         self,
@@ -87,25 +82,11 @@ class SwinV2Bias(ScoreBias):
             axes.append(scaled.sign() * (scaled.abs() + 1).log2() / log2(EDGE))
         return torch.stack(torch.meshgrid(*axes, indexing="ij"), dim=-1).flatten(0, 1)
 
-    def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The bias of every pair, in the dtype of the network unless another is asked for."""
-        apart = displacements(q_positions, k_positions, self.window, name="SwinV2Bias")
-        own = next(self.parameters()).dtype
-        asked = own if dtype is None else floating(dtype)
-        wide = torch.promote_types(asked, working_dtype(own))
-        biases = self._biases(self.coordinates(device=apart.device).to(wide))
-        return rows_by_displacement(biases.to(asked), apart, self.window)
-
-    def _biases(self, coordinates: Float[Tensor, "offsets 2"]) -> Float[Tensor, "offsets heads"]:
-        """The network, in the dtype of the coordinates."""
+    def rows(self, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "offsets heads"]:
+        """16 · σ(MLP(Δŷ, Δx̂)) of every displacement."""
         first, last = self.mlp[0], self.mlp[2]
-        hidden = products(coordinates, first.weight) + first.bias.to(coordinates.dtype)  # type: ignore[arg-type,union-attr,operator]
+        x = self.coordinates(device=device).to(dtype)
+        hidden = products(x, first.weight) + first.bias.to(dtype)  # type: ignore[arg-type,union-attr,operator]
         return LARGEST * products(hidden.relu(), last.weight).sigmoid()  # type: ignore[arg-type]
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
 from posenc.guards import floating, may_look, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
@@ -58,7 +58,6 @@ class T5Bias(RelativeBias):
     ):
         super().__init__()
         check_whole(heads=heads, buckets=buckets, max_distance=max_distance)
-        check_number(0.0, std=std)
         self.borders = t5_borders(buckets, max_distance, bidirectional)
         self.heads, self.buckets, self.max_distance = heads, buckets, max_distance
         self.bidirectional, self.trained_length, self.std = bidirectional, trained_length, std

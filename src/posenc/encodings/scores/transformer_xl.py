@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import (
     OfDistance,
@@ -28,7 +28,6 @@ class TransformerXL(OfDistance):
 
     Args:
         dim: Width of the sinusoids; heads · head_dim if not given.
-        base: Base of the sinusoids.
         clamp_len: The distance from which on all are one, on either side, as the authors evaluate
             beyond the trained length: at 400 with the sizes of its base model for WikiText-103,
             820 for enwik8, 1000 with the large ones.
@@ -59,7 +58,6 @@ class TransformerXL(OfDistance):
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
-        check_number(0.0, std=std)
         if clamp_len is not None:
             check_whole(clamp_len=clamp_len)
         self.heads, self.head_dim, self.std = heads, head_dim, std

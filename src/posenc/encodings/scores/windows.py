@@ -1,12 +1,15 @@
 """What the encodings of image windows share: displacements on a grid, and rows chosen by them."""
 
+from abc import abstractmethod
+
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.guards import demand, graph_looks, may_look
+from posenc.encodings.bias import ScoreBias
+from posenc.guards import demand, floating, graph_looks, may_look, working_dtype
 from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
 
@@ -87,27 +90,43 @@ def _points(positions: Tensor, name: str) -> Tensor:
     return positions
 
 
-def rows_by_displacement(
-    rows: Float[Tensor, "offsets heads"],
-    apart: Int64[Tensor, "*batch 2 q_len k_len"],
-    window: tuple[int, int],
-) -> Float[Tensor, "*batch heads q_len k_len"]:
-    """For each pair the row of its displacement, ``(dy + h − 1)(2w − 1) + dx + w − 1``.
+class WindowBias(ScoreBias):
+    """A bias of the displacement within a window of an image; a subclass defines ``rows``.
 
-    Three more rows are for pairs with tokens that stand nowhere; they are zeros if not there.
+    The bias of Δy, Δx is row ``(Δy + H − 1)(2W − 1) + Δx + W − 1``. Three more rows are for pairs
+    with tokens that stand nowhere; they are zeros if not there.
 
-    Example:
-        >>> apart = torch.tensor([[[-1]], [[1]]])
-        >>> rows_by_displacement(torch.arange(9.0).view(9, 1), apart, (2, 2))
-        tensor([[[2.]]])
+    Attributes:
+        window: Height and width H, W.
     """
-    height, width = window
-    dy, dx = apart.unbind(-3)
-    index = (dy + height - 1) * (2 * width - 1) + dx + width - 1
-    absent = without_place(apart)
-    if absent is not None:
-        within = (2 * height - 1) * (2 * width - 1)
-        index = torch.where(absent, dy - NOWHERE + within, index)
-        if len(rows) == within:
-            rows = torch.cat((rows, rows.new_zeros(SPECIAL, rows.shape[1])))
-    return F.embedding(index, rows).movedim(-1, -3)
+
+    is_relative = True
+    window: tuple[int, int]
+
+    @abstractmethod
+    def rows(self, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "offsets heads"]:
+        """The bias of every displacement, computed in ``dtype``."""
+
+    def table(
+        self,
+        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
+        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        """The bias of every pair, in the dtype of the parameters unless another is asked for."""
+        apart = displacements(q_positions, k_positions, self.window, name=type(self).__name__)
+        own = next(self.parameters()).dtype
+        asked = own if dtype is None else floating(dtype)
+        # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
+        rows = self.rows(torch.promote_types(asked, working_dtype(own)), apart.device)
+        height, width = self.window
+        dy, dx = apart.unbind(-3)
+        index = (dy + height - 1) * (2 * width - 1) + dx + width - 1
+        absent = without_place(apart)
+        if absent is not None:
+            within = (2 * height - 1) * (2 * width - 1)
+            index = torch.where(absent, dy - NOWHERE + within, index)
+            if len(rows) == within:
+                rows = torch.cat((rows, rows.new_zeros(SPECIAL, rows.shape[1])))
+        return F.embedding(index, rows).movedim(-1, -3).to(asked)
