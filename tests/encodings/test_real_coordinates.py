@@ -394,7 +394,7 @@ def test_coordinates_after_whole_positions_in_a_cache():
 
 def test_a_cache_of_fixed_size_takes_whole_positions():
     encoder = Encoder(dim=16, heads=2, depth=1, positional=Positional(), is_causal=True)
-    with pytest.raises(TypeError, match="has a fixed size or is cut"):
+    with pytest.raises(TypeError, match="Coordinates"):
         encoder(torch.randn(1, 4, 16), SECONDS, cache=KeyValueCache(8))
 
 
