@@ -19,9 +19,6 @@ def rounded(value: Tensor, dtype: torch.dtype) -> Tensor:
     torch rounds float64 to float16 and bfloat16 by way of float32, which is two roundings. Going
     through float32 *rounded to odd* (Boldo & Melquiond 2008) makes the second one the only one.
 
-    Raises:
-        TypeError: ``dtype`` is no floating one.
-
     Example:
         >>> x = torch.tensor(1 + 2**-8 + 2**-30, dtype=torch.float64)
         >>> rounded(x, torch.bfloat16).item(), x.to(torch.bfloat16).item()

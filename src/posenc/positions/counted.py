@@ -26,6 +26,9 @@ NOWHERE = -(2**63)
 MANY = 2**16
 """The number of marks for tokens without a place."""
 
+CHUNK = 1 << 16
+"""So many numbers at a time stay in cache."""
+
 Coords = TypeVar("Coords", bound="Counted")
 
 
@@ -131,8 +134,16 @@ class Counted:
         dtype = floating(dtype)
         if not has_float64(self.device):
             return self.to("cpu").floats(dtype).to(self.device)
-        above, below = factors(self.scale_text)
-        wide = self.values.double()
+        values, text = self.values, self.scale_text
+        if values.numel() > CHUNK and isinstance(text, str) and may_look(values):
+            made = torch.empty(self.shape, dtype=dtype, device=self.device)
+            for to, some in zip(
+                made.view(-1).split(CHUNK), values.reshape(-1).split(CHUNK), strict=True
+            ):
+                to.copy_(self.with_values(lambda _, some=some: some).floats(dtype))
+            return made
+        above, below = factors(text)
+        wide = values.double()
         wide = wide if above == 1.0 else wide.mul_(_row(above, wide))
         # Divided by a tensor: by a number, torch multiplies with its rounded inverse.
         wide = wide if below == 1.0 else wide.div_(_row(below, wide))
