@@ -130,17 +130,14 @@ class MultiHeadAttention(nn.Module):
         Args:
             x: Tokens.
             tables: Encodings of queries, keys and scores, each with its table for these tokens
-                (score tables for the cached keys too). A backend among them holds masks, order
-                and scores; ``attn_mask`` and ``is_causal`` are not read then.
+                (score tables for the cached keys too). With a backend among them, ``attn_mask``
+                and ``is_causal`` are not read: it holds masks, order and scores.
             attn_mask: Broadcastable to ``[batch, heads, q_len, k_len]``. Boolean: true where a
                 query may see a key. Floating: a number to add to the scores, −∞ to hide. Not
                 beside encodings that read the tokens before each, or sum over those between
                 (``is_pairwise`` is false): it does not tell them which keys count.
             is_causal: A token sees itself and those before it.
             cache: Keys and values of earlier tokens; those of ``x`` are appended.
-
-        Raises:
-            RuntimeError: It is called inside torch's ``context_parallel``.
         """
         if F.scaled_dot_product_attention is not TORCHS_ATTENTION:
             refuse_context_parallel()
@@ -250,13 +247,7 @@ class MultiHeadAttention(nn.Module):
 def split(
     x: Float[Tensor, "batch seq width"], heads: int
 ) -> Float[Tensor, "batch {heads} seq head_dim"]:
-    """The features of a token, dealt out to the heads in order.
-
-    Example:
-        >>> import torch
-        >>> split(torch.zeros(1, 3, 4), heads=2).shape
-        torch.Size([1, 2, 3, 2])
-    """
+    """The features of a token, dealt out to the heads in order."""
     batch, seq, _ = x.shape
     return x.reshape(batch, seq, heads, -1).transpose(1, 2)
 

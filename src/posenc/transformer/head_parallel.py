@@ -34,10 +34,6 @@ class HeadParallel(ParallelStyle):
     seeds drop other elements of the tokens that they share, and part ways. Set one seed on every
     rank, or build the encoder with ``dropout=0.0``.
 
-    Raises:
-        TypeError: The module is neither, or an encoding cannot be cut by head.
-        ValueError: Heads do not divide among ranks.
-
     Reference:
         Shoeybi et al. 2019, "Megatron-LM", section 3 (arXiv:1909.08053).
 
@@ -64,8 +60,7 @@ class HeadParallel(ParallelStyle):
         else:
             raise TypeError(
                 f"HeadParallel was given a {type(module).__name__}; it cuts an Encoder or a "
-                f"MultiHeadAttention. For a bias of a module of your own use "
-                f"posenc.distributed.own_heads(bias, mesh)."
+                f"MultiHeadAttention."
             )
         return module
 
@@ -85,11 +80,8 @@ class HeadParallel(ParallelStyle):
             _check_learning(layer.queries_keys)
         for block in blocks:
             self._cut_attention(block.attention, mesh)
-            self._cut(
-                block.feed_forward,
-                mesh,
-                {"expand": ColwiseParallel(), "contract": RowwiseParallel()},
-            )
+            plan = {"expand": ColwiseParallel(), "contract": RowwiseParallel()}
+            self._cut(block.feed_forward, mesh, plan)
         cut: dict[ScoreEncoding, nn.Module] = {}
         for layer in dict.fromkeys(encoder.layers):
             for index, encoding in enumerate(cast("list[ScoreEncoding]", list(layer.scores))):
@@ -106,8 +98,7 @@ def _check_heads(attention: MultiHeadAttention, mesh: DeviceMesh) -> None:
     for name in ("heads", "kv_heads"):
         if getattr(attention, name) % world:
             raise ValueError(
-                f"{name} is {getattr(attention, name)}, which {world} ranks cannot share evenly. "
-                f"Choose a mesh whose size divides it."
+                f"{name} is {getattr(attention, name)}, which {world} ranks cannot share evenly."
             )
 
 
@@ -115,7 +106,6 @@ def _check_learning(encodings: nn.ModuleList) -> None:
     for encoding in encodings:
         if next(encoding.parameters(), None) is not None:
             raise TypeError(
-                f"{type(encoding).__name__} has parameters that all heads share, and would get "
-                f"the gradients of this rank's heads alone. Cut tokens instead, with "
-                f"posenc.distributed.Shards."
+                f"{type(encoding).__name__} has parameters that all heads share, which would get "
+                f"the gradients of this rank's heads alone."
             )

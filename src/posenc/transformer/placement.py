@@ -149,10 +149,7 @@ def placed_in_shards(
         if mask is not None:  # it would describe one device's tokens alone
             raise ValueError(f"{name} and shards were given. Tell Shards({name}=...).")
     if not hasattr(shards, "local"):
-        raise TypeError(
-            f"shards is a {type(shards).__name__}, and tokens are cut by Shards. For cut keys "
-            f"build KeyValueCache(shards=KeyShards(group))."
-        )
+        raise TypeError(f"shards is {shards!r}. For cut keys build KeyValueCache(shards=...).")
     if seq != shards.local:
         raise ValueError(f"x has {seq} tokens; {shards!r} has {shards.local}. Pass shards.cut(x).")
     check_cuttable(layers)
@@ -233,10 +230,7 @@ def _check_shape(positions: Tensor | Coordinates, batch: int, seq: int) -> None:
     """Refuse positions of which one would serve several tokens."""
     shape = tuple(positions.shape)
     if shape != (seq,) and not (len(shape) in (2, 3) and shape[:2] in ((batch, seq), (1, seq))):
-        raise ValueError(
-            f"positions have shape {shape}; x has {batch} rows of {seq} tokens. Pass [{seq}], "
-            f"[{batch}, {seq}], or [{batch}, {seq}, axes] for a grid."
-        )
+        raise ValueError(f"positions have shape {shape}; x has {batch} rows of {seq} tokens.")
 
 
 def _check_repeats(
@@ -245,6 +239,8 @@ def _check_repeats(
     """Refuse branches of a tree that would see each other."""
     if not isinstance(positions, Tensor) or positions.ndim == 3 or not positions.is_cpu:
         return
+    if not may_look(positions):
+        return
     at = positions if real is None else positions.where(real, PADDING)
     kept = cache.positions
     if not cache.is_empty and isinstance(kept, Tensor):
@@ -252,7 +248,7 @@ def _check_repeats(
         rows = torch.broadcast_shapes(kept.shape[:-1], at.shape[:-1])
         at = torch.cat([kept.expand(*rows, -1), at.expand(*rows, -1)], dim=-1)
     at = at.sort(-1).values
-    if may_look(at) and bool(((at[..., 1:] == at[..., :-1]) & (at[..., 1:] != PADDING)).any()):
+    if bool(((at[..., 1:] == at[..., :-1]) & (at[..., 1:] != PADDING)).any()):
         raise ValueError("positions repeat behind a cache; attn_mask must say who sees whom.")
 
 
@@ -263,13 +259,10 @@ def check_cacheable(
     if not is_causal:
         raise ValueError("A cache needs an encoder with is_causal=True.")
     if document_ids is not None:
-        raise ValueError("document_ids and a cache exclude each other. Decode each document as a "
-                         "row of a batch.")  # fmt: skip
+        raise ValueError("document_ids and a cache were given. Decode each document as a row.")
     for layer in dict.fromkeys(layers):
         if layer.remaps:
-            raise ValueError(
-                "Positions are drawn anew at each pass, and a cache keeps earlier keys."
-            )
+            raise ValueError("Positions are drawn anew at each pass; leave cache out.")
         for encoding in (*layer.tokens, *layer.scores):
             reads_on = getattr(encoding, "reads_later", False)
             if reads_on or not getattr(encoding, "is_pointwise", True):
@@ -280,13 +273,10 @@ def check_cuttable(layers: Iterable[Positional]) -> None:
     """Raise where an encoding needs more of a row than one device holds, or draws by itself."""
     for layer in dict.fromkeys(layers):
         if layer.remaps:
-            raise ValueError(
-                "Each device would draw its own positions. Change those of whole rows."
-            )
+            raise ValueError("Each device would draw its own positions; change whole rows.")
         for encoding in layer.tokens:
             name = type(encoding).__name__
             if not encoding.is_pointwise:
                 raise ValueError(f"{name} reads tokens that other devices hold.")
             if encoding.training and getattr(encoding, "dropout", 0.0):
-                raise ValueError(f"{name} would drop other elements on each device. Build it with "
-                                 f"dropout=0.0.")  # fmt: skip
+                raise ValueError(f"{name} would drop by device. Build it with dropout=0.0.")

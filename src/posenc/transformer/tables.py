@@ -63,14 +63,14 @@ class AttentionTables:
         return table if self.positions is None else table[self.positions]
 
 
-class Kept(NamedTuple):
-    """One stored table.
+Key = tuple[nn.Module, torch.dtype, torch.device]
+"""What a kept table is of, in which dtype, and where it lies."""
 
-    Attributes:
-        rows: The table at positions 0 … size − 1, or the profile of a relative bias at distances
-            −(size − 1) … size − 1.
-        size: Number of positions it serves.
-        attributes: Those of the encoding when it was built.
+
+class Kept(NamedTuple):
+    """A table for ``size`` positions, and what its encoding held when it was built.
+
+    ``rows`` are those of positions 0 … size − 1, or a profile at distances −(size − 1) … size − 1.
     """
 
     rows: Tensor
@@ -82,18 +82,13 @@ class Tables:
     """Tables of the encodings of one model, built once and gathered by position.
 
     Kept are those of this library's own encodings without parameters, buffers, tensors or parts of
-    a caller's. All others are computed in each pass for the positions at hand, as every table is
-    past ``most`` positions and while compiling; that is the same, since a row depends on its
-    position alone. An attribute that is set on an encoding takes effect, as
-    ``rotary.frequencies = other``; after a change inside of one call ``clear``.
-
-    Tables are no part of a state dict, and a copied or unpickled model starts without any.
+    a caller's. All others are computed in each pass, as every table is past ``most`` positions and
+    while compiling. An attribute that is set on an encoding takes effect, as
+    ``rotary.frequencies = other``; after a change inside of one call ``clear``. A copied or
+    unpickled model starts without tables.
 
     Args:
         most: The largest number of positions to keep rows for.
-
-    Attributes:
-        kept: The tables by encoding, dtype and device.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -108,7 +103,7 @@ class Tables:
     def __init__(self, most: int = 2**16):
         check_whole(0, most=most)
         self.most = most
-        self.kept: dict[tuple[nn.Module, torch.dtype, torch.device], Kept] = {}
+        self.kept: dict[Key, Kept] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {"most": self.most, "kept": {}}
@@ -127,14 +122,9 @@ class Tables:
     ) -> Tensor:
         """``encoding.table(positions, dtype=dtype)``, gathered from the kept rows if they serve.
 
-        Args:
-            encoding: An encoding of tokens, or of queries and keys.
-            positions: Where the tokens stand. Grids (with an axis of coordinates) and real
-                coordinates are not kept; grids take the batch axis, ``[batch, seq, axes]``.
-            dtype: The dtype of the table.
-            below: A bound that no position reaches, if the caller knows one, and that none is
-                negative; otherwise the positions are looked at, which on an accelerator waits for
-                it.
+        ``below`` is a bound that no position reaches, where none is negative; if it is not given,
+        positions are looked at, which on an accelerator waits for it. Grids and real coordinates
+        are not kept.
         """
         kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
         if kept is None:
