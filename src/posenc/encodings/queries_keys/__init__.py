@@ -2,20 +2,17 @@
 
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.axial_forms import AxialForm
-from posenc.encodings.queries_keys.comrope import ComRoPE
+from posenc.encodings.queries_keys.blocks import ComRoPE, LieRE
 from posenc.encodings.queries_keys.counter_rotary import CounterRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.directed import DirectedRotary
 from posenc.encodings.queries_keys.fope import FoPE
 from posenc.encodings.queries_keys.grape import GRAPE
-from posenc.encodings.queries_keys.liere import LieRE
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.queries_keys.mixed import RoPEMixed
-from posenc.encodings.queries_keys.moving import move_keys
-from posenc.encodings.queries_keys.multi_head import MHRoPE
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.moving import move_keys, rerotate
+from posenc.encodings.queries_keys.multimodal import MHRoPE, MultimodalRotary
 from posenc.encodings.queries_keys.pope import PoPE
-from posenc.encodings.queries_keys.rerotation import rerotate
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.start_tokens import StartTokenRotary
 from posenc.encodings.queries_keys.string import CayleySTRING, CirculantSTRING

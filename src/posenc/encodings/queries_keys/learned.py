@@ -7,10 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_flag, check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
-from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.guards import floating
-from posenc.numerics.product import product
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
@@ -56,45 +54,3 @@ class LearnedAngles(LearnedRotation):
         angles = self.angles(self.points(positions))
         table = torch.stack((angles.cos(), angles.sin()), dim=self.cos_axis)
         return table.to(floating(dtype)).to(next(self.parameters()).device)
-
-
-class LearnedBlocks(LearnedRotation):
-    """Blocks of channels multiplied with exp(Σ_a p_a A_a), where the A_a are learned and skew."""
-
-    def __init__(self, head_dim: int, axes: int, block: int, heads: int | None, heads_first: bool):
-        super().__init__(head_dim, axes, heads_first)
-        check_whole(2, block=block)
-        if head_dim % block:
-            raise ValueError(f"block is {block}; it must divide head_dim, {head_dim}.")
-        self.block, self.by_head = block, heads is not None
-        if heads is not None:
-            check_whole(heads=heads)
-            self.heads = heads
-
-    @abstractmethod
-    def generators_of_axes(self) -> Float[Tensor, "axes heads n b b"]:
-        """The A_a; with one head, for all heads alike."""
-
-    def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*rows heads n b b"]:
-        """The matrices of each token at ``positions [*batch, seq, axes]``.
-
-        They are exponentials in float64, exact to float32 up to turns of 2^24 radians.
-        """
-        points, generators = self.points(positions), in_float64(self.generators_of_axes())
-        exponents = torch.einsum("...a,ahnij->...hnij", points, generators)
-        rotations = torch.linalg.matrix_exp(exponents).to(floating(dtype))
-        return rotations.to(next(self.parameters()).device)
-
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows heads n b b"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated, each block by its matrix, in float32 at least."""
-        heads = q.shape[-3 if self.heads_first else -2] if self.by_head else 1
-        row = (heads, self.head_dim // self.block, self.block, self.block)
-        check_rows(q, table, row, self.heads_first)
-        matrices = table.transpose(-5, -4) if self.heads_first else table
-        wide = torch.promote_types(working_dtype(q.dtype), table.dtype)
-        blocks = q.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
-        return product(matrices.to(wide), blocks).squeeze(-1).flatten(-2).to(q.dtype)

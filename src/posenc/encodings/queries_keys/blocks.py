@@ -1,0 +1,200 @@
+"""Learned rotations of blocks of channels: LieRE, and ComRoPE, whose matrices commute."""
+
+from abc import abstractmethod
+from math import pi
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from posenc.arguments import check_choice, check_number, check_whole
+from posenc.encodings.base import working_dtype
+from posenc.encodings.queries_keys.learned import LearnedRotation
+from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.told import arguments_told
+from posenc.guards import floating
+from posenc.numerics.product import product
+from posenc.positions import Positions, in_float64
+
+
+class LearnedBlocks(LearnedRotation):
+    """Blocks of channels multiplied with exp(Σ_a p_a A_a), where the A_a are learned and skew."""
+
+    def __init__(self, head_dim: int, axes: int, block: int, heads: int | None, heads_first: bool):
+        super().__init__(head_dim, axes, heads_first)
+        check_whole(2, block=block)
+        if head_dim % block:
+            raise ValueError(f"block is {block}; it must divide head_dim, {head_dim}.")
+        self.block, self.by_head = block, heads is not None
+        if heads is not None:
+            check_whole(heads=heads)
+            self.heads = heads
+
+    @abstractmethod
+    def generators_of_axes(self) -> Float[Tensor, "axes heads n b b"]:
+        """The A_a; with one head, for all heads alike."""
+
+    def table(
+        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*rows heads n b b"]:
+        """The matrices of each token at ``positions [*batch, seq, axes]``.
+
+        They are exponentials in float64, exact to float32 up to turns of 2^24 radians.
+        """
+        points, generators = self.points(positions), in_float64(self.generators_of_axes())
+        exponents = torch.einsum("...a,ahnij->...hnij", points, generators)
+        rotations = torch.linalg.matrix_exp(exponents).to(floating(dtype))
+        return rotations.to(next(self.parameters()).device)
+
+    def encode_queries(
+        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows heads n b b"]
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated, each block by its matrix, in float32 at least."""
+        heads = q.shape[-3 if self.heads_first else -2] if self.by_head else 1
+        row = (heads, self.head_dim // self.block, self.block, self.block)
+        check_rows(q, table, row, self.heads_first)
+        matrices = table.transpose(-5, -4) if self.heads_first else table
+        wide = torch.promote_types(working_dtype(q.dtype), table.dtype)
+        blocks = q.to(wide).unflatten(-1, (table.shape[-3], -1)).unsqueeze(-1)
+        return product(matrices.to(wide), blocks).squeeze(-1).flatten(-2).to(q.dtype)
+
+
+class LieRE(LearnedBlocks):
+    """Heads are multiplied with exp(Σ_a p_a A_a), where the A_a are learned skew matrices.
+
+    A_a = U_a − U_aᵀ, where U_a is the upper triangle of what is learned. The matrices of two axes
+    need not commute, so that the product of a query and a key depends on both points, not on their
+    difference alone; norms are kept. Along one axis, or with blocks of two channels, they do
+    commute. Exponentials are float64, rounded once.
+
+    Args:
+        head_dim: d.
+        axes: Number of coordinates of a point. The authors scale each to run from 0 to 1 over the
+            images of training: ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
+        block: Channels that are rotated together, a divisor of d; all of a head if not given.
+        heads: Number of heads, each with matrices of its own; all alike if not given.
+
+    Attributes:
+        generators: ``[axes, heads, blocks, block, block]``; the upper triangles count. At first
+            uniform between 0 and 2π, as ``generator_raw_params[:, layer]`` of the authors.
+
+    Reference:
+        Ostmeier et al. 2024, "LieRE", section 3 (arXiv:2406.10322); ``models/rope_vit.py`` of
+        StanfordMIMI/LieRE.
+
+    Example:
+        >>> from posenc.positions import grid
+        >>> LieRE(16, axes=3, block=8).table(grid(2, 3, 4)).shape
+        torch.Size([24, 1, 2, 8, 8])
+    """
+
+    is_relative = False
+
+    def __init__(
+        self,
+        head_dim: int,
+        axes: int = 2,
+        block: int | None = None,
+        heads: int | None = None,
+        *,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__(head_dim, axes, head_dim if block is None else block, heads, heads_first)
+        shape = (axes, heads or 1, head_dim // self.block, self.block, self.block)
+        self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all matrices anew."""
+        nn.init.uniform_(self.generators, 0.0, 2 * pi)
+
+    def generators_of_axes(self) -> Float[Tensor, "axes heads n b b"]:
+        """A_a = U_a − U_aᵀ."""
+        upper = self.generators.triu(1)
+        return upper - upper.mT
+
+    def extra_repr(self) -> str:
+        return arguments_told(self, block=self.head_dim)
+
+
+Variant = Literal["LD", "AP"]
+
+
+class ComRoPE(LearnedBlocks):
+    """Blocks of heads are multiplied with exp(Σ_a p_a A_a), where the A_a commute.
+
+    A = F − Fᵀ with a learned matrix F for each block. ``"LD"``, linearly dependent: A_a = m_a · A
+    with a learned number m_a for each axis and block. ``"AP"``, axial partition: block n follows
+    axis n mod axes alone. Either way the product of a query and a key depends on the difference of
+    their points; norms are kept. Exponentials are float64, rounded once.
+
+    Args:
+        head_dim: d.
+        axes: Number of coordinates of a point. The authors put the middles of patches between 0 and
+            1: ``Coordinates(2 * grid(14, 14) + 1, scale=Fraction(1, 28))``.
+        block: Channels that are rotated together.
+        heads: Number of heads, each with matrices of its own; all alike if not given.
+        variant: ``"LD"`` or ``"AP"``; for this the number of blocks is a multiple of the axes.
+        std: Standard deviation of F at first.
+
+    Attributes:
+        freqs: F, ``[heads, blocks, block, block]``.
+        multiplier: m, ``[axes, blocks]``, at first normal; of ``"LD"`` alone.
+
+    Reference:
+        Yu et al. 2025, "ComRoPE", section 4 (arXiv:2506.03737); ``model.py`` of Longin-Yu/ComRoPE.
+
+    Example:
+        >>> from posenc.positions import grid
+        >>> ComRoPE(16, axes=2, block=4, heads=3).table(grid(2, 5)).shape
+        torch.Size([10, 3, 4, 4, 4])
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        axes: int = 2,
+        block: int = 8,
+        heads: int | None = None,
+        variant: Variant = "LD",
+        *,
+        std: float = 1.0,
+        heads_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ):
+        super().__init__(head_dim, axes, block, heads, heads_first)
+        check_number(0.0, std=std)
+        check_choice(get_args(Variant), variant=variant)
+        blocks = head_dim // block
+        if variant == "AP" and blocks % axes:
+            raise ValueError(f"{blocks} blocks cannot be shared evenly by {axes} axes.")
+        self.variant: Variant = variant
+        self.std = std
+        factory = {"device": device, "dtype": dtype}
+        self.freqs = nn.Parameter(torch.empty(heads or 1, blocks, block, block, **factory))
+        if variant == "LD":
+            self.multiplier = nn.Parameter(torch.empty(axes, blocks, **factory))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all matrices anew."""
+        nn.init.normal_(self.freqs, std=self.std)
+        if self.variant == "LD":
+            nn.init.normal_(self.multiplier)
+
+    def generators_of_axes(self) -> Float[Tensor, "axes heads n b b"]:
+        """How much of each block follows each axis, times F − Fᵀ."""
+        matrices = in_float64(self.freqs)  # narrower numbers would round the difference
+        if self.variant == "LD":
+            shares = in_float64(self.multiplier)
+        else:
+            repeats = matrices.shape[1] // self.axes
+            shares = torch.eye(self.axes, dtype=matrices.dtype, device=matrices.device)
+            shares = shares.repeat(1, repeats)
+        return shares[:, None, :, None, None] * (matrices - matrices.mT)
