@@ -26,7 +26,7 @@ def check_whole(least: int = 1, /, **values: object) -> None:
     )
 
 
-def check_number(least: float = -inf, /, **values: object) -> None:
+def check_number(least: int | float = -inf, /, **values: object) -> None:
     """Each value is a finite number from ``least`` on."""
     bound = f" from {least:g} on" if least > -inf else ""
     _check(lambda value: _is_number(value) and value >= least, f"a finite number{bound}", values)

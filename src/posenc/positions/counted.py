@@ -1,7 +1,7 @@
 """Counts of one exact step, handled as a tensor is."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -38,7 +38,9 @@ class Counted:
     values: Int64[Tensor, "*shape"]
     scale_text: Text
 
-    def with_values(self, change: Callable[[Tensor], Tensor], text: Text | None = None) -> Self:
+    def with_values(
+        self: Coords, change: Callable[[Tensor], Tensor], text: Text | None = None
+    ) -> Coords:
         """The same scale, or another, with ``values`` changed."""
         made = type(self).__new__(type(self))
         made.values = change(self.values)
@@ -75,7 +77,7 @@ class Counted:
     def __repr__(self) -> str:
         return f"Coordinates({self.values!r}, scale={self.scale!r})"
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self: Coords, index: Any) -> Coords:
         """Some of them, as of a tensor; ``[..., axis]`` takes the scale of that axis along."""
         index = torch.as_tensor(index) if isinstance(index, list) else index
         values, text = self.values[index], self.scale_text
@@ -87,7 +89,7 @@ class Counted:
                 )
         return self.with_values(lambda _: values, text)
 
-    def unbind(self, dim: int = -1) -> tuple[Self, ...]:
+    def unbind(self: Coords, dim: int = -1) -> tuple[Coords, ...]:
         """The coordinates along each axis, each with its own scale.
 
         Example:
@@ -101,20 +103,20 @@ class Counted:
         columns = zip(self.values.unbind(-1), self._texts(), strict=True)
         return tuple(self.with_values(lambda _, own=own: own, text) for own, text in columns)
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self: Coords, device: torch.device | str) -> Coords:
         """The same on another device."""
         return self.with_values(lambda values: values.to(device))
 
-    def unsqueeze(self, dim: int) -> Self:
+    def unsqueeze(self: Coords, dim: int) -> Coords:
         """With one axis more, as of a tensor."""
         the_one(self.scale)
         return self.with_values(lambda values: values.unsqueeze(dim))
 
-    def expand(self, *sizes: int) -> Self:
+    def expand(self: Coords, *sizes: int) -> Coords:
         """Repeated without a copy, as of a tensor."""
         return self.with_values(lambda values: values.expand(*sizes))
 
-    def clamp(self, *, min: int) -> Self:
+    def clamp(self: Coords, *, min: int) -> Coords:
         """None below 0, as of a tensor; 0 is the bound that every scale has."""
         if min != 0:
             raise ValueError(f"min is {min}; coordinates are clamped at 0 alone.")

@@ -20,7 +20,7 @@ Text = str | tuple[str, ...]
 variables."""
 
 Factor = float | tuple[float, ...]
-Counts = tuple[Int64[Tensor, "*shape"], Fraction]
+Counts = tuple[Int64[Tensor, "..."], Fraction]
 
 ONE = "1/1"
 MOST = 2**63 - 1

@@ -140,7 +140,7 @@ def _steps(
 ) -> tuple[Bool[Tensor, "*rows k_len"], Bool[Tensor, "*rows k_len k_len"]]:
     """Which keys take a step, and for each key which stand before it in its document."""
     step = steps_of_keys(distance)
-    counted = F.pad(step > 0, (1, 0), value=False)
+    counted = F.pad(step > 0, (1, 0), value=False)[..., : distance.shape[-1]]  # of no keys: none
     document = F.pad(step < 0, (1, 0), value=False).cumsum(-1)
     row = torch.arange(distance.shape[-1], device=distance.device)
     same = document.unsqueeze(-1) == document.unsqueeze(-2)
