@@ -260,3 +260,14 @@ def test_a_row_of_frequencies_is_a_schedule():
     table = Rotary(FromCheckpoint(row)).table([7, 2**40])
     for numbers in (row, tuple(row), torch.tensor(row, dtype=torch.float64)):
         assert torch.equal(Rotary(numbers).table([7, 2**40]), table)
+
+
+@pytest.mark.compiles
+@pytest.mark.slow("a few seconds of compiling")
+@pytest.mark.parametrize("arithmetic", ["exact", "transformers"])
+def test_a_schedule_that_is_set_takes_effect_in_a_graph(arithmetic):
+    rotary, q = Rotary(8, arithmetic=arithmetic), random(1, 2, 5, 8)
+    compiled = torch.compile(lambda q: rotary(q, q)[0], fullgraph=True, backend="aot_eager")
+    compiled(q)
+    rotary.frequencies = YaRN(Geometric(8, 100.0), 4.0, 64)
+    torch.testing.assert_close(compiled(q), rotary(q, q)[0])

@@ -64,11 +64,3 @@ def rotated_by_profile(
     turned = profile.rotate(x[..., begin : begin + width], cos, sin, layout.pairing)
     parts = (x[..., :begin], turned, x[..., begin + width :])
     return written(turned if width == head_dim else joined(parts, -1), out)
-
-
-def refuse_profile(owner: str, rotary: object) -> None:
-    """Refuse a rotary encoding in the arithmetic of a public implementation."""
-    if getattr(rotary, "profile", None) is not None:
-        raise ValueError(
-            f"{owner} was given {rotary!r}; its arithmetic must be 'exact' or 'float32'."
-        )

@@ -10,7 +10,11 @@ from torch import Tensor
 
 from posenc.arguments import check_choice, check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.by_profile import rotated_by_profile, table_by_profile
+from posenc.encodings.queries_keys.by_profile import (
+    numbers_of,
+    rotated_by_profile,
+    table_by_profile,
+)
 from posenc.encodings.queries_keys.rotation import (
     check_widths,
     rotate_together,
@@ -82,26 +86,37 @@ class Rotary(QueryKeyEncoding):
         check_flag(heads_first=heads_first)
         own = get_args(Arithmetic)
         check_choice(tuple(dict.fromkeys((*own, *PROFILES))), arithmetic=arithmetic)
-        self.frequencies = schedule_of(frequencies, base)
         self.arithmetic = arithmetic
         self.profile: Profile | None = None if arithmetic in own else PROFILES[arithmetic]
-        if self.profile is not None:
-            self.profile.check(self.frequencies, pairing)
+        self.pairing: Pairing = pairing
+        self.frequencies = schedule_of(frequencies, base)
         # Floating positions are rounded, each by itself: scores follow where tokens stand, too.
         self.takes_reals = self.is_relative = self.profile is None
         self.rotated_dim = 2 * len(self.sincos)
         self.head_dim = self.rotated_dim if head_dim is None else head_dim
         check_whole(self.rotated_dim, head_dim=self.head_dim)
-        self.pairing: Pairing = pairing
         self.rotated: Rotated = rotated
         self.heads_first = heads_first
         self.layout = RotaryLayout(pairing == "interleaved", rotated == "suffix", heads_first)
 
     @property
+    def frequencies(self) -> Schedule:
+        """The schedule; another one may be set."""
+        return self._frequencies
+
+    @frequencies.setter
+    def frequencies(self, frequencies: Schedule | Tensor | Sequence[float]) -> None:
+        self._frequencies = as_schedule(frequencies)
+        if self.profile is not None:
+            self.profile.check(self._frequencies, self.pairing)
+            numbers_of(self.profile, self._frequencies)  # made now, which no graph can
+        len(self.sincos)  # likewise
+
+    @property
     def sincos(self) -> SinCos:
         """The cosines and sines of the schedule."""
         own = self.arithmetic if self.profile is None else "exact"
-        return sincos_of(self.frequencies, own)  # type: ignore[arg-type]
+        return sincos_of(self._frequencies, own)  # type: ignore[arg-type]
 
     def table(
         self,
@@ -114,7 +129,7 @@ class Rotary(QueryKeyEncoding):
 
         float32 unless another dtype is asked for; ``out`` is a table of this shape to fill.
         """
-        frequencies = self.frequencies
+        frequencies = self._frequencies
         if self.profile is not None:
             return table_by_profile(self.profile, frequencies, positions, dtype, out)
         sincos = sincos_of(frequencies, self.arithmetic)  # type: ignore[arg-type]
