@@ -45,9 +45,10 @@ def encoding_from(text: str) -> Encoding:
         Rotary(Linear(of=Geometric(dim=4, base=100), factor=2), pairing='interleaved')
     """
     try:
-        made = _made(ast.parse(text.strip(), mode="eval").body)
+        parsed = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"{text[:80]!r} cannot be read ({error}).") from None
+    made = _made(parsed.body)
     if not isinstance(made, Encoding):
         raise ValueError(f"{text[:80]!r} is no encoding by itself.")
     return made

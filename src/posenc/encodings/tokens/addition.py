@@ -9,7 +9,6 @@ from torch import Tensor
 
 from posenc.arguments import check_number, check_probability
 from posenc.encodings.base import TokenEncoding
-from posenc.encodings.told import arguments_told
 from posenc.kernels.addition.front import scaled_sum
 from posenc.positions import checked
 
@@ -101,9 +100,6 @@ class Added(TokenEncoding):
                 positions = _sequence_first(positions, -1)
         dropout = self.dropout if self.training else 0.0
         return scaled_sum(x, table, positions, scale=self.factor, dropout=dropout, out=out)
-
-    def extra_repr(self) -> str:
-        return arguments_told(self)
 
 
 def _sequence_first(rows: Tensor, axis: int) -> Tensor:

@@ -86,6 +86,3 @@ class LevelEmbedding(TokenEncoding):
     ) -> Float[Tensor, "*batch seq dim"]:
         """``x`` and the table, as ``of`` adds them."""
         return self.of.encode(x, table)
-
-    def extra_repr(self) -> str:
-        return f"levels={self.levels}"
