@@ -242,13 +242,14 @@ def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
             yield Rotation(shape, _measured_geometric(shape, width, 1 / sign), f"base "
                                         f"1/{sign:,.10g}",
                            slip="+2i instead of −2i")  # fmt: skip
-    named = f"base {fitted.base:,.10g}"
-    if words := _slipped(shape, width, fitted.base):
+    base = float(fitted.base)
+    named = f"base {base:,.10g}"
+    if words := _slipped(shape, width, base):
         yield Rotation(shape, fitted, named, slip=words)
     unusual = Rotation(shape, fitted, named, unusual=True)
-    if is_round(fitted.base):
+    if is_round(base):
         yield unusual
-    yield from _ntk(shape, width, fitted.base)
+    yield from _ntk(shape, width, base)
     yield unusual
 
 

@@ -133,7 +133,7 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
         omega = math.tau / each.wavelengths()[pair]
         name = type(each).__name__
         if isinstance(each, Geometric):
-            power = f"{exactly(each.base)}^(-{2 * pair}/{each.dim})"
+            power = f"{exactly(float(each.base))}^(-{2 * pair}/{each.dim})"
             steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
         elif before and omega:  # a pair that stands still is stretched by no number
             numbers = f"{short(before)} / {short(before / omega)}"

@@ -103,7 +103,7 @@ def _base(schedule: Schedule) -> float:
     plain = schedule if isinstance(schedule, Geometric) else getattr(schedule, "of", None)
     if not isinstance(plain, Geometric):
         refuse(TARGET, f"its frequencies are those of {schedule!r}", "Export arrays (npz).")
-    return plain.base
+    return float(plain.base)
 
 
 def _whole(name: str, value: Any) -> int:
