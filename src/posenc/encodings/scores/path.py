@@ -1,7 +1,7 @@
 """PaTH: products along a path of reflections that the tokens between query and key make."""
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -135,9 +135,7 @@ def _change(
     return products(torch.where(seen, products(q, w.unsqueeze(-3)), 0), ways.mT.unsqueeze(-3))
 
 
-def _steps(
-    distance: Int64[Tensor, "*rows q_len k_len"],
-) -> tuple[Bool[Tensor, "*rows k_len"], Bool[Tensor, "*rows k_len k_len"]]:
+def _steps(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, Tensor]:
     """Which keys take a step, and for each key which stand before it in its document."""
     step = steps_of_keys(distance)
     counted = F.pad(step > 0, (1, 0), value=False)[..., : distance.shape[-1]]  # of no keys: none
