@@ -163,8 +163,8 @@ class Tables:
     def biases(
         self,
         encoding: ScoreEncoding,
-        q_positions: Int64[Tensor, "*batch q_len"] | Coordinates,
-        k_positions: Int64[Tensor, "*batch k_len"] | Coordinates,
+        q_positions: Int64[Tensor, "*q_rows q_len"] | Coordinates,
+        k_positions: Int64[Tensor, "*k_rows k_len"] | Coordinates,
         *,
         dtype: torch.dtype = torch.float32,
         below: int | None = None,
