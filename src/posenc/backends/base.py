@@ -1,4 +1,4 @@
-"""What every backend is asked, and what it answers: itself, ready to run, or why not."""
+"""The interfaces of backends: a request, and the backend that serves it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.bias import ScoreBias
 
 TableBuilder = Callable[..., Tensor]
-"""(encoding, q_positions, k_positions, dtype=...) → the table of a score encoding."""
+"""(encoding, q_positions, k_positions, dtype=...) → the table of an encoding of scores."""
 
 
 class Backend(Protocol):

@@ -1,4 +1,4 @@
-"""Which token may look at which: a boolean, true where it may, or a number added to scores."""
+"""Masks: boolean, true where a query may see a key, or a number added to scores."""
 
 import torch
 from jaxtyping import Bool
@@ -17,7 +17,7 @@ def not_later(
     Args:
         q_len: Number of queries.
         k_len: Number of keys.
-        first: Which place in the row the first query has; if not given, the queries are the last.
+        first: The index of the first query in the row; if not given, the queries are the last.
         device: Where the mask is made.
 
     Example:
@@ -118,7 +118,7 @@ def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | 
 
 
 def nothing_of(*content: Tensor) -> Tensor:
-    """Zero, with gradients of zeros: where nobody sees anybody, all content counts for nothing.
+    """Zero, with gradients of zeros: the result where no query sees a key.
 
     Example:
         >>> x = torch.tensor([torch.nan], requires_grad=True)

@@ -13,11 +13,11 @@ from posenc.backends.strided.toeplitz import Toeplitz
 from posenc.guards import may_look
 
 ROWS = 256
-"""A block of queries: little work on keys that order hides from some of them."""
+"""Queries of a block; few, so that little work is done on keys that order hides from some."""
 MANY_ROWS = 1024
-"""A block where large products matter more: where no key is hidden, or only few of many."""
+"""Queries of a block where no key is hidden, or only few of many."""
 FAR = 4096
-"""Keys that a block sees, from which on most are hidden from none of its queries."""
+"""Keys that a block sees, from which on most are seen by all of its queries."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +49,25 @@ def attend_in_blocks(
     scale: float,
     dropout_p: float = 0.0,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
-    """softmax(q kᵀ · scale + bias) v, block by block, each seeing its part of ``bias``.
+    """softmax(q kᵀ · scale + bias) v, block by block.
 
-    Keys that order, a window or the cut-off of ALiBi hides from a whole block cost nothing.
+    Keys that are hidden from a whole block cost nothing. No gradient flows to ``bias``.
 
     Args:
         q: A run of queries, one position apart.
         k: A run of keys, one position apart.
         v: Their values.
-        bias: Frozen: no gradient flows to it.
+        bias: The bias of every distance.
         offset: Position of the first query less that of the first key.
         scale: What products are multiplied with.
         dropout_p: Probability of dropping a weight.
     """
-    # Blocks follow from values, which a graph does not know, and are written side by side.
+    # Blocks depend on values, which are not known in a graph.
     if not (may_look(q) and may_look(k) and may_look(v)):
         return _attend(q, k, v, bias, offset + q.shape[-2] - 1, scale, dropout_p)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
     parts: dict[int, list[Tensor]] = {}
-    # As attention itself lays its result out: the heads of a token side by side.
+    # The layout of torch's attention: the heads of a token side by side.
     out = None if learns else q.new_empty(
         len(q), q.shape[2], q.shape[1], v.shape[-1]
     ).transpose(1, 2)  # fmt: skip
@@ -145,7 +145,7 @@ def in_rows(
     offset: int,
     rows: int,
 ) -> Iterator[Block]:
-    """Some queries of some query heads and key heads, a few at a time, and what they see of keys.
+    """Some queries of some heads, a few at a time, and the keys that they see.
 
     Args:
         heads: Query heads and their key heads.
@@ -186,7 +186,7 @@ def dead_rows(block: Block, bias: Toeplitz) -> Tensor:
 
 
 def reaches(bias: Toeplitz, kv_heads: int, group: int) -> Iterator[tuple[slice, int, int]]:
-    """Neighboring key heads of a like reach, with the least and largest distance they see."""
+    """Neighboring key heads of a similar reach, with the least and largest distance they see."""
     seen = bias.values.isfinite()
     if len(seen) == 1:
         seen = seen.expand(kv_heads, -1)

@@ -1,9 +1,9 @@
-"""What a bias receives whose far keys share one number that is learned, as T5's last bucket does.
+"""The gradient of a bias whose far keys share one learned number, as T5's last bucket does.
 
-The gradient of the scores, dS = P ∘ (dO Vᵀ − δ), is formed on a band of near keys alone: what all
-keys on one far side receive follows from what the others do and from the sum of each row. Where
-there are far keys on both sides, attention to those of the smaller side, with output o and
-log-sum-exp l, tells what they receive: Σ exp(l − L) (dO · o − δ).
+The gradient of the scores, dS = P ∘ (dO Vᵀ − δ), is formed for a band of near keys alone. The sum
+of dS over the far keys of one side is the sum of the row less that of all other keys. Where there
+are far keys on both sides, attention to those of the smaller side, with output o and log-sum-exp l,
+gives their sum: Σ exp(l − L) (dO · o − δ).
 """
 
 from collections.abc import Iterator

@@ -19,8 +19,8 @@ class Toeplitz:
     """The bias at every distance that occurs, from the largest down.
 
     The matrix of queries × keys has equal numbers along its diagonals. With the queries in reverse
-    order those become anti-diagonals, where row + column is constant: a vector seen with a stride
-    of 1 on both axes. So the matrix is there without its memory.
+    order these become anti-diagonals, where row + column is constant: a view of the vector with a
+    stride of 1 on both axes.
 
     Attributes:
         values: ``[heads, count]``, or one row for all heads; column m is distance ``highest`` − m.
@@ -65,11 +65,10 @@ class Toeplitz:
     ) -> "Toeplitz":
         """−∞ where a key cannot reach the last bit of a result beside the key at distance 0.
 
-        Scores lie in ±c, so a key at distance n has at most exp(bias(n) + c) beside at least
-        exp(bias(0) − c) of the key at distance 0, which must be visible to every query; and a
-        value is at most exp(d) times as long as another. All ``terms`` keys together stay below a
-        quarter of the rounding of one. Denormal numbers, which slow a processor down tenfold, go
-        with them.
+        Scores lie in ±c, so a key at distance n has at most exp(bias(n) + c), and the key at
+        distance 0 at least exp(bias(0) − c); every query must see the latter. A value is at most
+        exp(d) times as long as another. All ``terms`` keys together stay below a quarter of the
+        rounding of one. This also avoids denormal numbers, which are ten times slower.
 
         Args:
             bound: c: a bound of the scores' size, head by head.
@@ -142,7 +141,7 @@ def _shared_from(biases: Iterable[ScoreBias]) -> int | None:
 
 
 def _one_number_from(bias: ScoreBias) -> int | None:
-    """The same of one bias, 0 where it learns nothing; the caller's own may say anything."""
+    """The same of one bias, 0 where it learns nothing; ``None`` for a bias that is not ours."""
     if bias.heads_of is not None:
         return _one_number_from(bias.heads_of)
     if type(bias) is BiasSum:

@@ -1,10 +1,10 @@
 """Many queries at once for the keys that all of them see, few at a time for the rest.
 
-Torch's operation works best on many queries, and also works on keys that are hidden from them. Of
-1024 queries in causal order all see the keys before the first, and each some of the 1024 from there
-on. So the former meet all of these queries in one call, the latter meet them in blocks, and the
-log-sum-exp of both joins the results. Where the former all have one number of a bias, as T5's far
-keys do, that is added to their log-sum-exp, and their scores meet no mask.
+Torch's operation is fastest with many queries, but also computes scores of hidden keys. Of 1024
+queries in causal order, all see the keys before the first query, and each sees some of the 1024
+keys from there on. So the former keys meet all these queries in one call, the latter meet them in
+blocks, and the log-sum-exp joins the results. Where the former keys all have one number of a bias,
+as T5's far keys do, it is added to their log-sum-exp, and no mask is needed.
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ from posenc.encodings.base import working_dtype
 from posenc.guards import may_look
 
 FEWEST_ROWS = 768
-"""Queries of one call from which on torch's operation takes them in its largest tiles."""
+"""Queries of one call from which on torch's operation uses its largest tiles."""
 FEWEST_KEYS = 1536
-"""Keys that all queries see, from which on a call of their own pays for joining the results."""
+"""Keys that all queries see, from which on a call of their own is faster."""
 
 
 class Wide(NamedTuple):
@@ -60,19 +60,19 @@ def attend(
     scale: float,
     dropout_p: float = 0.0,
 ) -> Float[Tensor, "batch heads q_len value_dim"]:
-    """``attend_in_blocks``, in wide blocks where they serve and autograd has nothing to record."""
+    """``attend_in_blocks``, in wide blocks where these are exact and autograd records nothing."""
     records = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
     known = may_look(q) and may_look(k) and may_look(v)
     if records or dropout_p or not known or not may_be_wide(q, k, v):
         return attend_in_blocks(q, k, v, bias, offset, scale=scale, dropout_p=dropout_p)
-    # As attention itself lays its result out: the heads of a token side by side.
+    # The layout of torch's attention: the heads of a token side by side.
     out = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[-1]).transpose(1, 2)
     made = _Made(out, q.new_empty(q.shape[:-1]), (q, k, v), bias, scale)
     for wide, narrow in wide_blocks(q.shape, k.shape, bias, offset):
         if wide is not None:
             made.join(wide, narrow)
             continue
-        for block in narrow:  # whose log-sum-exp nobody asks for
+        for block in narrow:  # without a log-sum-exp
             out[_rows(block)] = attend_block(block, q, k, v, bias, scale=scale)
     return out
 
@@ -97,7 +97,7 @@ def attend_into(
     *,
     scale: float,
 ) -> None:
-    """Attention and its log-sum-exp, where ``may_be_wide``; both are written where they belong."""
+    """Write attention into ``out`` and its log-sum-exp into ``lse``, where ``may_be_wide``."""
     made = _Made(out, lse, (q, k, v), bias, scale)
     for wide, narrow in wide_blocks(q.shape, k.shape, bias, offset):
         if wide is not None:
@@ -111,7 +111,7 @@ def attend_into(
 
 
 class _Made(NamedTuple):
-    """Results where they belong, and what they are made of."""
+    """Results, written into ``out`` and ``lse``, and what they are computed from."""
 
     out: Tensor
     lse: Tensor
@@ -124,7 +124,7 @@ class _Made(NamedTuple):
         self.out[_rows(block)], self.lse[_rows(block)] = self._of(block, dead)
 
     def join(self, wide: Wide, narrow: tuple[Block, ...]) -> None:
-        """That of a wide block and of narrow ones, of both of which each query sees a key."""
+        """The result of a wide block and narrow ones; each query sees a key of both."""
         none_dead = self.out.new_zeros((), dtype=torch.bool)
         for block in narrow:
             self.put(block, none_dead)
@@ -175,9 +175,9 @@ def wide_blocks(
 
 
 def _even_from(bias: Toeplitz, heads: slice, low: int, high: int) -> tuple[int, Tensor] | None:
-    """From which distance on the bias is one number a head, and these; ``None`` if heads differ.
+    """From which distance on the bias is one number a head, and these numbers.
 
-    They differ where one does not see a distance that another one sees.
+    ``None`` if heads see different distances.
     """
     values = bias.values if len(bias.values) == 1 else bias.values[heads]
     values = values[:, bias.highest - high : bias.highest - low + 1]
