@@ -4,13 +4,12 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
+from posenc.encodings.queries_keys.rotary import AroundRotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.positions import Positions
 
 
-class CounterRotary(QueryKeyEncoding):
+class CounterRotary(AroundRotary):
     """Queries, keys and values are rotated as by ``rotary``, and the output by the opposite angle.
 
     out_i = R(−p_i) Σ_j w_ij R(p_j) v_j = Σ_j w_ij R(p_j − p_i) v_j
@@ -29,23 +28,15 @@ class CounterRotary(QueryKeyEncoding):
         "VO-RoPE", which turns values and output (kexue.fm/archives/10862), beside rotary.
 
     Example:
-        >>> from posenc import Positional, attention
+        >>> from posenc import Positional, Rotary, attention
         >>> counter = CounterRotary(Rotary(8, pairing="interleaved"))
         >>> q, kv = torch.randn(1, 4, 5, 8), torch.randn(1, 1, 5, 8)
         >>> attention(q, kv, kv, positional=Positional(queries_keys=counter)).shape
         torch.Size([1, 4, 5, 8])
     """
 
-    is_relative = True
-    takes_reals = True
     changes_values = True
     changes_output = True
-
-    def __init__(self, rotary: Rotary):
-        super().__init__()
-        check_rotary(rotary)
-        self.rotary = rotary
-        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 
     def table(
         self,
@@ -55,12 +46,6 @@ class CounterRotary(QueryKeyEncoding):
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin, as of the rotation."""
         return self.rotary.table(positions, dtype=dtype)
-
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated."""
-        return self.rotary.encode_queries(q, table)
 
     def encode_values(
         self, v: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]

@@ -8,15 +8,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import (
     Arrangement,
     AxisSinCos,
-    RotationOfAxes,
     of_each_axis,
     unturned,
 )
-from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
+from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
 from posenc.numerics.joined import joined
 from posenc.positions import Positions
@@ -24,7 +22,7 @@ from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
 
-class MultimodalRotary(RotationOfAxes):
+class MultimodalRotary(AroundRotary):
     """Pair i turns by p[a_i] · ω_i, where a_i is one of time, height and width.
 
     Positions are ``[*batch, seq, 3]`` with (t, h, w). Text has t = h = w, and then this is the
@@ -59,12 +57,10 @@ class MultimodalRotary(RotationOfAxes):
         sections: Sequence[int] = (16, 24, 24),
         arrangement: Arrangement | Sequence[int] = "contiguous",
     ):
-        super().__init__()
-        check_rotary(rotary)
+        super().__init__(rotary)
         self.axes = axes_of(sections, arrangement)
-        self.rotary, self.sections = rotary, tuple(sections)
+        self.sections = tuple(sections)
         self.arrangement = arrangement if isinstance(arrangement, str) else self.axes
-        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
         if 2 * len(self.axes) != rotary.rotated_dim:
             raise ValueError(
                 f"sections {self.sections} are {len(self.axes)} pairs; rotary has "
@@ -73,7 +69,7 @@ class MultimodalRotary(RotationOfAxes):
         self._made = rotary.frequencies, self._sincos()
 
     @property
-    def sincos(self) -> AxisSinCos:  # type: ignore[override]
+    def sincos(self) -> AxisSinCos:
         """The cosines and sines of the schedule that ``rotary`` has now."""
         if self._made[0] is not self.rotary.frequencies:
             self._made = self.rotary.frequencies, self._sincos()
@@ -83,25 +79,14 @@ class MultimodalRotary(RotationOfAxes):
         schedules = of_each_axis(self.rotary.frequencies, self.axes)
         return AxisSinCos(schedules, self.axes, self.rotary.arithmetic)  # type: ignore[arg-type]
 
-    def encode_queries(
+    def table(
         self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
+        positions: Int64[Tensor, "*batch seq axes"] | Positions,
         *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated; ``out=q`` rotates it in place."""
-        return self.rotary.encode_queries(q, table, out=out)
-
-    def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.rotary.encode_queries(k, table, out=out)
+        dtype: torch.dtype | None = None,
+    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+        """cos and sin at ``positions``, as (t, h, w), float32 unless another dtype is asked for."""
+        return self.sincos.table(positions, dtype)
 
     def extra_repr(self) -> str:
         """The sections and their arrangement."""
@@ -135,7 +120,7 @@ def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -
     return tuple(axes)
 
 
-class MHRoPE(QueryKeyEncoding):
+class MHRoPE(AroundRotary):
     """Key head h turns by p[a_h] · ω_i in all of its pairs, where a_h is time, height or width.
 
     So each axis has all frequencies, but in some heads alone; query heads follow the key head that
@@ -158,12 +143,8 @@ class MHRoPE(QueryKeyEncoding):
         torch.Size([3, 2, 3, 64])
     """
 
-    is_relative = True
-    takes_reals = True
-
     def __init__(self, rotary: Rotary, heads: int = 8, sections: Sequence[int] = (2, 3, 3)):
-        super().__init__()
-        check_rotary(rotary)
+        super().__init__(rotary)
         for count in sections:
             check_whole(section=count)
         check_whole(sum(sections), heads=heads)
@@ -172,8 +153,7 @@ class MHRoPE(QueryKeyEncoding):
                 f"rotary rotates {rotary.rotated_dim} of {rotary.head_dim} channels; it must "
                 f"rotate whole heads."
             )
-        self.rotary, self.heads, self.sections = rotary, heads, tuple(sections)
-        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+        self.heads, self.sections = heads, tuple(sections)
         axes = [axis for axis, count in enumerate(self.sections) for _ in range(count)]
         self.axes_of_heads = (*axes, *[len(self.sections)] * (heads - len(axes)))
 
@@ -189,7 +169,7 @@ class MHRoPE(QueryKeyEncoding):
         along = [self.rotary.table(points[..., axis], dtype=dtype) for axis in range(axes)]
         return unturned(joined(along, -2, torch.stack), nowhere, heads=True)
 
-    def encode_queries(
+    def encode_queries(  # type: ignore[override]  # nothing rotates in place
         self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``q`` rotated, each head as the key head that serves it."""
@@ -201,7 +181,7 @@ class MHRoPE(QueryKeyEncoding):
         layout = {"pairing": self.rotary.pairing, "heads_first": self.heads_first}
         return rotate_each_head(q, by_head, **layout)
 
-    def encode_keys(
+    def encode_keys(  # type: ignore[override]
         self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``k`` rotated, each head by its axis."""

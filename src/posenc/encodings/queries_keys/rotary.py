@@ -234,9 +234,37 @@ def schedule_of(
     return as_schedule(frequencies)  # type: ignore[arg-type]
 
 
-def check_rotary(rotary: object) -> None:
-    """Refuse what is no ``Rotary``, or one in the arithmetic of a public implementation."""
-    if not isinstance(rotary, Rotary):
-        raise TypeError(f"rotary is {rotary!r}; it must be a Rotary, as Rotary(64).")
-    if rotary.profile is not None:
-        raise ValueError(f"rotary is {rotary!r}; its arithmetic must be 'exact' or 'float32'.")
+class AroundRotary(QueryKeyEncoding):
+    """An encoding that rotates as the ``Rotary`` that it holds, by a table of its own."""
+
+    is_relative = True
+    takes_reals = True
+
+    def __init__(self, rotary: Rotary):
+        super().__init__()
+        if not isinstance(rotary, Rotary):
+            raise TypeError(f"rotary is {rotary!r}; it must be a Rotary, as Rotary(64).")
+        if rotary.profile is not None:
+            raise ValueError(f"rotary is {rotary!r}; its arithmetic must be 'exact' or 'float32'.")
+        self.rotary = rotary
+        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+
+    def encode_queries(
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``q`` rotated; ``out=q`` rotates it in place."""
+        return self.rotary.encode_queries(q, table, out=out)
+
+    def encode_keys(
+        self,
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 2 pairs"],
+        *,
+        out: Tensor | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """``k`` rotated as queries are."""
+        return self.rotary.encode_queries(k, table, out=out)

@@ -5,14 +5,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
+from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.positions import Positions, checked
 
-ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
+ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profile")
 
 
-class StartTokenRotary(QueryKeyEncoding):
+class StartTokenRotary(AroundRotary):
     """Rows of ``start`` for positions below ``count``, and of ``rotary`` from there on.
 
     LongRoPE leaves the first n̂ tokens unscaled, since attention rests on them: their cosines and
@@ -37,21 +36,18 @@ class StartTokenRotary(QueryKeyEncoding):
         True
     """
 
-    takes_reals = True
+    is_relative = False
     reads_rows = True
 
     def __init__(self, rotary: Rotary, start: Rotary, count: int):
-        super().__init__()
-        check_rotary(rotary)
-        check_rotary(start)
+        super().__init__(rotary)
         check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:
             raise ValueError(
                 f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may."
             )
-        self.rotary, self.start, self.count = rotary, start, count
-        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+        self.start, self.count = start, count
 
     def table(
         self,
@@ -64,26 +60,6 @@ class StartTokenRotary(QueryKeyEncoding):
         first = (positions < self.count)[..., None, None]
         near = self.start.table(positions, dtype=dtype)
         return torch.where(first, near, self.rotary.table(positions, dtype=dtype))
-
-    def encode_queries(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated; ``out=q`` rotates it in place."""
-        return self.rotary.encode_queries(q, table, out=out)
-
-    def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``k`` rotated as queries are."""
-        return self.rotary.encode_queries(k, table, out=out)
 
     def encode_both(
         self,

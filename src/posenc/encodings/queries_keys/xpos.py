@@ -8,15 +8,14 @@ from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import MOST, check_positive_number, check_whole
-from posenc.encodings.base import QueryKeyEncoding
-from posenc.encodings.queries_keys.rotary import Rotary, check_rotary
+from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.guards import floating, has_float64
 from posenc.positions import Positions, checked, floats
 
 
-class XPos(QueryKeyEncoding):
+class XPos(AroundRotary):
     """Rotation, with queries multiplied by ζ_i^(p/B) and keys by ζ_i^(−p/B).
 
     ζ_i = (2i/d + γ) / (1 + γ)
@@ -44,18 +43,13 @@ class XPos(QueryKeyEncoding):
         (tensor([[0.2857, 0.6429]]), tensor([[3.5000, 1.5556]]))
     """
 
-    is_relative = True
-    takes_reals = True
-
     def __init__(
         self, rotary: Rotary, scale_base: float = 512.0, gamma: float = 0.4, origin: int = 0
     ):
-        super().__init__()
-        check_rotary(rotary)
+        super().__init__(rotary)
         check_positive_number(scale_base=scale_base, gamma=gamma)
         check_whole(-MOST, origin=origin)
-        self.rotary, self.scale_base, self.gamma, self.origin = rotary, scale_base, gamma, origin
-        self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
+        self.scale_base, self.gamma, self.origin = scale_base, gamma, origin
         pairs = rotary.rotated_dim // 2
         with localcontext(PRECISION):
             zetas = [(exact(i) / pairs + exact(gamma)) / (1 + exact(gamma)) for i in range(pairs)]
@@ -81,13 +75,21 @@ class XPos(QueryKeyEncoding):
         return rounded(both, floating(dtype))
 
     def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
+        self,
+        q: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 4 pairs"],
+        *,
+        out: Tensor | None = None,
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
-        """``q`` rotated and multiplied by ζ^(p/B)."""
-        return self.rotary.encode_queries(q, table[..., :2, :])
+        """``q`` rotated and multiplied by ζ^(p/B); ``out=q`` changes it in place."""
+        return self.rotary.encode_queries(q, table[..., :2, :], out=out)
 
     def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 4 pairs"]
+        self,
+        k: Float[Tensor, "*batch _ _ head_dim"],
+        table: Float[Tensor, "*rows 4 pairs"],
+        *,
+        out: Tensor | None = None,
     ) -> Float[Tensor, "*batch _ _ head_dim"]:
         """``k`` rotated and multiplied by ζ^(−p/B)."""
-        return self.rotary.encode_queries(k, table[..., 2:, :])
+        return self.rotary.encode_queries(k, table[..., 2:, :], out=out)
