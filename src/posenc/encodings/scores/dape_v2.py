@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
-from posenc.encodings.scores.between import check_repeats
+from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import OfBothPositions, of_each
 from posenc.encodings.scores.dape import check_bias
 from posenc.positions import checked_distances

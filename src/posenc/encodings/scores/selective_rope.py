@@ -11,7 +11,8 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
-from posenc.encodings.scores.between import check_repeats, steps_of_keys
+from posenc.encodings.repeats import check_repeats
+from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, products, scale_of
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
 from posenc.guards import may_look

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
-from posenc.encodings.scores.between import check_repeats
+from posenc.encodings.repeats import check_repeats
 from posenc.encodings.tokens.addition import check_fit
 from posenc.encodings.told import arguments_told
 from posenc.guards import may_look
