@@ -18,6 +18,11 @@ def product(x: Tensor, y: Tensor) -> Tensor:
         return x @ y
 
 
+def products(x: Tensor, rows: Tensor) -> Tensor:
+    """``x @ rowsᵀ`` in the dtype of ``x``, also inside autocast: scores are summed in float32."""
+    return product(x, rows.to(x.dtype).mT)
+
+
 def without_autocast(x: Tensor) -> AbstractContextManager:
     """Where operations on the device of ``x`` keep the dtypes of what they are given.
 

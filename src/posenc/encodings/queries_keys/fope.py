@@ -11,11 +11,11 @@ from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import schedule_of
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
-from posenc.encodings.scores.content import products
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
+from posenc.numerics.product import products
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions, checked
 

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from posenc.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
-from posenc.encodings.scores.content import products
 from posenc.encodings.told import arguments_told
 from posenc.guards import floating
+from posenc.numerics.product import products
 from posenc.positions import Positions, checked, in_float64
 
 

@@ -11,8 +11,9 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given, grouped_keys, products
+from posenc.encodings.scores.content import given, grouped_keys
 from posenc.numerics import slopes
+from posenc.numerics.product import products
 from posenc.positions import Positions, float_distances
 
 Gate = Literal["query", "key"]

@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import OfDistance, given, products
+from posenc.encodings.scores.content import OfDistance, given
+from posenc.numerics.product import products
 
 
 class CABLE(OfDistance):

@@ -57,14 +57,6 @@ def given(encoding: ScoreEncoding, **content: Tensor | None) -> Tensor:
     return x
 
 
-def products(x: Tensor, rows: Tensor) -> Tensor:
-    """``x @ rowsᵀ`` in the dtype of ``x``, also inside autocast: scores are summed in float32."""
-    if x.is_meta:  # which has no autocast
-        return x @ rows.to(x.dtype).mT
-    with torch.autocast(x.device.type, enabled=False):
-        return x @ rows.to(x.dtype).mT
-
-
 def scale_of(scale: float | None, head_dim: int) -> float:
     """What products of queries and keys were multiplied with: ``scale``, or 1/√head_dim."""
     return 1 / sqrt(head_dim) if scale is None else scale

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import OfDistance, given, grouped_keys, products, scale_of
+from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
+from posenc.numerics.product import products
 
 
 class CoPE(OfDistance):

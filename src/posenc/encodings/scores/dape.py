@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
-from posenc.encodings.scores.content import products
 from posenc.guards import floating
+from posenc.numerics.product import products
 from posenc.positions import Positions, checked
 
 

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given, grouped_keys, picked, products, scale_of
+from posenc.encodings.scores.content import given, grouped_keys, picked, scale_of
 from posenc.guards import may_look
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
+from posenc.numerics.product import products
 from posenc.positions import Integers, checked_distances
 
 Term = Literal["c2p", "p2c"]

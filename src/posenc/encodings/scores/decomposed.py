@@ -7,9 +7,10 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given, products
+from posenc.encodings.scores.content import given
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
 from posenc.guards import demand, graph_looks, may_look
+from posenc.numerics.product import products
 from posenc.positions import Integers
 
 

@@ -8,7 +8,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import OfDistance, given, products, scale_of
+from posenc.encodings.scores.content import OfDistance, given, scale_of
+from posenc.numerics.product import products
 
 EPSILON = 1e-6
 

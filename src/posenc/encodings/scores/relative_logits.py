@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import OfDistance, given, picked, products
+from posenc.encodings.scores.content import OfDistance, given, picked
+from posenc.numerics.product import products
 
 EPSILON = 1e-6
 

@@ -13,16 +13,10 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
-from posenc.encodings.scores.content import (
-    OfBothPositions,
-    given,
-    grouped_keys,
-    of_each,
-    products,
-    scale_of,
-)
+from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
 from posenc.encodings.scores.rotated import check_rotary
 from posenc.frequencies import Linear
+from posenc.numerics.product import products
 from posenc.numerics.sincos import SinCos
 
 

@@ -11,15 +11,9 @@ from posenc.arguments import check_probability, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
-from posenc.encodings.scores.content import (
-    OfBothPositions,
-    given,
-    grouped_keys,
-    of_each,
-    products,
-    scale_of,
-)
+from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
+from posenc.numerics.product import products
 from posenc.positions import in_float64
 
 

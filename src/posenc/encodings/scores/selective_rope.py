@@ -13,10 +13,11 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import OfDistance, given, grouped_keys, products, scale_of
+from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
 from posenc.guards import may_look
 from posenc.numerics.pairing import split
+from posenc.numerics.product import products
 from posenc.positions import in_float64
 
 EPSILON = 1e-6

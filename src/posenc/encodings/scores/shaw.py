@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import OfDistance, given, picked, products, scale_of
+from posenc.encodings.scores.content import OfDistance, given, picked, scale_of
+from posenc.numerics.product import products
 
 
 class Shaw(OfDistance):

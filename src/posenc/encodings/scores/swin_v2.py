@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
-from posenc.encodings.scores.content import products
 from posenc.encodings.scores.windows import WindowBias, checked_window
 from posenc.guards import widest
+from posenc.numerics.product import products
 
 EDGE = 8.0  # the coordinate of the edge of the window, before the logarithm
 LARGEST = 16.0  # no bias reaches it

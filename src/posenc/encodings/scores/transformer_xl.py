@@ -6,16 +6,10 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import (
-    OfDistance,
-    given,
-    grouped_keys,
-    picked,
-    products,
-    scale_of,
-)
+from posenc.encodings.scores.content import OfDistance, given, grouped_keys, picked, scale_of
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.guards import may_look
+from posenc.numerics.product import products
 
 
 class TransformerXL(OfDistance):
