@@ -50,7 +50,8 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, tor
 SCALING = (Temperature, LogTemperature)
 """What multiplies scores by where the query stands."""
 
-TOO_FAR = r"no int64|leaves float32|int64 does not hold|beyond float16"
+TOO_FAR = r"no int64|int64 does not hold"
+LARGEST_LOG = 80.0  # of a factor of XPos that float32 holds
 
 ASTRAY = (
     "positions run on where a document begins|padding lies between|Positions repeat between"
@@ -280,15 +281,11 @@ def must_refuse(case: AttentionCase, content: list[Tensor], given: dict[str, Any
         TALLY.count("must refuse", "tokens between of another document")
         return True
     far = _asks_distances(case) and _no_int64(case)
-    unreachable = _largest_factor(case) == float("inf") == _largest_factor(case, of_real=True)
     if far and (_no_int64(case, of_real=True) or _refused(case, content, given)):
         _check_refused(case, content, given, TOO_FAR, (None,))
-    elif unreachable and not rounds(case, given, _real_queries(case)):
-        _check_refused(case, content, given, "leaves float32", (None,))
-    else:
-        return False
-    TALLY.count("cases", "attention, refused in words")
-    return True
+        TALLY.count("cases", "attention, refused in words")
+        return True
+    return False
 
 
 def rounds(case: AttentionCase, given: dict[str, Any], real_queries: Tensor) -> str:
@@ -304,8 +301,8 @@ def rounds(case: AttentionCase, given: dict[str, Any], real_queries: Tensor) -> 
         return "out of the reach of float16"
     if _mixes(case) and TOLERANCE[case.dtype] < grown**2 * eps < float("inf"):
         return "of terms that cancel"
-    if grown == float("inf") and _largest_factor(case, of_real=True) < grown:
-        return "of padding out of reach"
+    if grown == float("inf"):
+        return "of factors that float32 does not hold"
     return ""
 
 
@@ -547,7 +544,7 @@ def _mixes(case: AttentionCase) -> bool:
 
 
 def _largest_factor(case: AttentionCase, *, of_real: bool = False) -> float:
-    """The largest factor of an XPos at these positions; infinite where it refuses to have one."""
+    """The largest factor of an XPos at these positions; infinite where floats have none."""
     places = torch.arange(case.k_len) if case.positions is None else torch.tensor(case.positions)
     if of_real and case.padding is not None:  # padding may be taken out of the row before
         real = torch.tensor(case.padding)
@@ -555,9 +552,10 @@ def _largest_factor(case: AttentionCase, *, of_real: bool = False) -> float:
     farthest, grown = max(abs(int(end)) for end in places.aminmax()), 1.0
     for encoding in case.positional().queries_keys:
         if isinstance(encoding, XPos):
-            if farthest > encoding.reach:
+            logarithm = farthest * max(abs(rate) for rate in encoding.rates)
+            if logarithm > LARGEST_LOG:
                 return float("inf")
-            grown *= exp(farthest * max(abs(rate) for rate in encoding.rates))
+            grown *= exp(logarithm)
     return grown
 
 

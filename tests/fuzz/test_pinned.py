@@ -18,7 +18,6 @@ from posenc import (
     Sinusoidal,
     XPos,
     attention,
-    positions,
 )
 from posenc.audit import CannotCheckError, check
 from posenc.backends.choice import BACKENDS
@@ -197,11 +196,6 @@ def test_positions_that_fall_by_more_than_int64_holds_are_out_of_order(backend, 
     torch.testing.assert_close(got, want)
     with pytest.raises(ValueError, match="queries and keys are not in step"):
         attention(q, k, v, is_causal=True, q_positions=places, k_positions=places, backend="sdpa")
-
-
-def test_sequence_lengths_that_fall_by_more_than_int64_holds_are_refused():
-    with pytest.raises(ValueError, match="never falls"):
-        positions.packed(cu_seqlens=torch.tensor([0, 5, -(2**63)]))
 
 
 def test_counted_tokens_beside_neighbors_may_be_refused_as_they_are_alone():
