@@ -514,7 +514,8 @@ def test_rotary_biases_and_scaling(said):
             continue
         plain = Geometric(state["dim"], float(state["base"]))
         yarn = YaRN(plain, max(state["factor"], 2.0), state["trained"])
-        alone = sum(a == b for a, b in zip(yarn.radians(), plain.radians(), strict=True))
+        pairs = zip(yarn.radians(), plain.radians(), strict=True)
+        alone = sum(float(a) == float(b) for a, b in pairs)
         assert f"leaves {alone} pair" in words
         assert ("both lengths are the same" in words) is (state["factor"] == 1)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -163,8 +164,10 @@ def _tables(pattern: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
     return {name: each for name, each in _matching(pattern, stored).items() if len(each.shape) > 1}
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", re.sub(r"\b[A-Za-z]\w*", "", text))]
+def _built(text: str) -> Any:
+    """The encoding that an expression says, without memory for its parameters."""
+    with torch.device("meta"):
+        return encoding_from(text)
 
 
 def _held(pattern: str, table: tuple[int, int], said: str, stored: Mapping[str, Stored]) -> str:
@@ -185,16 +188,14 @@ def _as_wide(width: int, tables: Mapping[str, Stored]) -> tuple[str, Stored]:
 
 
 def _rows(text: str, stored: Mapping[str, Stored]) -> str:
-    dim, length = _numbers(text)[:2]
-    offset = re.search(r"offset=(\d+)", text)
-    rows = length + (int(offset.group(1)) if offset else 0)
+    learned = _built(text)
+    rows, dim = learned.max_len + learned.offset, learned.dim
     return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
 
 
 def _patches(text: str, stored: Mapping[str, Stored]) -> str:
-    before = re.search(r"prefix=(\d+)", text)
-    dim, *size = _numbers(text.partition(", prefix=")[0])
-    rows = prod(size) + (int(before.group(1)) if before else 0)
+    grid = _built(text)
+    rows, dim = prod(grid.size) + grid.prefix, grid.dim
     return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
 
 
@@ -218,21 +219,23 @@ def _sines(text: str, stored: Mapping[str, Stored]) -> str:
 
 
 def _buckets(text: str, stored: Mapping[str, Stored]) -> str:
-    heads, buckets = _numbers(text)[:2]
+    bias = _built(text)
+    heads, buckets = bias.heads, bias.buckets
     said = f"{buckets} buckets of {heads} heads"
     return _held(r"relative_attention_bias\.weight$", (buckets, heads), said, stored)
 
 
 def _displacements(text: str, stored: Mapping[str, Stored]) -> str:
-    heads, high, wide = _numbers(text)[:3]
+    bias = _built(text)
+    heads, (high, wide) = bias.heads, bias.window
     count = (2 * high - 1) * (2 * wide - 1)
     said = f"{count} displacements of {heads} heads"
     return _held(r"relative_position_bias_table$", (count, heads), said, stored)
 
 
 def _distances(text: str, stored: Mapping[str, Stored]) -> str:
-    heads, head_dim, buckets = _numbers(text)[:3]
-    rows, dim = 2 * buckets, heads * head_dim
+    found = _built(text)
+    rows, dim = 2 * found.buckets, found.heads * found.head_dim
     return _held(r"rel_embeddings\.weight$", (rows, dim), f"{rows} rows of {dim}", stored)
 
 

@@ -31,7 +31,7 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
     Example:
         >>> config = {"model_type": "llama4_text", "head_dim": 16, "num_hidden_layers": 4}
         >>> temperatures_from_config(config)
-        (None, None, None, QueryTemperature(16, scale=0.1, period=8192))
+        (None, None, None, QueryTemperature(16))
     """
     warn_of_strays(config)
     return temperatures_of(read(config))

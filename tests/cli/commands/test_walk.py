@@ -360,7 +360,7 @@ def test_what_cannot_be_walked_is_one_line(refused):
     assert "--depth is 0" in refused("walk", "hi", "--depth", 0)
     assert "dim is 0" in refused("walk", "hi", "--dim", 0)
     assert "convention is 'x'" in refused("walk", "hi", "--convention", "x")
-    assert "Build it with head_dim=8" in refused("walk", "hi", "--encoding", "Rotary(16)")
+    assert "this encoder has head_dim 8" in refused("walk", "hi", "--encoding", "Rotary(16)")
     assert "encodes nothing by itself" in refused("walk", "hi", "--encoding", "PoSE(64)")
 
 
