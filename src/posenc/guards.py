@@ -4,8 +4,6 @@ Torch runs the same code in many ways: eagerly, compiling, exporting, tracing, i
 of ``torch.func``, on tensors that are fake or have no memory. Code that depends on it asks here.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
@@ -86,11 +84,6 @@ def captured(x: Tensor) -> bool:
     return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
-def backward_pass() -> int:
-    """Which backward pass this runs inside, as what checkpointing computes anew; -1: none."""
-    return -1 if is_compiling() else torch._C._current_graph_task_id()
-
-
 def hooked(module: nn.Module) -> bool:
     """Whether hooks wait for a call of this module, or it has a forward pass of its own."""
     forward = module._forward_hooks or module._forward_pre_hooks
@@ -130,18 +123,3 @@ def floating(dtype: torch.dtype | None) -> torch.dtype:
     if dtype is not None and dtype not in FLOATING:
         raise TypeError(f"dtype is {dtype}; a table is float16, bfloat16, float32 or float64.")
     return dtype or torch.float32
-
-
-def check_tokens(x: Tensor, who: str) -> None:
-    """Refuse tokens that are whole, complex, or of fewer than 16 bits."""
-    if not x.is_floating_point():
-        raise TypeError(f"x is {x.dtype}; {who} floating tokens [*tokens, dim].")
-    working_dtype(x.dtype)
-
-
-def check_dense(**tensors: Any) -> None:
-    """Refuse tensors that are nested, sparse or quantized."""
-    for name, x in tensors.items():
-        if isinstance(x, Tensor) and (x.is_nested or x.layout is not torch.strided):
-            kind = "nested" if x.is_nested else x.layout
-            raise TypeError(f"{name} is a tensor in the layout {kind}; posenc reads dense ones.")
