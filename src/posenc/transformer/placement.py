@@ -76,6 +76,9 @@ def placed(
         document_ids = checked(document_ids, "document_ids", device=x.device)
     if cache is not None:
         check_cacheable(layers, is_causal, document_ids)
+        rows = cache.layers[0].rows if cache.layers and not cache.is_empty else ()
+        if rows and rows[0].shape[0] != batch:
+            raise ValueError(f"x has {batch} rows; the cache holds {rows[0].shape[0]}.")
     below, q_rows, given = None, None, positions is not None
     if given:
         positions = checked(positions, device=x.device, reals=True)
