@@ -46,7 +46,10 @@ def may_look(x: Tensor) -> bool:
     """Whether the values of ``x`` are known and may decide what happens next."""
     if is_dynamo_compiling() or torch._C._len_torch_dispatch_stack() or _trace() is not None:
         return False
-    return type(x) in PLAIN and not x.is_meta and not _mapped(x)
+    if type(x) not in PLAIN or x.is_meta:
+        return False
+    wrapped = _functorch.is_functorch_wrapped_tensor(x) or _functorch.is_legacy_batchedtensor(x)
+    return not (wrapped and _mapped(x))
 
 
 def _mapped(x: Tensor) -> bool:
@@ -108,7 +111,7 @@ def where_float64(device: torch.device) -> torch.device:
 
 def widest(device: torch.device) -> torch.dtype:
     """float64, or float32 where there is none: for what is rounded once more."""
-    return torch.float64 if has_float64(device) else torch.float32
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -229,10 +229,11 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x: Float[Tensor, "batch seq dim"]) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of ``x``, split into heads."""
+        rows = x.shape[:2]
         return (
-            split(self.queries(x), self.heads),
-            split(self.keys(x), self.kv_heads),
-            split(self.values(x), self.kv_heads),
+            self.queries(x).reshape(*rows, self.heads, -1).transpose(1, 2),
+            self.keys(x).reshape(*rows, self.kv_heads, -1).transpose(1, 2),
+            self.values(x).reshape(*rows, self.kv_heads, -1).transpose(1, 2),
         )
 
     def keep_one_of(self, parts: int) -> None:
@@ -244,18 +245,10 @@ class MultiHeadAttention(nn.Module):
         return f"{self.dim}, heads={self.heads}, kv_heads={self.kv_heads}"
 
 
-def split(
-    x: Float[Tensor, "batch seq width"], heads: int
-) -> Float[Tensor, "batch {heads} seq head_dim"]:
-    """The features of a token, dealt out to the heads in order."""
-    batch, seq, _ = x.shape
-    return x.reshape(batch, seq, heads, -1).transpose(1, 2)
-
-
 def join(
     heads: Float[Tensor, "batch heads seq head_dim"],
 ) -> Float[Tensor, "batch seq width"]:
-    """The heads of a token side by side again; the inverse of ``split``."""
+    """The heads of a token side by side again."""
     return heads.transpose(1, 2).flatten(-2)
 
 

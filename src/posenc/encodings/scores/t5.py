@@ -84,14 +84,15 @@ class T5Bias(RelativeBias):
     ) -> Float[Tensor, "heads *shape"]:
         """The number of each head for the bucket of each distance."""
         distance = checked(distance, "distance")
-        self._warn(distance)
+        if self.untrained:
+            self._warn(distance)
         index = between_t5_borders(distance, self.borders, self.bidirectional)
         # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
         wide = self.weight.to(working_dtype(self.weight.dtype))
         return wide.mT[:, index].to(floating(dtype))
 
     def _warn(self, distance: Tensor) -> None:
-        if not self.untrained or not may_look(distance) or not distance.numel():
+        if not may_look(distance) or not distance.numel():
             return
         first = self.borders[self.untrained[0]]
         far = distance.abs() if self.bidirectional else distance
