@@ -78,7 +78,8 @@ def placed(
         check_cacheable(layers, is_causal, document_ids)
         rows = cache.layers[0].rows if cache.layers and not cache.is_empty else ()
         if rows and rows[0].shape[0] != batch:
-            raise ValueError(f"x has {batch} rows; the cache holds {rows[0].shape[0]}.")
+            held = rows[0].shape[0]
+            raise ValueError(f"{batch} rows come to a cache of {held}: the batch must agree.")
     below, q_rows, given = None, None, positions is not None
     if given:
         positions = checked(positions, device=x.device, reals=True)
