@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from posenc._rounding import odd_doubles, rounded
-from posenc.guards import has_float64, where_float64
+from posenc.guards import floating, has_float64, where_float64
 from posenc.positions.coordinates import Coordinates
 
 
@@ -147,7 +147,7 @@ def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:
     """
     if isinstance(positions, Coordinates):
         return positions.floats(dtype)
-    if dtype is torch.bfloat16 and has_float64(positions.device):
+    if floating(dtype) is torch.bfloat16 and has_float64(positions.device):
         wide = positions if positions.is_floating_point() else odd_doubles(positions)
         return rounded(wide.double(), dtype)  # by way of float32 it would be rounded twice
     return positions.to(dtype)
