@@ -78,11 +78,11 @@ def test_many_parameters_are_differentiated_along_random_directions(monkeypatch)
 
 
 @pytest.mark.slow("matrix exponentials")
-def test_what_is_refused_far_out_is_asked_near_the_start():
+def test_what_rounds_far_out_is_asked_near_the_start():
     report = check(ComRoPE, arguments=CLASSES[ComRoPE])
     claims = next(each for each in report.verdicts if each.question == "claims")
     assert claims.outcome == "passed"
-    assert "below 2^18; farther on, ValueError: A point turns a block by up to" in claims.told
+    assert "below 2^18" in claims.told
     # Whether a batch of exponentials also rounds otherwise than one alone, the processor decides.
     assert {note.name for note in report.notes} <= {"neighbors-do-not-matter"}
     assert all("below 2^18" in note.said for note in report.notes)

@@ -11,8 +11,11 @@ from posenc.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.frequencies.schedule import PRECISION, exact
-from posenc.guards import floating, has_float64
+from posenc.guards import floating, has_float64, may_look
 from posenc.positions import Positions, checked, floats
+
+LARGEST_LOG = 80.0
+"""The logarithm of a factor that float32 holds, and its inverse too."""
 
 
 class XPos(AroundRotary):
@@ -71,6 +74,10 @@ class XPos(AroundRotary):
         rates = torch.tensor(self.rates, dtype=torch.float64, device=positions.device)
         away = floats(positions - self.origin if self.origin else positions, torch.float64)
         logarithms = (away[..., None] * rates).unsqueeze(-2)
+        if may_look(logarithms) and logarithms.numel() and logarithms.abs().max() > LARGEST_LOG:
+            raise ValueError(
+                f"A position is so far from origin={self.origin} that its factor leaves float32."
+            )
         both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
         return rounded(both, floating(dtype))
 
