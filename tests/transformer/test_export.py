@@ -1,5 +1,6 @@
 """An exported encoder has a free batch and a free length."""
 
+import numpy
 import pytest
 import torch
 from torch.export import Dim
@@ -44,3 +45,23 @@ def test_other_sizes_give_what_the_encoder_gives(name, is_causal, padded):
         torch.testing.assert_close(
             program(*args, **named)[seen], encoder(*args, **named)[seen], atol=1e-5, rtol=1e-4
         )
+
+
+@pytest.mark.slow("five seconds each")
+@pytest.mark.parametrize("name", ENCODINGS)
+@torch.no_grad()  # with gradients, the writer of ONNX meets strides that it refuses
+def test_so_does_a_program_of_onnx(name):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    encoder = Encoder(16, 4, 2, is_causal=True, **ENCODINGS[name]()).eval()
+    free = ({0: Dim("batch", max=64), 1: Dim("seq", max=4096)},)
+    x = torch.randn(3, 7, 16)
+    program = torch.onnx.export(encoder, (x,), dynamo=True, dynamic_shapes=free, verbose=False)
+    assert program is not None
+    ran = runtime.InferenceSession(
+        program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    for batch, seq in ((2, 5), (1, 300)):
+        x = torch.randn(batch, seq, 16)
+        (got,) = ran.run(None, {ran.get_inputs()[0].name: x.numpy()})
+        numpy.testing.assert_allclose(got, encoder(x).numpy(), rtol=1e-4, atol=1e-5)
