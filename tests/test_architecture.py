@@ -52,6 +52,14 @@ def test_what_is_loaded_is_seen():
     assert loaded("import http.server, rich", *HEAVY) == ["rich", "http.server"]
 
 
+def test_one_encoding_loads_its_own_family():
+    code = (
+        "import sys\nfrom posenc import Rotary\nprint(sum(m[:6] == 'posenc' for m in sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) <= 60
+
+
 def test_help_does_not_load_torch():
     scripts = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, main = scripts["posenc"].partition(":")

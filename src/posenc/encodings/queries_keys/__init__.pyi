@@ -1,0 +1,24 @@
+# The public names, one line an export.
+from .axial import AxialRotary as AxialRotary
+from .axial_forms import AxialForm as AxialForm
+from .blocks import ComRoPE as ComRoPE
+from .blocks import LieRE as LieRE
+from .counter_rotary import CounterRotary as CounterRotary
+from .dinov3 import DINOv3Rotary as DINOv3Rotary
+from .directed import DirectedRotary as DirectedRotary
+from .fope import FoPE as FoPE
+from .grape import GRAPE as GRAPE
+from .ltx import LTXRotary as LTXRotary
+from .mixed import RoPEMixed as RoPEMixed
+from .moving import move_keys as move_keys
+from .moving import rerotate as rerotate
+from .multimodal import MHRoPE as MHRoPE
+from .multimodal import MultimodalRotary as MultimodalRotary
+from .pope import PoPE as PoPE
+from .rotary import Rotary as Rotary
+from .start_tokens import StartTokenRotary as StartTokenRotary
+from .string import CayleySTRING as CayleySTRING
+from .string import CirculantSTRING as CirculantSTRING
+from .temperature import QueryTemperature as QueryTemperature
+from .vjepa2 import VJEPA2Rotary as VJEPA2Rotary
+from .xpos import XPos as XPos
