@@ -11,7 +11,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from posenc.backends.base import Backend, Request
 from posenc.backends.masks import added, joined
 from posenc.backends.sdpa import SDPA, grouped, masked_attention
-from posenc.guards import may_look, recorded, transformed
+from posenc.backends.strided.toeplitz import at_distances
+from posenc.guards import eager, may_look, recorded, transformed
 
 FAR = 1000.0
 """Where the logarithm of a sum has three digits left behind the point, in float32."""
@@ -92,6 +93,9 @@ def dense(request: Request) -> Backend | str:
     spec = request.specification
     if spec.softcap is not None:
         return "scores are capped before biases are added, which a mask cannot say"
+    if request.scores and request.distance_alone and spec.is_one_segment and eager():
+        mask = _of_distance(request)
+        return Dense("a mask of queries × keys holds all of it", mask, spec.sinks)
     mask = spec.attn_mask
     for encoding in request.scores:
         mask = added(request.bias_table(encoding), mask)
@@ -102,3 +106,18 @@ def dense(request: Request) -> Backend | str:
         mask = torch.ones(1, 1, spec.q_len, spec.k_len, dtype=torch.bool, device=spec.device)
     given = spec.attn_mask is not None and spec.attn_mask.is_floating_point()
     return Dense("a mask of queries × keys holds all of it", mask, spec.sinks, given)
+
+
+def _of_distance(request: Request) -> Tensor:
+    """The mask of biases of distance, from one number a distance; order hides by distance too."""
+    spec = request.specification
+    q_len, k_len = spec.q_len, spec.k_len
+    values = at_distances(
+        request.scores,
+        torch.arange(k_len - 1, -q_len, -1, device=spec.device),
+        is_causal=spec.is_causal,
+        window=spec.window,
+        dtype=request.dtype,
+    )
+    rows = values.as_strided((1, len(values), q_len, k_len), (0, values.stride(0), 1, 1))
+    return rows.flip(-2)  # the last query is the farthest from the first key

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from math import log
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.backends.masks import hides
+from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.bias import BiasSum, ScoreBias
 from posenc.encodings.scores import ALiBi, Sandwich, T5Bias
 from posenc.guards import may_look
@@ -122,14 +123,33 @@ def toeplitz(
         tensor([[-0.0039,  0.0000,    -inf]])
     """
     highest, biases = offset + q_len - 1, tuple(biases)
-    distance = highest - torch.arange(q_len + k_len - 1, device=device)
-    values = torch.zeros(1, distance.shape[0], dtype=dtype, device=device)
-    for bias in biases:
-        values = values + bias.profile(distance, dtype=dtype)  # type: ignore[operator]
+    distance = torch.arange(highest, highest - q_len - k_len + 1, -1, device=device)
+    values = at_distances(biases, distance, is_causal=is_causal, window=window, dtype=dtype)
+    return Toeplitz(values, highest, _shared_from(biases) or None)
+
+
+def at_distances(
+    biases: Iterable[ScoreEncoding],
+    distance: Int64[Tensor, "count"],
+    *,
+    is_causal: bool,
+    window: int | None,
+    dtype: torch.dtype,
+) -> Float[Tensor, "heads count"]:
+    """The sum of relative biases, or one row of zeros if there are none; −∞ where a key is hidden.
+
+    Example:
+        >>> at_distances([], torch.arange(2), is_causal=True, window=1, dtype=torch.float32)
+        tensor([[0., -inf]])
+    """
+    profiles = [bias.profile(distance, dtype=dtype) for bias in biases]  # type: ignore[operator]
+    if not profiles:
+        profiles = [torch.zeros(1, distance.shape[0], dtype=dtype, device=distance.device)]
+    values = sum(profiles[1:], start=profiles[0])
     hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
-    return Toeplitz(values.contiguous(), highest, _shared_from(biases) or None)
+    return values.contiguous()
 
 
 def _shared_from(biases: Iterable[ScoreBias]) -> int | None:
