@@ -17,7 +17,13 @@ _batched = _functorch.is_batchedtensor
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """Types whose objects are nothing but tensors; a subclass may mean anything."""
 
-FLOATING = frozenset((torch.float16, torch.bfloat16, torch.float32, torch.float64))
+WORKING = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+}
+"""The dtypes of content, and those in which encodings meet it."""
 
 
 def transformed() -> bool:
@@ -116,13 +122,16 @@ def widest(device: torch.device) -> torch.dtype:
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype in which an encoding meets content of ``dtype``: float32 at least."""
-    if dtype.is_floating_point and dtype not in FLOATING:  # torch promotes eight bits to no other
+    wide = WORKING.get(dtype)
+    if wide is not None:
+        return wide
+    if dtype.is_floating_point:  # torch promotes eight bits to no other
         raise TypeError(f"Content is {dtype}; posenc encodes float16, bfloat16, float32, float64.")
     return torch.promote_types(dtype, torch.float32)
 
 
 def floating(dtype: torch.dtype | None) -> torch.dtype:
     """The dtype of a table: float32, unless another is asked for that can hold it."""
-    if dtype is not None and dtype not in FLOATING:
+    if dtype is not None and dtype not in WORKING:
         raise TypeError(f"dtype is {dtype}; a table is float16, bfloat16, float32 or float64.")
     return dtype or torch.float32
