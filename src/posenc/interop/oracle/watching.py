@@ -1,0 +1,387 @@
+"""One pass of a model over a few tokens, and what its layers did to heads and scores meanwhile."""
+
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from posenc.interop.oracle.rotation import POSITIONS
+
+NAME = "posenc_oracle"
+"""The attention implementation that notes its scale and its mask."""
+
+FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotary)|apply_2d")
+"""Names of functions that rotate."""
+
+PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "einsum", "baddbmm"}
+FAR = 1 << 20
+"""Keys among which a mask is looked at."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The keys that a query sees.
+
+    Attributes:
+        before: Up to its own; None for all of them.
+        after: After its own; None for all of them.
+        chunk: The size of the chunks beyond which none are seen; None without chunks.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    chunk: int | None = None
+
+
+@dataclass
+class Attended:
+    """One layer's attention.
+
+    Attributes:
+        path: Of the module.
+        head_dim: Width of a query.
+        scale: What products are multiplied with; None where that was not seen.
+        reach: The keys that are seen; None where that was not seen.
+    """
+
+    path: str
+    head_dim: int | None = None
+    scale: float | None = None
+    reach: Reach | None = None
+
+
+@dataclass
+class Rotated:
+    """A call of a function that rotates heads.
+
+    Attributes:
+        path: Of the module that called it.
+        name: Of the function.
+        heads: What it was given.
+        turn: The same function of other heads, with the same angles.
+        key: Alike for calls of one function with one tensor of angles.
+    """
+
+    path: str
+    name: str
+    heads: Tensor
+    turn: Callable[[Tensor], Tensor]
+    key: tuple[Any, ...]
+
+
+@dataclass
+class Record:
+    """What was seen in one pass.
+
+    Attributes:
+        positions: ``[seq]``, or ``[axes, seq]``: where the tokens stood.
+        attended: The layers' attention, in order.
+        rotated: The calls of functions that rotate.
+    """
+
+    positions: Tensor
+    attended: list[Attended] = field(default_factory=list)
+    rotated: list[Rotated] = field(default_factory=list)
+    path: list[str] = field(default_factory=lambda: [""], repr=False)
+
+
+def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Record:
+    """What a model does in one pass over tokens.
+
+    Args:
+        model: A small one on the CPU.
+        axes: How many axes its positions have; 0: they have one, and need no axis.
+        longest: Positions stay below it.
+
+    Raises:
+        ValueError: It takes no tokens.
+    """
+    given, positions = inputs_of(model, axes, longest)
+    record = Record(positions)
+    RECORDS.append(record)
+    try:
+        with torch.no_grad(), _hooked(model, record), _wrapped(model, record), _Products(record):
+            model(**given)
+    finally:
+        RECORDS.pop()
+    return record
+
+
+def inputs_of(model: nn.Module, axes: int, longest: int | None) -> tuple[dict[str, Any], Tensor]:
+    """Tokens for a model, and where they stand."""
+    taken = inspect.signature(model.forward).parameters
+    near = [p for p in POSITIONS if longest is None or p < longest]
+    positions = torch.tensor(near) if "position_ids" in taken else torch.arange(len(near))
+    if axes and "position_ids" in taken:
+        rows = torch.zeros(axes, axes * (len(near) - 1) + 1, dtype=torch.long)
+        for axis in range(axes):  # one axis after the other, the others at 0
+            start = 1 + axis * (len(near) - 1)
+            rows[axis, start : start + len(near) - 1] = positions[1:]
+        positions = rows
+    seq = positions.shape[-1]
+    ids = torch.arange(seq)[None] % 7 + 3
+    offered = {
+        "input_ids": ids,
+        "decoder_input_ids": ids,
+        "position_ids": positions[None] if positions.ndim == 1 else positions[:, None],
+        "attention_mask": torch.ones_like(ids),  # without it, jumps are taken for documents
+        "use_cache": False,
+    }
+    if not {"input_ids", "decoder_input_ids"} & set(taken):
+        width = getattr(getattr(model, "config", None), "hidden_size", None)
+        if "inputs_embeds" not in taken or width is None:
+            raise ValueError(f"{type(model).__name__} takes no tokens.")
+        offered["inputs_embeds"] = torch.randn(1, seq, width)
+    return {name: value for name, value in offered.items() if name in taken}, positions
+
+
+@contextmanager
+def _hooked(model: nn.Module, record: Record) -> Iterator[None]:
+    """The path of the module that runs."""
+    handles = []
+    for name, module in model.named_modules():
+        enter = lambda *_, name=name: record.path.append(name)  # noqa: E731
+        handles.append(module.register_forward_pre_hook(enter))
+        handles.append(module.register_forward_hook(lambda *_: record.path.pop() and None))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _wrapped(model: nn.Module, record: Record) -> Iterator[None]:
+    """Functions that rotate note their calls, wherever the model's code keeps them."""
+    kinds = {type(each) for each in model.modules()}
+    owners = [*{sys.modules[kind.__module__] for kind in kinds}, *kinds]
+    undo = []
+    for owner in owners:
+        if not getattr(owner, "__module__", owner.__name__).startswith("transformers."):
+            continue
+        for name, value in list(vars(owner).items()):
+            plain = value.__func__ if isinstance(value, staticmethod) else value
+            if isinstance(plain, types.FunctionType) and FUNCTION.search(name):
+                undo.append((owner, name, value))
+                noting = _noting(record, name, plain)
+                setattr(owner, name, staticmethod(noting) if plain is not value else noting)
+    try:
+        yield
+    finally:
+        for owner, name, value in undo:
+            setattr(owner, name, value)
+
+
+def _noting(record: Record, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    named = inspect.signature(function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = function(*args, **kwargs)
+        first = out[0] if isinstance(out, tuple | list) else out
+        if not isinstance(first, Tensor):
+            return out
+        given = named.bind(*args, **kwargs)
+        tensors = {n: x for n, x in given.arguments.items() if isinstance(x, Tensor)}
+        heads = next((n for n, x in tensors.items() if x.numel() == first.numel()), None)
+        if heads is not None:
+            record.rotated.append(_rotated(record.path[-1], name, function, given, heads, tensors))
+        return out
+
+    return call
+
+
+def _rotated(
+    path: str,
+    name: str,
+    function: Callable[..., Any],
+    given: inspect.BoundArguments,
+    heads: str,
+    tensors: Mapping[str, Tensor],
+) -> Rotated:
+    like = tensors[heads]
+    after = list(tensors)[list(tensors).index(heads) + 1 :]
+    keys = [n for n in after if n not in ANGLES and _alike(tensors[n], like)]
+
+    def turn(other: Tensor) -> Tensor:
+        kept = dict(given.arguments)
+        given.arguments.update(dict.fromkeys([heads, *keys], other))
+        try:
+            made = function(*given.args, **given.kwargs)
+        finally:
+            given.arguments.update(kept)
+        return made[0] if isinstance(made, tuple | list) else made
+
+    others = [x for n, x in given.arguments.items() if n not in (heads, *keys)]
+    same = tuple(id(x) if isinstance(x, Tensor | tuple) else repr(x) for x in others)
+    return Rotated(path, name, like.detach(), turn, (name, like.shape, *same))
+
+
+ANGLES = ("cos", "sin", "freqs", "freqs_cis")
+"""What functions that rotate call their angles, which may be as wide as heads."""
+
+
+def _alike(x: Tensor, heads: Tensor) -> bool:
+    """Whether these are keys beside queries."""
+    return x.ndim == heads.ndim >= 3 and x.shape[-1] == heads.shape[-1] and x.dtype == heads.dtype
+
+
+class _Products(TorchFunctionMode):
+    """Notes every softmax with the product that its scores came from, where attention is eager."""
+
+    def __init__(self, record: Record):
+        super().__init__()
+        self.record, self.products = record, []
+
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None):
+        out = function(*args, **(kwargs or {}))
+        name = getattr(function, "__name__", "")
+        if name in PRODUCTS and isinstance(out, Tensor) and out.ndim >= 3:
+            left = next((x for x in args if isinstance(x, Tensor)), out)
+            width = left.shape[-1] if name != "baddbmm" else None
+            self.products = [*self.products[-3:], (out.detach().clone(), width)]
+        elif name == "softmax" and args and isinstance(args[0], Tensor):
+            self._note(args[0].detach())
+        elif name == "scaled_dot_product_attention" and not self._noted():
+            named = dict(zip(("query", "key", "value", "attn_mask"), args)) | (kwargs or {})  # noqa: B905
+            width, mask = named["query"].shape[-1], named.get("attn_mask")
+            reach = Reach(after=0) if named.get("is_causal") else Reach()
+            reach = reach if mask is None else _seen(_numbers(mask))
+            scale = named.get("scale") or width**-0.5
+            self.record.attended.append(Attended(self.record.path[-1], width, scale, reach))
+        return out
+
+    def _noted(self) -> bool:
+        """Whether the attention of this module was noted already."""
+        return any(each.path == self.record.path[-1] for each in self.record.attended)
+
+    def _note(self, scores: Tensor) -> None:
+        if self._noted():
+            return
+        path = self.record.path[-1]
+        for product, width in reversed(self.products):
+            if product.numel() == scores.numel() and product.shape[-1] == scores.shape[-1]:
+                scale = _scale(product.reshape(scores.shape), scores) if width else None
+                reach = _seen(scores)
+                self.record.attended.append(Attended(path, width, scale, reach))
+                return
+
+
+def _scale(product: Tensor, scores: Tensor) -> float | None:
+    """What products were multiplied with, where nothing else was added."""
+    seen = (scores > -1e4) & (product.abs() > 1e-2 * product.abs().max())
+    ratios = (scores / product)[seen].double()
+    if not len(ratios) or ratios.max() - ratios.min() > 1e-2 * ratios.abs().max():
+        return None
+    return float(ratios.median())
+
+
+def _numbers(mask: Tensor) -> Tensor:
+    """A mask as what is added to scores."""
+    return mask if mask.is_floating_point() else torch.where(mask, 0.0, -1e9)
+
+
+def _seen(scores: Tensor) -> Reach | None:
+    """The keys that the middle query sees, of scores ``[…, seq, seq]``."""
+    seq = scores.shape[-2]
+    if scores.shape[-1] < seq:
+        return None
+    middle = seq // 2 + 1
+    row = scores.reshape(-1, *scores.shape[-2:])[:, middle, :seq] > -1e4
+    before, after = int(row[:, : middle + 1].sum(-1).max()), int(row[:, middle + 1 :].sum(-1).max())
+    return Reach(
+        None if before == middle + 1 else before, None if after == seq - middle - 1 else after
+    )
+
+
+def register() -> str:
+    """Make the implementation that notes known to transformers, and give its name."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(NAME, _attend)
+    AttentionMaskInterface.register(NAME, _drawn)
+    return NAME
+
+
+RECORDS: list[Record] = []
+"""The records of passes that run, the innermost last."""
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Plain attention, whose scale and mask are noted."""
+    if RECORDS:
+        width = query.shape[-1]
+        scale = width**-0.5 if scaling is None else float(scaling)
+        reach = getattr(attention_mask, "reach", None)
+        if reach is None and attention_mask is not None:
+            reach = _seen(_numbers(attention_mask))
+        if attention_mask is None:
+            is_causal = others.get("is_causal", getattr(module, "is_causal", True))
+            reach = Reach(after=0 if is_causal else None)
+        record = RECORDS[-1]
+        record.attended.append(Attended(record.path[-1], width, scale, reach))
+    groups = query.shape[1] // key.shape[1]
+    out = torch.nn.functional.scaled_dot_product_attention(
+        query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _drawn(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int = 0,
+    kv_offset: int = 0,
+    mask_function: Callable[..., Any] | None = None,
+    attention_mask: Tensor | None = None,
+    **others: Any,
+) -> Tensor:
+    """A mask of numbers, with the reach of the function that it is drawn by."""
+    from transformers.masking_utils import causal_mask_function, eager_mask
+
+    function = causal_mask_function if mask_function is None else mask_function
+    others |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    mask = eager_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, function, attention_mask, **others
+    )
+    mask.reach = _reach(function)  # type: ignore[union-attr]
+    return mask  # type: ignore[return-value]
+
+
+def _reach(function: Callable[..., Any]) -> Reach | None:
+    """The keys that a mask function lets a far query see."""
+    keys, zero = torch.arange(2 * FAR), torch.zeros((), dtype=torch.long)
+
+    def sees(q: Tensor | int, k: Tensor | int) -> Tensor:
+        made = function(zero, zero, torch.as_tensor(q), torch.as_tensor(k))
+        return torch.as_tensor(made).expand(2 * FAR)
+
+    try:
+        after = int(sees(FAR, keys)[FAR + 1 :].sum())
+        first = sees(keys, zero)
+        limit = int((~first).to(torch.uint8).argmax()) if not bool(first.all()) else None
+        if limit is None:
+            return Reach(None, after if after < FAR - 1 else None)
+        before = int(sees(limit, keys)[: limit + 1].sum())
+    except Exception:  # it looks at the tokens of this pass
+        return None
+    after = int(sees(FAR // limit * limit, keys)[FAR // limit * limit + 1 :].sum())
+    if before == 1 and limit > 1:  # a new chunk begins
+        return Reach(None, 0 if after == 0 else limit - 1, limit)
+    return Reach(before, after if after < FAR - 1 else None)
