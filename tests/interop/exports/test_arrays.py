@@ -18,6 +18,8 @@ from posenc.interop.huggingface import positional_setup
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
          "num_hidden_layers": 2, "rope_theta": 5e5}  # fmt: skip
+ROPE = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
+DYNAMIC = {"model_type": "llama", "max_position_embeddings": 64, "rope_parameters": ROPE}
 
 
 def test_frequencies_and_tables_are_correctly_rounded():
@@ -41,18 +43,27 @@ def test_turns_give_any_position_exactly():
     assert (said["layers"], said["pairing"], said["head_dim"]) == ([0, 1], "half", 16)
 
 
-def test_layers_that_differ_have_names_of_their_own():
-    gemma = LLAMA | {"model_type": "gemma3_text", "head_dim": 16, "num_hidden_layers": 6}
-    found = arrays(gemma)
+def test_layers_that_differ_have_names_of_their_own(monkeypatch):
+    found = arrays(LLAMA | {"model_type": "gemma3_text", "head_dim": 16, "num_hidden_layers": 6})
     names = {"sliding_attention.inverse_frequencies", "full_attention.inverse_frequencies"}
     assert set(found.tensors) == names
     assert json.loads(found.metadata["full_attention"])["layers"] == [5]
+    (part,) = positional_setup(LLAMA).parts
+    chosen = replace(part, layers=(part.layers[0], replace(part.layers[1], softmax_scale=0.5)))
+    monkeypatch.setattr(sys.modules[arrays.__module__], "only_part", lambda *_, **__: chosen)
+    told = arrays(LLAMA).metadata
+    both = [json.loads(told[name]) for name in ("layers", "layers_1")]
+    assert [(each["layers"], each["softmax_scale"]) for each in both] == [([0], 0.25), ([1], 0.5)]
 
 
 def test_slopes_and_tables_of_other_schemes():
-    assert arrays({"model_type": "bloom", "n_head": 2}).tensors["layers.slopes"].tolist() == [
-        2**-4, 2**-8,
-    ]  # fmt: skip
+    found = arrays({"model_type": "bloom", "n_head": 2}).tensors["layers.slopes"]
+    assert found.tolist() == [2**-4, 2**-8]
+    falcon = {"model_type": "falcon", "alibi": True, "hidden_size": 64, "num_attention_heads": 4}
+    found = arrays(falcon)
+    # Slopes meet products that are multiplied with 1/√16.
+    assert found.tensors["layers.slopes"].tolist() == [2**-4, 2**-6, 2**-8, 2**-10]
+    assert json.loads(found.metadata["notes"])
     with pytest.raises(ValueError, match="Learned"):
         arrays({"model_type": "gpt2"})
 
@@ -63,53 +74,23 @@ def test_both_files_read_back():
     write_npz(written, npz)
     write_safetensors(written, safetensors)
     npz.seek(0)
-    from_npz = numpy.load(npz)
-    from_safetensors = load(safetensors.getvalue())
+    from_npz, from_safetensors = numpy.load(npz), load(safetensors.getvalue())
     for name, tensor in written.tensors.items():
         assert torch.equal(torch.from_numpy(from_npz[name]), tensor)
         assert torch.equal(from_safetensors[name], tensor)
     assert json.loads(str(from_npz["metadata"])) == written.metadata
 
 
-ROPE = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
-DYNAMIC = {"model_type": "llama", "max_position_embeddings": 64, "rope_parameters": ROPE}
-
-
-@pytest.mark.parametrize(("longest", "length"), [(65, None), (101, 100), (65, 64)])
-def test_tables_past_the_length_of_their_frequencies_are_refused(longest, length):
-    """A model that reads so many tokens turns them by other frequencies."""
-    with pytest.raises(ValueError, match=f"Pass length={longest}, or a smaller longest"):
+@pytest.mark.parametrize(
+    ("longest", "length", "fits"),
+    [(65, None, False), (101, 100, False), (65, 64, False),
+     (64, None, True), (64, 10, True), (100, 100, True), (9, 4000, True)],
+)  # fmt: skip
+def test_tables_reach_as_far_as_their_frequencies_hold(longest, length, fits):
+    if fits:
+        found = arrays(DYNAMIC, longest=longest, length=length)
+        assert found.tensors["layers.cos"].shape[0] == longest
+        assert str(length or "short") in found.metadata["notes"]
+        return
+    with pytest.raises(ValueError, match="depend on the length"):
         arrays(DYNAMIC, longest=longest, length=length)
-
-
-@pytest.mark.parametrize(("longest", "length"), [(64, None), (64, 10), (100, 100), (9, 4000)])
-def test_tables_within_their_length_are_written(longest, length):
-    found = arrays(DYNAMIC, longest=longest, length=length)
-    assert found.tensors["layers.cos"].shape[0] == longest
-
-
-def test_layers_of_one_encoding_and_two_scales_of_scores_are_told_apart(monkeypatch):
-    (part,) = positional_setup(LLAMA).parts
-    other = replace(part.layers[1], softmax_scale=0.5)
-    chosen = replace(part, layers=(part.layers[0], other))
-    monkeypatch.setattr(sys.modules[arrays.__module__], "only_part", lambda *_, **__: chosen)
-    told = arrays(LLAMA).metadata
-    found = [json.loads(told[name]) for name in ("layers", "layers_1")]
-    assert [(each["layers"], each["softmax_scale"]) for each in found] == [([0], 0.25), ([1], 0.5)]
-
-
-def test_what_the_model_does_besides_is_told_in_words():
-    falcon = {"model_type": "falcon", "alibi": True, "hidden_size": 64, "num_attention_heads": 4}
-    found = arrays(falcon)
-    assert "scales biases as it does products" in json.loads(found.metadata["notes"])[0]
-    # of heads of 16 channels: the slopes meet products that are multiplied with 1/4
-    assert found.tensors["layers.slopes"].tolist() == [0.25 / 4, 0.0625 / 4, 2**-6 / 4, 2**-8 / 4]
-
-
-def test_arrays_say_of_which_length_they_are():
-    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
-    config = {"model_type": "llama", "rope_parameters": rope}
-    for length, said in ((None, "short sequences"), (9000, "sequences of 9000 tokens")):
-        (note,) = json.loads(arrays(config, length=length).metadata["notes"])
-        assert note.endswith(f"depend on the length; these are of {said}")
-    assert "notes" not in arrays({"model_type": "llama"}).metadata

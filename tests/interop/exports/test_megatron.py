@@ -109,24 +109,22 @@ def test_other_schemes():
     assert (args.position_embedding_type, args.mrope_section) == ("mrope", [16, 24, 24])
 
 
-REFUSED = {
-    "base is 10000.5": {"model_type": "llama", "rope_theta": 10000.5},
-    "factor is 2.5": {"model_type": "llama", "rope_scaling": {"rope_type": "linear",
-                                                              "factor": 2.5}},
-    "Megatron-LM has": {"model_type": "llama", "rope_scaling": LLAMA3 | {"high_freq_factor": 8.0}},
-    "turns whole heads": {"model_type": "gpt_neox", "rotary_pct": 0.25, "rope_scaling": YARN},
-    "attention factor": {"model_type": "qwen2", "rope_scaling": YARN | {"attention_factor": 1.0}},
-    "last channels": {"model_type": "deepseek_v3"},
-    "rope type is 'dynamic'": {"model_type": "llama", "rope_scaling": {"rope_type": "dynamic",
-                                                                       "factor": 2.0}},
-    "corners and sizes of boxes": {"model_type": "layoutlm"},
-    "begin anew in every cell": {"model_type": "tapas"},
-    "starts at another row": {"model_type": "opt"},
-    "ALiBi": {"model_type": "bloom", "n_head": 4},
-}  # fmt: skip
+REFUSED = [
+    ({"model_type": "llama", "rope_theta": 10000.5}, "base"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": 2.5}}, "factor"),
+    ({"model_type": "llama", "rope_scaling": LLAMA3 | {"high_freq_factor": 8.0}}, "8192"),
+    ({"model_type": "gpt_neox", "rotary_pct": 0.25, "rope_scaling": YARN}, "channels"),
+    ({"model_type": "qwen2", "rope_scaling": YARN | {"attention_factor": 1.0}}, "factor"),
+    ({"model_type": "deepseek_v3"}, "last channels"),
+    ({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
+    ({"model_type": "layoutlm"}, "boxes"),
+    ({"model_type": "tapas"}, "cell"),
+    ({"model_type": "opt"}, "row"),
+    ({"model_type": "bloom", "n_head": 4}, "ALiBi"),
+]
 
 
-@pytest.mark.parametrize("said", REFUSED)
-def test_what_megatron_would_compute_otherwise_is_refused(said):
-    with pytest.raises(ValueError, match=said):
-        megatron_arguments(HEADS | REFUSED[said])
+@pytest.mark.parametrize(("config", "noun"), REFUSED)
+def test_what_megatron_would_compute_otherwise_is_refused(config, noun):
+    with pytest.raises(ValueError, match=noun):
+        megatron_arguments(HEADS | config)

@@ -1,6 +1,6 @@
-"""What a model does with positions, for programs that know nothing of this library.
+"""What a model does with positions, in the terms of other programs; one file a target.
 
-Each target states what it can say, and refuses a model of which it could say only a part.
+A target raises a ``ValueError`` for a model that it can express only in part.
 """
 
 from posenc.interop.exports.arrays import Arrays, arrays, write_npz, write_safetensors

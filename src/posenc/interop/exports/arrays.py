@@ -1,9 +1,10 @@
-"""Frequencies and tables as arrays with names, for programs of any kind."""
+"""Frequencies and tables as named arrays, for programs of any kind."""
 
 import json
 from dataclasses import dataclass
+from decimal import localcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -14,18 +15,12 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
-from posenc.interop.exports.subject import (
-    check_reach,
-    depends_on_length,
-    only_part,
-    refuse,
-)
+from posenc.interop.exports.subject import check_reach, depends_on_length, only_part, refuse
 from posenc.interop.setup import LayerSetup
 
-if TYPE_CHECKING:
-    pass
-
 TARGET = "An export of arrays"
+
+Found = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Arrays:
 
     Attributes:
         tensors: By name; see ``arrays``.
-        metadata: What they are arrays of, as text by name; JSON where it is more than a word.
+        metadata: Text by name; JSON where it is more than a word.
     """
 
     tensors: dict[str, Tensor]
@@ -50,8 +45,8 @@ def arrays(
 ) -> Arrays:
     """Inverse frequencies, tables and slopes of a model.
 
-    Of each kind of layers, with the type of the layers (``full_attention``), or ``layers`` where
-    all are alike, before the name:
+    Names start with the layer type (``full_attention``), or with ``layers`` where all layers are
+    alike:
 
     =========================  ===================  ============================================
     name                       shape                what
@@ -62,31 +57,25 @@ def arrays(
     ``table``                  [longest, dim]       of a sinusoidal encoding
     =========================  ===================  ============================================
 
-    Tables are float32, correctly rounded. Nothing stands for positions beyond them: whoever reads
-    the file must refuse these. The metadata tell the pairing, the rotated channels, the attention
-    factor, the softmax scale, the layers, the expression, and each ω_i / 2π in units of 2^-192 as
-    hexadecimal numbers, from which any position can be had exactly; and, as ``notes``, what there
-    is to say of the model in words.
+    Tables are float32, correctly rounded. The metadata hold the pairing, the rotated channels, the
+    attention factor, the softmax scale, the layers, the expression, ``notes``, and each ω_i / 2π in
+    units of 2^-192 as a hexadecimal number, which gives any position exactly.
 
     Args:
         config: As of ``positional_setup``.
         longest: Number of positions in tables; without it there are none.
         part: Which part of a model of several, as ``"text"``.
-        length: Of the sequences, for schedules that depend on it; the notes say it of these.
+        length: Of the sequences, for schedules that depend on it.
 
     Raises:
-        ValueError: A layer has an encoding of another kind, or tables are needed and ``longest`` is
-            not given; or frequencies depend on the length, and are others in sequences of
-            ``longest`` tokens.
-        OSError: The file cannot be read.
+        ValueError: A layer has an encoding of another kind, tables are needed and ``longest`` is
+            not given, or sequences of ``longest`` tokens have other frequencies.
 
     Example:
         >>> found = arrays({"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4},
         ...                longest=2)
         >>> {name: tuple(tensor.shape) for name, tensor in found.tensors.items()}
         {'layers.inverse_frequencies': (2,), 'layers.cos': (2, 2), 'layers.sin': (2, 2)}
-        >>> json.loads(found.metadata["layers"])["pairing"]
-        'half'
     """
     if longest is not None:
         check_whole(longest=longest)
@@ -108,9 +97,14 @@ def arrays(
     for indices in kinds.values():
         layer = chosen.layers[indices[0]]
         name = _name(layer, len(kinds), metadata)
-        said = {"layers": indices, "expression": repr(layer.positional)}
-        said["softmax_scale"] = layer.softmax_scale
-        for entry in _entries(layer):
+        said: dict[str, Any] = {
+            "layers": indices,
+            "expression": repr(layer.positional),
+            "softmax_scale": layer.softmax_scale,
+        }
+        positional = layer.positional
+        assert positional is not None
+        for entry in (*positional.tokens, *positional.queries_keys, *positional.scores):
             found, about = _arrays(entry, longest)
             tensors |= {f"{name}.{key}": tensor for key, tensor in found.items()}
             said |= about
@@ -126,13 +120,7 @@ def _name(layer: LayerSetup, kinds: int, taken: dict[str, str]) -> str:
     return f"{name}_{alike}" if alike else name
 
 
-def _entries(layer: LayerSetup) -> list[Any]:
-    positional = layer.positional
-    assert positional is not None
-    return [*positional.tokens, *positional.queries_keys, *positional.scores]
-
-
-def _arrays(entry: Any, longest: int | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _arrays(entry: Any, longest: int | None) -> Found:
     if isinstance(entry, MultimodalRotary):
         found, about = _rotation(entry.rotary, longest)
         return found, about | {
@@ -146,14 +134,12 @@ def _arrays(entry: Any, longest: int | None) -> tuple[dict[str, Tensor], dict[st
         return {"slopes": torch.tensor(entry.slopes, dtype=torch.float64)}, {}
     if isinstance(entry, Sinusoidal):
         if longest is None:
-            raise ValueError(f"{entry!r} is a table. Say how long, as longest=2048.")
+            raise ValueError(f"{entry!r} is a table; pass its length as longest.")
         return {"table": entry.table(torch.arange(longest))}, {}
-    refuse(TARGET, f"it has {entry!r}", "Save its parameters, or compute its table in torch.")
+    refuse(TARGET, f"it has {entry!r}")
 
 
-def _rotation(rotary: Rotary, longest: int | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    from decimal import localcontext
-
+def _rotation(rotary: Rotary, longest: int | None) -> Found:
     schedule = rotary.frequencies
     with localcontext(PRECISION):
         radians = [float(w) for w in schedule.radians()]
@@ -161,7 +147,7 @@ def _rotation(rotary: Rotary, longest: int | None) -> tuple[dict[str, Tensor], d
     if longest is not None:
         table = rotary.table(torch.arange(longest))
         found |= {"cos": table[:, 0].contiguous(), "sin": table[:, 1].contiguous()}
-    about = {
+    return found, {
         "pairing": rotary.pairing,
         "rotated": rotary.rotated,
         "rotated_dim": rotary.rotated_dim,
@@ -169,11 +155,10 @@ def _rotation(rotary: Rotary, longest: int | None) -> tuple[dict[str, Tensor], d
         "attention_factor": schedule.attention_factor,
         "turns_in_units_of_2^-192": [f"{turns:x}" for turns in schedule.turns()],
     }
-    return found, about
 
 
 def write_npz(found: Arrays, file: str | Path | IO[bytes]) -> None:
-    """Arrays and their metadata (the array ``metadata``, one JSON text) as an .npz file.
+    """Write arrays as an .npz file; the array ``metadata`` holds the metadata as JSON.
 
     Example:
         >>> import io, numpy
@@ -185,19 +170,16 @@ def write_npz(found: Arrays, file: str | Path | IO[bytes]) -> None:
     """
     import numpy
 
-    given: dict[str, numpy.ndarray] = {
-        name: tensor.numpy() for name, tensor in found.tensors.items()
-    }
-    numpy.savez(file, **given, metadata=numpy.array(json.dumps(found.metadata)))  # type: ignore[arg-type]
+    given: dict[str, Any] = {name: tensor.numpy() for name, tensor in found.tensors.items()}
+    numpy.savez(file, **given, metadata=numpy.array(json.dumps(found.metadata)))
 
 
 def write_safetensors(found: Arrays, file: IO[bytes]) -> None:
-    """Arrays and their metadata as a .safetensors file, written to an open file.
+    """Write arrays and their metadata to an open file, as .safetensors.
 
     Example:
         >>> import io
-        >>> file = io.BytesIO()
-        >>> write_safetensors(arrays({"model_type": "gptj"}), file)
+        >>> write_safetensors(arrays({"model_type": "gptj"}), io.BytesIO())
     """
     from safetensors.torch import save
 

@@ -7,13 +7,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.tokens.learned import Learned
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
-from posenc.interop.exports.subject import (
-    RotatingModel,
-    check_alone,
-    only_part,
-    refuse,
-    rotating_model,
-)
+from posenc.interop.exports.subject import RotatingModel, only_part, refuse, rotating_model
 
 TARGET = "Megatron-LM's command line"
 
@@ -23,10 +17,9 @@ def megatron_arguments(
 ) -> tuple[str, ...]:
     """The arguments of Megatron-LM for the positions of this model.
 
-    ``--position-embedding-type`` with what belongs to it: ``rope`` (plain, linear by a whole
-    factor, Llama 3's scaling with its published borders, either pairing, layers without rotation),
-    ``yarn``, ``mrope`` in runs, ``learned_absolute``, ``none``. All other sizes of the model are
-    left to you.
+    ``--position-embedding-type`` and what belongs to it: ``rope`` (plain, linear by a whole factor,
+    Llama 3's scaling with its published borders, either pairing, layers without rotation),
+    ``yarn``, ``mrope`` in runs, ``learned_absolute``, ``none``. The other sizes are left to you.
 
     Args:
         config: As of ``positional_setup``.
@@ -34,9 +27,7 @@ def megatron_arguments(
 
     Raises:
         ValueError: Megatron-LM would compute something else: a base or a factor that is not
-            whole, other borders, partial or interleaved YaRN, multi-latent attention, or what
-            a model does beside its learned table.
-        OSError: The file cannot be read.
+            whole, other borders, partial or interleaved YaRN, multi-latent attention.
 
     Reference:
         megatron/training/arguments.py and megatron/core/models/common/embeddings of Megatron-LM.
@@ -64,63 +55,54 @@ def megatron_arguments(
 def _learned(entries: list[Learned], notes: tuple[str, ...]) -> tuple[str, ...]:
     first = entries[0]
     if notes:
-        refuse(TARGET, f"beside its table, {notes[0]}", "Megatron-LM adds one row a token.")
+        refuse(TARGET, f"beside its table, {notes[0]}")
     if any(repr(entry) != repr(first) for entry in entries) or first.offset:
-        refuse(TARGET, f"its table {first!r} starts at another row", "Megatron's starts at 0.")
+        refuse(TARGET, f"its table {first!r} starts at another row than 0")
+    length = str(first.max_len)
     return (
-        "--position-embedding-type", "learned_absolute",
-        "--max-position-embeddings", str(first.max_len),
+        "--position-embedding-type", "learned_absolute", "--max-position-embeddings", length,
     )  # fmt: skip
 
 
 def _rotation(model: RotatingModel) -> tuple[str, ...]:
     if len(model.kinds) > 1:
-        model.only()  # refuses
+        model.only()  # raises
     _, found = model.kinds[0]
     rotary = found.rotary if isinstance(found, MultimodalRotary) else found
-    check_alone(model, rotary)
+    model.check_alone(rotary)
     rope = model.layer_of(found).rope
     if rope is not None and rope.kind in ("dynamic", "longrope"):
-        refuse(TARGET, f"its rope type is {rope.kind!r}", "Megatron-LM has none that looks at it.")
+        refuse(TARGET, f"its rope type is {rope.kind!r}")
     schedule = rotary.frequencies
     yarn = isinstance(schedule, YaRN)
     kind = "mrope" if found is not rotary else "yarn" if yarn else "rope"
+    plain = schedule if isinstance(schedule, Geometric) else getattr(schedule, "of", None)
+    if not isinstance(plain, Geometric):
+        refuse(TARGET, f"its frequencies are those of {schedule!r}")
     said = ["--position-embedding-type", kind, "--kv-channels", str(rotary.head_dim)]
-    said += ["--rotary-base", str(_whole("base", _base(schedule)))]
+    said += ["--rotary-base", str(_whole("base", float(plain.base)))]
     said += ["--rotary-percent", str(_percent(rotary))]
     said += _yarn(schedule, rotary) if yarn else _scaling(schedule)
     if isinstance(found, MultimodalRotary):
         said += _sections(found)
     if rotary.pairing == "interleaved":
         said.append("--rotary-interleaved")
-    if model.skips:
+    if None in model.rotations:
         pattern = ",".join(str(int(rotation is None)) for rotation in model.rotations)
         said += ["--no-rope-freq", f"[{pattern}]"]
     return tuple(said)
 
 
-def _base(schedule: Schedule) -> float:
-    plain = schedule if isinstance(schedule, Geometric) else getattr(schedule, "of", None)
-    if not isinstance(plain, Geometric):
-        refuse(TARGET, f"its frequencies are those of {schedule!r}", "Export arrays (npz).")
-    return float(plain.base)
-
-
 def _whole(name: str, value: Any) -> int:
     if value != int(value):
-        refuse(TARGET, f"its {name} is {value}", "Megatron-LM reads a whole number.")
+        refuse(TARGET, f"its {name} is {value}, which is not whole")
     return int(value)
 
 
 def _percent(rotary: Rotary) -> float:
     share = rotary.rotated_dim / rotary.head_dim
-    # Megatron cuts head_dim · share off to a whole number, whatever was lost in the division.
-    if int(rotary.head_dim * share) != rotary.rotated_dim:
-        refuse(
-            TARGET,
-            f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate",
-            "No fraction gives this width there.",
-        )
+    if int(rotary.head_dim * share) != rotary.rotated_dim:  # as Megatron truncates it
+        refuse(TARGET, f"no fraction gives {rotary.rotated_dim} of {rotary.head_dim} channels")
     return share
 
 
@@ -132,29 +114,18 @@ def _scaling(schedule: Schedule) -> list[str]:
     if isinstance(schedule, Llama3):
         borders = (schedule.trained_length, schedule.low, schedule.high)
         if borders != (8192, 1.0, 4.0):
-            refuse(
-                TARGET,
-                f"its Llama 3 scaling has (trained_length, low, high) = {borders}",
-                "Megatron-LM has (8192, 1, 4).",
-            )
+            refuse(TARGET, f"(trained_length, low, high) are {borders} and not (8192, 1, 4)")
         return ["--use-rope-scaling", "--rope-scaling-factor", str(float(schedule.factor))]
-    refuse(TARGET, f"its frequencies are those of {schedule!r}", "Export arrays (npz).")
+    refuse(TARGET, f"its frequencies are those of {schedule!r}")
 
 
 def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
     if rotary.rotated_dim != rotary.head_dim or rotary.pairing == "interleaved":
-        refuse(
-            TARGET,
-            f"YaRN turns {rotary.rotated_dim} of {rotary.head_dim} channels, {rotary.pairing}",
-            "Megatron-LM's turns whole heads, by halves.",
-        )
+        refuse(TARGET, f"YaRN rotates {rotary.rotated_dim} of {rotary.head_dim} channels, "
+                       f"{rotary.pairing}")  # fmt: skip
     usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
     if schedule.attention_factor != usual:
-        refuse(
-            TARGET,
-            f"its attention factor is {schedule.attention_factor}",
-            f"Megatron-LM's is {usual}.",
-        )
+        refuse(TARGET, f"its attention factor is {schedule.attention_factor} and not {usual}")
     rounds = "" if schedule.truncate else "no-"
     return [
         "--rotary-scaling-factor", str(float(schedule.factor)),
@@ -168,9 +139,5 @@ def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
 
 def _sections(found: MultimodalRotary) -> list[str]:
     if found.arrangement != "contiguous" or not isinstance(found.rotary.frequencies, Geometric):
-        refuse(
-            TARGET,
-            f"its axes are {found.arrangement!r} over {found.rotary.frequencies!r}",
-            "Megatron-LM's M-RoPE has plain frequencies, in runs.",
-        )
+        refuse(TARGET, f"its axes are {found.arrangement!r} over {found.rotary.frequencies!r}")
     return ["--mrope-section", *map(str, found.sections)]

@@ -4,13 +4,14 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 Operator = Literal["basic", "RotaryEmbedding"]
 
 OPSETS: dict[Operator, int] = {"basic": 18, "RotaryEmbedding": 23}
-"""The version of ONNX's operators that a program asks for: the first with ``RotaryEmbedding``, or
-one that every runtime of recent years has."""
+"""The opset of a program: the first with ``RotaryEmbedding``, or one that every runtime has."""
+
+Inputs = dict[str, tuple[Tensor, dict[int, str]]]
+"""Examples and the names of their dynamic axes, by input."""
 
 
 def onnx_program(
@@ -38,11 +41,8 @@ def onnx_program(
 ) -> "ONNXProgram":
     """An ONNX program of an encoding, or of a whole encoder; ``.save(path)`` writes it.
 
-    Tables are built here, correctly rounded, and stored for positions 0 … longest − 1. Any other
-    position, negative ones too, is refused when the program runs: onnxruntime's CPU provider ends
-    with an error of the node that gathers. A provider that does not check indices would give NaN
-    in place of every number that depends on such a position. (An encoder without encodings and
-    windows has no use for positions, and no table that could refuse them.)
+    Tables are correctly rounded and stored for positions 0 … longest − 1. At any other position,
+    onnxruntime's CPU provider raises an error; a provider that does not check indices gives NaN.
 
     Inputs and outputs, with any batch and any number of tokens:
 
@@ -58,7 +58,7 @@ def onnx_program(
     ==============  ===========================================  ==================================
 
     Args:
-        module: What to export, in evaluation.
+        module: What to export, in evaluation mode.
         longest: Number of positions in the tables.
         operator: ``"RotaryEmbedding"`` uses the operator of opset 23, where the first channels of a
             head rotate; ``"basic"`` is made of older ones. For ``Rotary`` alone.
@@ -67,8 +67,7 @@ def onnx_program(
     Raises:
         TypeError: The module is of another kind, an encoder holds others, or its weights are not
             float32.
-        ValueError: A number is not positive, the operator or ``heads`` do not fit, or heads stand
-            elsewhere.
+        ValueError: An argument does not fit the module.
         ImportError: onnx and onnxscript are not installed.
 
     Reference:
@@ -81,16 +80,20 @@ def onnx_program(
     """
     check_whole(longest=longest)
     check_choice(get_args(Operator), operator=operator)
-    if operator == "RotaryEmbedding" and not isinstance(module, Rotary):
-        raise ValueError(f"{operator} is the operator of Rotary; pass operator='basic'.")
+    if not isinstance(module, Rotary) and (operator != "basic" or heads is not None):
+        raise ValueError("operator and heads are for programs of Rotary.")
     if isinstance(module, Rotary):
-        return _rotary(module, longest, operator, (2, 1) if heads is None else heads)
-    if heads is not None:
-        raise ValueError(f"heads is {heads!r}; only programs of Rotary have heads. Leave it out.")
-    if isinstance(module, Sinusoidal):
-        return _tokens(module, longest)
+        return _rotary(module, longest, operator, heads or (2, 1))
     if isinstance(module, ALiBi):
-        return _bias(module, longest)
+        given = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
+        program: nn.Module = StoredProfile(module, longest)
+        return _exported(program, given, ("bias",), longest=longest, told=repr(module))
+    if isinstance(module, Sinusoidal):
+        if not module.batch_first:
+            raise ValueError("batch_first is False; the program takes [batch, seq, dim].")
+        given = {"x": _hidden(module.dim), "positions": _positions("seq")}
+        program = _TokenProgram(module, longest)
+        return _exported(program, given, ("encoded",), longest=longest, told=repr(module))
     if isinstance(module, Encoder):
         return _encoder(module, longest)
     raise TypeError(
@@ -113,11 +116,9 @@ class Allowed(nn.Module):
         # Gathering counts negative indices from the end, in torch and in ONNX alike.
         return self.allowed[torch.where(positions < 0, self.longest, positions)]
 
-    def poisoned(self, rows: Tensor, positions: Tensor) -> Tensor:
-        """Rows, NaN where a position is none of these: for providers that do not check."""
-        axes = (1,) * (rows.ndim - positions.ndim)
-        good = ((positions >= 0) & (positions < self.longest)).view(*positions.shape, *axes)
-        return torch.where(good, rows, torch.nan)
+    def good(self, positions: Tensor) -> Tensor:
+        """Where they are: for providers that do not check indices."""
+        return (positions >= 0) & (positions < self.longest)
 
 
 class StoredRows(nn.Module):
@@ -125,14 +126,15 @@ class StoredRows(nn.Module):
 
     rows: Tensor
 
-    def __init__(self, encoding: TokenEncoding | QueryKeyEncoding, longest: int):
+    def __init__(self, encoding: Rotary | Sinusoidal, longest: int):
         super().__init__()
         self.check = Allowed(longest)
-        table = encoding.table(torch.arange(longest))
-        self.register_buffer("rows", table.detach().clone())
+        self.register_buffer("rows", encoding.table(torch.arange(longest)).detach().clone())
 
     def forward(self, positions: Tensor) -> Tensor:
-        return self.check.poisoned(self.rows[self.check(positions)], positions)
+        rows, good = self.rows[self.check(positions)], self.check.good(positions)
+        good = good.view(*positions.shape, *(1,) * (rows.ndim - positions.ndim))
+        return torch.where(good, rows, torch.nan)
 
 
 class StoredProfile(nn.Module):
@@ -142,18 +144,15 @@ class StoredProfile(nn.Module):
 
     def __init__(self, encoding: ALiBi, longest: int):
         super().__init__()
-        self.check, self.longest = Allowed(longest), longest
+        self.check = Allowed(longest)
         self.register_buffer("profile", encoding.profile(torch.arange(1 - longest, longest)).T)
 
     def forward(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-        q, k = self.check(q_positions), self.check(k_positions)
-        distance = q.unsqueeze(-1) - k.unsqueeze(-2)
-        bias = self.profile[distance + (self.longest - 1)].movedim(-1, -3)
-        good = self._good(q_positions).unsqueeze(-1) & self._good(k_positions).unsqueeze(-2)
+        distance = self.check(q_positions).unsqueeze(-1) - self.check(k_positions).unsqueeze(-2)
+        bias = self.profile[distance + (self.check.longest - 1)].movedim(-1, -3)
+        q_good, k_good = self.check.good(q_positions), self.check.good(k_positions)
+        good = q_good.unsqueeze(-1) & k_good.unsqueeze(-2)
         return torch.where(good.unsqueeze(-3), bias, torch.nan)
-
-    def _good(self, positions: Tensor) -> Tensor:
-        return (positions >= 0) & (positions < self.longest)
 
 
 class _RotaryProgram(nn.Module):
@@ -163,17 +162,16 @@ class _RotaryProgram(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         rows = self.stored(positions)
-        return self.encoding.encode_queries(q, rows), self.encoding.encode_keys(k, rows)
+        return self.rotated(q, rows), self.rotated(k, rows)
+
+    def rotated(self, x: Tensor, rows: Tensor) -> Tensor:
+        return self.encoding.encode_queries(x, rows)
 
 
 class _OperatorProgram(_RotaryProgram):
-    """The same by one operator for each of queries and keys."""
+    """The same by ONNX's own operator."""
 
-    def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        rows = self.stored(positions)
-        return self._rotated(q, rows), self._rotated(k, rows)
-
-    def _rotated(self, x: Tensor, rows: Tensor) -> Tensor:
+    def rotated(self, x: Tensor, rows: Tensor) -> Tensor:
         whole = self.encoding.rotated_dim == self.encoding.head_dim
         return torch.onnx.ops.rotary_embedding(
             x,
@@ -196,21 +194,16 @@ class _TokenProgram(nn.Module):
 class _StoredTables(nn.Module):
     """What ``Tables`` is to an encoder, out of stored tables alone."""
 
-    def __init__(self, encodings: Sequence[nn.Module], longest: int):
+    def __init__(self, encodings: Sequence[Any], longest: int):
         super().__init__()
         self.encodings = list(dict.fromkeys(encodings))
         self.stored = nn.ModuleList(
-            StoredProfile(encoding, longest)
-            if isinstance(encoding, ALiBi)
-            else StoredRows(encoding, longest)  # type: ignore[arg-type]
-            for encoding in self.encodings
+            StoredProfile(each, longest) if isinstance(each, ALiBi) else StoredRows(each, longest)
+            for each in self.encodings
         )
 
-    def _of(self, encoding: nn.Module) -> nn.Module:
-        return self.stored[self.encodings.index(encoding)]
-
     def rows(self, encoding: nn.Module, positions: Tensor, **_: Any) -> Tensor:
-        return self._of(encoding)(positions)
+        return self.stored[self.encodings.index(encoding)](positions)
 
     def rotations(
         self, encodings: tuple[QueryKeyEncoding, ...], *, positions: Tensor, **_: Any
@@ -218,14 +211,13 @@ class _StoredTables(nn.Module):
         return tuple((encoding, self.rows(encoding, positions)) for encoding in encodings), None
 
     def biases(self, encoding: ScoreEncoding, q: Tensor, k: Tensor, **_: Any) -> Tensor:
-        return self._of(encoding)(q, k)
+        return self.stored[self.encodings.index(encoding)](q, k)
 
 
 class _EncoderProgram(nn.Module):
     def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.encoder = encoder
-        self.check = Allowed(longest)
+        self.encoder, self.check = encoder, Allowed(longest)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         # Without encodings, or with windows, positions meet no table that would refuse them.
@@ -238,49 +230,26 @@ def _rotary(
     if not module.heads_first:
         raise ValueError("heads_first is False; the program takes [batch, heads, seq, head_dim].")
     if operator == "RotaryEmbedding" and module.rotated == "suffix":
-        raise ValueError(
-            "RotaryEmbedding rotates the first channels, and this encoding the last. Pass "
-            "operator='basic'."
-        )
+        raise ValueError("RotaryEmbedding rotates the first channels, and this encoding the last.")
     check_whole(query_heads=heads[0], key_heads=heads[1])
     program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
-    q, k = (torch.zeros(2, count, 3, module.head_dim) for count in heads)
-    axes = {0: "batch", 2: "seq"}
-    return _exported(
-        program,
-        {"q": (q, axes), "k": (k, axes), "positions": _positions("seq")},
-        ("q_encoded", "k_encoded"),
-        longest=longest,
-        told=repr(module),
-        operator=operator,
-    )
-
-
-def _tokens(module: Sinusoidal, longest: int) -> "ONNXProgram":
-    if not module.batch_first:
-        raise ValueError("batch_first is False; the program takes [batch, seq, dim].")
-    x = torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"}
-    given = {"x": x, "positions": _positions("seq")}
-    stored = _TokenProgram(module, longest)
-    return _exported(stored, given, ("encoded",), longest=longest, told=repr(module))
-
-
-def _bias(module: ALiBi, longest: int) -> "ONNXProgram":
-    given = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
-    stored = StoredProfile(module, longest)
-    return _exported(stored, given, ("bias",), longest=longest, told=repr(module))
+    q, k = ((torch.zeros(2, n, 3, module.head_dim), {0: "batch", 2: "seq"}) for n in heads)
+    given = {"q": q, "k": k, "positions": _positions("seq")}
+    outputs, told = ("q_encoded", "k_encoded"), repr(module)
+    return _exported(program, given, outputs, longest=longest, told=told, operator=operator)
 
 
 def _encoder(module: Encoder, longest: int) -> "ONNXProgram":
     encodings = _encodings(module)
-    _check_dtype(module)
+    if any(weight.dtype != torch.float32 for weight in module.parameters()):
+        raise TypeError("The encoder's weights are not float32, as programs hold them.")
+    told = f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
     program = _EncoderProgram(module, longest)
     tables, before = _StoredTables(encodings, longest), module.tables
-    x = torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"}
+    given = {"x": _hidden(module.dim), "positions": _positions("seq")}
     try:
         module.tables = tables  # type: ignore[assignment]
-        given = {"x": x, "positions": _positions("seq")}
-        return _exported(program, given, ("encoded",), longest=longest, told=_told(module))
+        return _exported(program, given, ("encoded",), longest=longest, told=told)
     finally:
         del module.tables
         module.tables = before
@@ -291,9 +260,8 @@ def _encodings(module: Encoder) -> list[nn.Module]:
     found: list[nn.Module] = []
     for layer in dict.fromkeys((module.first, *module.layers)):
         assert isinstance(layer, Positional)
-        if layer.remaps:
-            raise TypeError(f"{layer!r} changes positions; only encodings of them can be stored.")
-        found += [*layer.tokens, *layer.queries_keys, *layer.scores]
+        remaps = layer.positions if layer.remaps else ()
+        found += [*remaps, *layer.tokens, *layer.queries_keys, *layer.scores]
     for encoding in found:
         if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
             raise TypeError(
@@ -302,18 +270,8 @@ def _encodings(module: Encoder) -> list[nn.Module]:
     return found
 
 
-def _check_dtype(module: Encoder) -> None:
-    # The tables are float32, and ONNX's operators take no two dtypes.
-    for name, weight in module.named_parameters():
-        if weight.dtype != torch.float32:
-            raise TypeError(
-                f"The encoder's {name} is {weight.dtype}; programs hold float32. Export "
-                f"copy.deepcopy(encoder).float()."
-            )
-
-
-def _told(module: Encoder) -> str:
-    return f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
+def _hidden(dim: int) -> tuple[Tensor, dict[int, str]]:
+    return torch.zeros(2, 3, dim), {0: "batch", 1: "seq"}
 
 
 def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
@@ -322,7 +280,7 @@ def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
 
 def _exported(
     program: nn.Module,
-    inputs: dict[str, tuple[Tensor, dict[int, str]]],
+    inputs: Inputs,
     outputs: Sequence[str],
     *,
     longest: int,
@@ -330,7 +288,8 @@ def _exported(
     operator: Operator = "basic",
 ) -> "ONNXProgram":
     """The program with named, dynamic axes, traced in evaluation and without gradients."""
-    _check_installed()
+    if find_spec("onnx") is None or find_spec("onnxscript") is None:
+        raise ImportError("ONNX programs need onnx and onnxscript. Install posenc[onnx].")
     with torch.no_grad(), _quiet(), in_evaluation(program):
         exported = torch.onnx.export(
             program,
@@ -350,7 +309,7 @@ def _exported(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch's exporter says of itself: its own deprecations, and torchvision."""
+    """Without the exporter's warnings about itself and torchvision."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     try:
@@ -360,11 +319,3 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(before)
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
-    if missing:
-        raise ImportError(f"ONNX programs need {' and '.join(missing)}. Install posenc[onnx].")

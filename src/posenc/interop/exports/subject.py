@@ -1,4 +1,4 @@
-"""The layers of one model, as targets of an export ask for them."""
+"""The layers of a model, as the targets of an export ask for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,110 +23,73 @@ from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 from posenc.interop.unheeded import check_unheeded
 
+Config = Any | dict[str, Any] | str | Path
+"""As ``positional_setup`` takes it."""
 
-def refuse(target: str, what: str, instead: str) -> NoReturn:
-    """Say that a target cannot express something.
-
-    Raises:
-        ValueError: Always.
-    """
-    raise ValueError(f"{target} cannot express this model: {what}. {instead}")
-
+Rotation = Rotary | MultimodalRotary
 
 FAR = 2**40
 """A length beyond that of any model."""
 
 
-def depends_on_length(config: Any | dict[str, Any] | str | Path) -> bool:
-    """Whether some frequencies of a model depend on the length of the sequences.
+def refuse(target: str, what: str) -> NoReturn:
+    """Raise the error of a target that cannot express something."""
+    raise ValueError(f"{target} cannot express this model: {what}.")
 
-    Raises:
-        ValueError: As ``positional_setup`` does.
-        OSError: The file cannot be read.
 
-    Example:
-        >>> depends_on_length({"model_type": "llama"})
-        False
-        >>> rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
-        >>> depends_on_length({"model_type": "llama", "rope_parameters": rope})
-        True
-    """
+def depends_on_length(config: Config) -> bool:
+    """Whether some frequencies of a model depend on the length of the sequences."""
     short, long = (repr(positional_setup(config, length=length)) for length in (1, FAR))
     return short != long
 
 
-def check_reach(
-    config: Any | dict[str, Any] | str | Path, *, longest: int, length: int | None
-) -> None:
-    """Refuse a table that goes past the sequences that its frequencies are for.
-
-    Raises:
-        ValueError: In sequences of ``longest`` tokens the model has other frequencies.
-
-    Example:
-        >>> check_reach({"model_type": "llama"}, longest=10**6, length=None)
-    """
+def check_reach(config: Config, *, longest: int, length: int | None) -> None:
+    """Refuse a table of ``longest`` rows where sequences of that length have other frequencies."""
     check_length(length)
     if longest <= (length or 0):
         return
     told, there = (repr(positional_setup(config, length=each)) for each in (length, longest))
     if told != there:
-        meant = "short sequences (no length is told)" if length is None else f"length {length}"
         raise ValueError(
-            f"The frequencies of this model depend on the length, and those of {meant} do not "
-            f"hold for a table of {longest} positions. Pass length={longest}, or a smaller longest."
+            f"The frequencies of this model depend on the length, and those of length {length} do "
+            f"not hold for {longest} positions. Pass length={longest}, or a smaller longest."
         )
 
 
 def only_part(
-    config: Any | dict[str, Any] | str | Path,
-    target: str,
-    *,
-    part: str | None = None,
-    length: int | None = None,
+    config: Config, target: str, *, part: str | None = None, length: int | None = None
 ) -> Part:
-    """The one part of a configuration that a target has room for: the only one, or that named.
-
-    Raises:
-        ValueError: There are several, none of this name, what its layers do is not known, or its
-            fields stand where the class of the model does not look for them.
-    """
+    """The only part of a configuration, or the one that is named."""
     parts = positional_setup(config, length=length).parts
     names = ", ".join(each.name for each in parts)
     if part is None and len(parts) > 1:
-        refuse(target, f"it has the parts {names}", "Name one, or pass its configuration alone.")
+        refuse(target, f"it has the parts {names}; name one of them")
     named = [each for each in parts if part in (None, each.name)]
     if not named:
-        raise ValueError(f"There is no part {part!r}; this model has {names}. Choose one of these.")
+        raise ValueError(f"There is no part {part!r}; this model has {names}.")
     first = named[0]
     if first.strays:
         (stand, _, them), missing = standing(first.strays), missing_parts(read_whole(config))
         refuse(
             target,
-            f"{stand} beside a missing {missing}, where its class does not look for {them}",
-            f"Write {them} into {missing}, or take {them} out if the defaults are meant.",
+            f"{stand} beside a missing {missing}, where its class does not look for {them}. "
+            f"Write {them} into {missing}, or take {them} out",
         )
     if not first.layers or any(layer.positional is None for layer in first.layers):
-        refuse(
-            target,
-            f"no encoding of the library says what {first.model_type} does",
-            "See posenc inspect.",
-        )
+        refuse(target, f"no encoding of the library says what {first.model_type} does")
     return first
 
 
-def fields_of_only_part(config: Any | dict[str, Any] | str | Path) -> tuple[str, ...]:
+def fields_of_only_part(config: Config) -> tuple[str, ...]:
     """The fields that lead to the part of a configuration that has but one.
 
     Example:
         >>> fields_of_only_part({"model_type": "fuyu", "text_config": {"model_type": "persimmon"}})
         ('text_config',)
-        >>> fields_of_only_part({"model_type": "llama"})
-        ()
     """
     inner, fields = read_whole(config), []
     while nested := parts_of(inner):
-        ((field, inner),) = nested.items()  # with several, or one beside its own, there are more
+        ((field, inner),) = nested.items()
         fields.append(field)
     return tuple(fields)
 
@@ -139,136 +102,98 @@ class RotatingModel:
         model_type: As the configuration names it.
         layers: What each layer does.
         rotations: The rotation of each layer; None for layers without.
-        target: Where it goes, for messages.
+        target: What it is exported to, for messages.
     """
 
     model_type: str
     layers: tuple[LayerSetup, ...]
-    rotations: tuple[Rotary | MultimodalRotary | None, ...]
+    rotations: tuple[Rotation | None, ...]
     target: str
 
     @property
-    def kinds(self) -> list[tuple[str | None, Rotary | MultimodalRotary]]:
-        """Each rotation once, with the type of the first layer that has it.
-
-        Layers of one type may differ, where a file speaks of each.
-        """
-        found: dict[str, tuple[str | None, Rotary | MultimodalRotary]] = {}
+    def kinds(self) -> list[tuple[str | None, Rotation]]:
+        """Each rotation once, with the type of the first layer that has it."""
+        found: dict[str, tuple[str | None, Rotation]] = {}
         for layer, rotation in zip(self.layers, self.rotations, strict=True):
             if rotation is not None:
                 found.setdefault(repr(rotation), (layer.layer_type, rotation))
         return list(found.values())
 
-    @property
-    def skips(self) -> bool:
-        """Whether some layers do not rotate."""
-        return None in self.rotations
-
-    def layer_of(self, rotation: Rotary | MultimodalRotary) -> LayerSetup:
+    def layer_of(self, rotation: Rotation) -> LayerSetup:
         """The first layer with this rotation."""
         return self.layers[[repr(r) for r in self.rotations].index(repr(rotation))]
 
     def only(self, unturned: Sequence[int] = ()) -> Rotary:
-        """The one rotation of all layers, but for those that the target leaves unturned by itself.
-
-        Raises:
-            ValueError: Layers differ, others do not rotate, or pairs belong to several axes.
-        """
+        """The one rotation of all layers but those that the target leaves unrotated by itself."""
         if len(self.kinds) > 1:
             told = ", ".join(str(kind) for kind, _ in self.kinds)
-            refuse(self.target, f"layers of types {told} rotate differently", "Nothing does.")
+            refuse(self.target, f"layers of types {told} rotate differently")
         skipped = [index for index, each in enumerate(self.rotations) if each is None]
-        if unturned and skipped != list(unturned):
+        if skipped != list(unturned):
             refuse(
                 self.target,
-                f"the layers that do not rotate are {skipped or 'none'}",
-                f"The program that reads it leaves layers {list(unturned)} unturned, from 0.",
-            )
-        if skipped and not unturned:
-            refuse(
-                self.target,
-                f"{len(skipped)} of its {len(self.rotations)} layers do not rotate",
-                "The program that reads it must know that of itself.",
+                f"the layers that do not rotate are {skipped or 'none'}, and those that the "
+                f"program leaves unrotated are {list(unturned) or 'none'} (from 0)",
             )
         return self.plain(self.kinds[0][1])
 
-    def plain(self, rotation: Rotary | MultimodalRotary) -> Rotary:
-        """The rotation, where it is by one position a token.
-
-        Raises:
-            ValueError: It is by several.
-        """
+    def plain(self, rotation: Rotation) -> Rotary:
+        """The rotation, if it is by one position a token."""
         if isinstance(rotation, MultimodalRotary):
+            refuse(self.target, f"its pairs are dealt out to axes by {rotation.sections}")
+        return rotation
+
+    def check_follows_length(self, rotation: Rotation) -> None:
+        """Refuse dynamic NTK, which other programs apply with one factor for all lengths."""
+        rope = self.layer_of(rotation).rope
+        if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
+            refuse(self.target, "its NTK factor follows the length")
+
+    def check_alone(self, rotary: Rotary) -> None:
+        """Refuse what frequencies do not tell: softmax factors, latent heads, odd widths."""
+        heeded = Configuration({}, self.model_type).family in LATENT_SOFTMAX
+        factor = rotary.frequencies.softmax_factor
+        if heeded and factor != 1.0:
+            refuse(self.target, f"its softmax scale is multiplied with {factor}")
+        if rotary.rotated == "suffix":
+            refuse(self.target, "its heads rotate the last channels alone")
+        powers = powers_under(rotary.frequencies)
+        if powers is not None and powers.dim % 2:
+            refuse(self.target, f"its frequencies are powers over an odd width, {powers!r}")
+
+    def check_pairing(self, rotary: Rotary) -> None:
+        """Refuse weights in another pairing than that of the model's code, which no key tells."""
+        own = pairing_of_code(Configuration({}, self.model_type))
+        if rotary.pairing != own:
             refuse(
                 self.target,
-                f"its pairs are shared out among axes by {rotation.sections}",
-                "Export rotation.rotary for text alone, where all axes are equal.",
+                f"its weights were converted to the pairing {rotary.pairing!r}, and the program "
+                f"takes {own!r}",
             )
-        return rotation
 
 
 def rotating_model(
-    config: Any | dict[str, Any] | str | Path,
-    target: str,
-    *,
-    part: str | None = None,
-    length: int | None = None,
+    config: Config, target: str, *, part: str | None = None, length: int | None = None
 ) -> RotatingModel:
-    """The layers of a model that rotates and does nothing else with positions.
-
-    Raises:
-        ValueError: It has several parts, does not rotate, does something besides, or has numbers of
-            a rotation that are not read.
-    """
+    """The layers of a model that rotates and does nothing else with positions."""
     chosen = only_part(config, target, part=part, length=length)
     if chosen.name == "text":
         check_unheeded(of_its_own_code(read(config)), length)
     rotations = tuple(_rotation(layer, target) for layer in chosen.layers)
     if not any(rotations):
-        refuse(target, "none of its layers rotates queries and keys", "Export arrays (npz).")
+        refuse(target, "none of its layers rotates queries and keys")
     return RotatingModel(chosen.model_type, chosen.layers, rotations, target)
 
 
-def _rotation(layer: LayerSetup, target: str) -> Rotary | MultimodalRotary | None:
+def _rotation(layer: LayerSetup, target: str) -> Rotation | None:
     positional = layer.positional
     assert positional is not None
     entries = [*positional.tokens, *positional.queries_keys, *positional.scores]
-    rest = [entry for entry in entries if not isinstance(entry, Rotary | MultimodalRotary)]
-    if rest:
-        refuse(target, f"it has {rest[0]!r} besides a rotation", "Export arrays (npz).")
+    if rest := [entry for entry in entries if not isinstance(entry, Rotary | MultimodalRotary)]:
+        refuse(target, f"it has {rest[0]!r} besides a rotation")
     if len(entries) > 1:
-        refuse(target, "a layer rotates twice", "Nothing does.")
+        refuse(target, "a layer rotates twice")
     return entries[0] if entries else None  # type: ignore[return-value]
-
-
-def check_alone(model: RotatingModel, rotary: Rotary) -> None:
-    """Refuse what no dictionary of frequencies tells: a softmax factor, heads in two parts, and
-    powers over an odd width.
-
-    Raises:
-        ValueError: There is one.
-    """
-    heeded = Configuration({}, model.model_type).family in LATENT_SOFTMAX
-    if heeded and rotary.frequencies.softmax_factor != 1.0:
-        refuse(
-            model.target,
-            f"its softmax scale is multiplied with {rotary.frequencies.softmax_factor}",
-            "The program works that out by itself for the families that it knows.",
-        )
-    if rotary.rotated == "suffix":
-        refuse(
-            model.target,
-            "its heads rotate the last channels alone",
-            "The program lays out multi-head latent attention by itself.",
-        )
-    powers = powers_under(rotary.frequencies)
-    if powers is not None and powers.dim % 2:
-        refuse(
-            model.target,
-            f"its frequencies are powers over an odd width, {powers!r}",
-            f"The program would take them over the {rotary.rotated_dim} channels that turn. "
-            "Export arrays (npz).",
-        )
 
 
 def powers_under(schedule: Schedule) -> Geometric | None:
@@ -277,18 +202,3 @@ def powers_under(schedule: Schedule) -> Geometric | None:
     while not isinstance(inner, Geometric) and hasattr(inner, "of"):
         inner = inner.of
     return inner if isinstance(inner, Geometric) else None
-
-
-def check_pairing(model: RotatingModel, rotary: Rotary) -> None:
-    """Refuse weights in another pairing than that of the model's code, which no key tells.
-
-    Raises:
-        ValueError: They were converted.
-    """
-    own = pairing_of_code(Configuration({}, model.model_type))
-    if rotary.pairing != own:
-        refuse(
-            model.target,
-            f"its weights were converted to the pairing {rotary.pairing!r}",
-            f"The program takes them in that of {model.model_type}, {own!r}: convert them back.",
-        )

@@ -5,40 +5,31 @@ from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, YaRN
-from posenc.interop.exports.subject import (
-    check_alone,
-    check_pairing,
-    fields_of_only_part,
-    refuse,
-    rotating_model,
-)
+from posenc.interop.exports.subject import fields_of_only_part, refuse, rotating_model
 from posenc.interop.rope_dictionary import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
 KNOWN = frozenset({"default", "linear", "llama3", "yarn"})
-"""The rope types of ours that vLLM reads as transformers does, besides LongRoPE."""
+"""The rope types that vLLM reads as transformers does, besides LongRoPE."""
 
 
 def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     """The dictionary for ``vllm serve --hf-overrides``: ``{"rope_parameters": {...}}``.
 
-    Where the class of the model holds its one part in a field (Fuyu's ``text_config``), the
-    dictionary stands in that: vLLM lays what is nested over the nested configuration, and what
-    stands beside it the part does not see.
+    Where the model's one part stands in a field (Fuyu's ``text_config``), so does the dictionary.
 
-    Every value on which vLLM and transformers fall back to different defaults is spelled out:
-    vLLM multiplies its own 0.1·ln s + 1 with ``attn_factor`` and does not look at
-    ``attention_factor`` nor, in ``yarn``, at ``mscale``; of LongRoPE it works out the factor from
-    ``max_position_embeddings`` unless both ``mscale`` are given. It chooses between LongRoPE's
-    lists once for all requests, by ``--max-model-len``; see ``posenc.interop.serving``.
+    Values for which vLLM has other defaults than transformers are spelled out: vLLM multiplies its
+    own 0.1·ln s + 1 with ``attn_factor`` and ignores ``attention_factor`` and, in ``yarn``,
+    ``mscale``; for LongRoPE it computes the factor from ``max_position_embeddings`` unless both
+    ``mscale`` are given. It chooses between LongRoPE's lists once for all requests, by
+    ``--max-model-len``; see ``posenc.interop.serving``.
 
     Args:
         config: As of ``positional_setup``.
 
     Raises:
-        ValueError: vLLM would compute something else: dynamic NTK (vLLM's has one stretch for all
-            lengths), layers that differ, a schedule without a rope type, a softmax factor.
-        OSError: The file cannot be read.
+        ValueError: vLLM would compute something else: dynamic NTK, layers that differ, a schedule
+            without a rope type, a softmax factor.
 
     Reference:
         ``get_rope`` in vllm/model_executor/layers/rotary_embedding.
@@ -50,11 +41,10 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     """
     model = rotating_model(config, TARGET)
     rotary = model.only()
-    check_alone(model, rotary)
-    check_pairing(model, rotary)
+    model.check_alone(rotary)
+    model.check_pairing(rotary)
+    model.check_follows_length(rotary)
     rope = model.layer_of(rotary).rope
-    if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
-        refuse(TARGET, "its NTK factor follows the length", "vLLM stretches all lengths alike.")
     if rope is not None and rope.kind == "longrope":
         said = _longrope(rotary, rope.values, rope.length("trained_length"))
     else:
@@ -68,10 +58,10 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
 def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
     said = rope_dictionary(schedule, head_dim)
     if said is None or said["rope_type"] not in KNOWN:
-        refuse(TARGET, f"vLLM has no rope type for {schedule!r}", "Export arrays (npz).")
+        refuse(TARGET, f"vLLM has no rope type for {schedule!r}")
     share = said.get("partial_rotary_factor", 1.0)
-    if int(head_dim * share) != 2 * len(schedule):  # as vLLM cuts it off
-        refuse(TARGET, f"{2 * len(schedule)} of {head_dim} channels rotate", "No fraction says so.")
+    if int(head_dim * share) != 2 * len(schedule):  # as vLLM truncates it
+        refuse(TARGET, f"no fraction gives {2 * len(schedule)} of {head_dim} channels")
     if isinstance(schedule, YaRN):
         for name in ("mscale", "mscale_all_dim", "attention_factor"):
             said.pop(name, None)
@@ -82,7 +72,7 @@ def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
 
 def _longrope(rotary: Rotary, given: Any, trained_length: int) -> dict[str, Any]:
     if (given.get("short_mscale") is None) != (given.get("long_mscale") is None):
-        refuse(TARGET, "only one of its lists has an mscale", "Write short_mscale and long_mscale.")
+        refuse(TARGET, "only one of its lists has an mscale")
     factor = rotary.frequencies.attention_factor
     width = rotary.rotated_dim / rotary.head_dim
     return {
