@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from torch import nn
 
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies import FromCheckpoint
 from posenc.interop.patching import Patch, replaced
 from posenc.interop.patching.admission import Admitted
-from posenc.interop.patching.measuring import on_axes_of
+from posenc.interop.patching.rotations import with_frequencies
 from posenc.interop.rotary_config import RotaryLayer
 
 
@@ -16,14 +15,13 @@ def drop_rotary(model: nn.Module) -> Patch:
     """Take the rotary positions out of a loaded model, in place: every pair stands still.
 
     DroPE: rotary positions help a model to learn, and keep it from reading further than it was
-    trained. So they are dropped after training, and the model is trained on for a little while, at
-    the length it knows, until it has learned to do without; order then reaches it through the
-    causal mask alone. ``docs/dropping-positions.md`` tells how. Before that training the model is
-    no use.
+    trained. They are dropped after training, and the model is trained a little further, at the
+    length that it knows; order then reaches it through the causal mask alone. See
+    ``docs/dropping-positions.md``. Before that training the model is of no use.
 
-    Queries and keys meet unturned, without the attention factor of an extension. No configuration
-    says so (``Patch.config_follows`` is False): a model that is saved and loaded again rotates,
-    until ``drop_rotary`` is called on it again. ``undo()`` puts the rotation back.
+    The attention factor of an extension is dropped, too. No configuration says so
+    (``Patch.config_follows`` is False), so ``drop_rotary`` must be called again on a model that was
+    saved and loaded. ``undo()`` puts the rotation back.
 
     Args:
         model: As of ``patch``.
@@ -56,8 +54,5 @@ def drop_rotary(model: nn.Module) -> Patch:
 
 
 def _still(layer: RotaryLayer) -> RotaryLayer:
-    rotary = layer.rotary.with_frequencies(FromCheckpoint([0.0] * len(layer.rotary.sincos)))
-    held = layer.encoding
-    if isinstance(held, MultimodalRotary):
-        return replace(layer, encoding=on_axes_of(held, rotary))
-    return replace(layer, encoding=rotary)
+    still = FromCheckpoint([0.0] * len(layer.rotary.sincos))
+    return replace(layer, encoding=with_frequencies(layer.encoding, still))

@@ -22,7 +22,7 @@ from posenc.interop.caches.storage import (
 )
 from posenc.interop.configurations import Configuration, read
 from posenc.interop.layer_types import layer_types
-from posenc.interop.patching.measuring import facts_of
+from posenc.interop.patching.rotations import facts_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 
 SERVED = (

@@ -18,7 +18,7 @@ from posenc.interop.caches import families
 from posenc.interop.caches.families import Held
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.modes import in_evaluation
-from posenc.interop.patching.places import TABLE, places_of
+from posenc.interop.patching.measuring import TABLE, places_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing, Rotated
 

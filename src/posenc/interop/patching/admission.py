@@ -1,4 +1,4 @@
-"""Which encoding a place has: the one its configuration means, if measuring finds it there."""
+"""Which encoding a place has: the one that its configuration means, if that is measured there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ from posenc.interop.configurations import Configuration, read
 from posenc.interop.layer_types import layer_types
 from posenc.interop.patching import measuring
 from posenc.interop.patching.angles import ALL
-from posenc.interop.patching.forms import OF_MODULES, ROWS, Angles, Form
-from posenc.interop.patching.measuring import Measurement
-from posenc.interop.patching.places import TABLE, Place
+from posenc.interop.patching.forms import OF_MODULES, ROWS, Form
+from posenc.interop.patching.measuring import TABLE, Place
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
 
@@ -22,11 +21,31 @@ GROWING = ("dynamic", "longrope")
 
 
 class Unread(ValueError):
-    """What a place should give is not known: its configuration does not say."""
+    """A configuration does not say what a place gives."""
 
 
 class Unlike(ValueError):
     """What a place gives is not what its configuration means."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured in one place, for layers of one type.
+
+    Attributes:
+        path: Of the place in the model.
+        layer_type: Of the layers; None where all are alike.
+        positions: Where it was measured.
+        difference: The largest that was found in a cosine or sine, the float32 error of the model
+            at far positions included.
+        form: The name of the arrangement.
+    """
+
+    path: str
+    layer_type: str | None
+    positions: tuple[int, ...]
+    difference: float
+    form: str
 
 
 @dataclass(frozen=True)
@@ -51,13 +70,8 @@ class Admitted:
 
 
 def admitted(place: Place, length: int | None) -> Admitted:
-    """What stands in a place, measured.
-
-    Raises:
-        Unread: The configuration does not say what it is.
-        Unlike: It is something else.
-    """
-    config, layers = meant(place, length)
+    """What stands in a place, measured."""
+    config, layers = _meant(place, length)
     try:
         module = measuring.sound(place.module, place.config)
     except ValueError as error:
@@ -69,10 +83,7 @@ def admitted(place: Place, length: int | None) -> Admitted:
         found = {ALL: _measured(place, module, None, _distinct(config, layers, length), length)}
     forms = {form for _, form, _ in found.values()}
     if len(forms) > 1:
-        raise Unlike(
-            f"{place.path} gives cosines of layers of different types in different forms: "
-            f"{', '.join(sorted(form.name for form in forms))}."
-        )
+        raise Unlike(f"{place.path} gives angles of different layer types in different forms.")
     return Admitted(
         place,
         config,
@@ -83,12 +94,8 @@ def admitted(place: Place, length: int | None) -> Admitted:
     )
 
 
-def meant(place: Place, length: int | None) -> tuple[Configuration, dict[str | None, RotaryLayer]]:
-    """The configuration of a place, read, and what it means for layers of each type.
-
-    Raises:
-        Unread: It does not say.
-    """
+def _meant(place: Place, length: int | None) -> tuple[Configuration, dict[Any, RotaryLayer]]:
+    """The configuration of a place, read, and what it means for layers of each type."""
     if place.config is None:
         raise Unread("nothing holds the configuration that it was built from")
     try:
@@ -104,7 +111,7 @@ def meant(place: Place, length: int | None) -> tuple[Configuration, dict[str | N
 
 
 def _distinct(
-    config: Configuration, layers: Mapping[str | None, RotaryLayer], length: int | None
+    config: Configuration, layers: Mapping[Any, RotaryLayer], length: int | None
 ) -> list[RotaryLayer]:
     """What one module may stand for, where it is not asked for a type of layers."""
     found = {repr(layer.encoding): layer for layer in layers.values()}
@@ -120,52 +127,38 @@ Fitting = tuple[RotaryLayer, Form, Measurement]
 def _measured(
     place: Place,
     module: nn.Module,
-    layer_type: str | None,
+    kind: str | None,
     candidates: list[RotaryLayer],
     length: int | None,
 ) -> Fitting:
-    """The first of the candidates that is found in a place.
-
-    Raises:
-        Unlike: None is.
-    """
+    """The first of the candidates that is found in a place."""
     told = []
     for layer in candidates:
         positions = measuring.positions_for(layer.encoding, longest_of(layer, length))
-        if place.keeps_rows:
-            positions = positions[:, positions[0] < len(_table(module))]
         try:
-            given = _given(place, module, layer_type, positions)
+            if place.keeps_rows:
+                table: Tensor = module._buffers[TABLE]  # type: ignore[assignment]
+                positions = positions[:, positions[0] < len(table)]
+                given, forms = table[positions], (ROWS,)
+            else:
+                given, forms = measuring.asked(module, positions, kind), OF_MODULES
         except Exception as error:  # whatever the code of a model raises
-            told.append(f"asked for positions it raises {type(error).__name__}: {error}")
+            told.append(f"it raises {type(error).__name__}: {error}")
             continue
-        forms = (ROWS,) if place.keeps_rows else OF_MODULES
         found = measuring.compared(given, layer.encoding, positions, forms)
-        mixed = None if place.keeps_rows else measuring.mixes_axes(
-            module, layer.encoding, positions, layer_type
-        )  # fmt: skip
-        if found.form is not None and mixed is None:
+        if not place.keeps_rows and measuring.mixes_axes(module, layer.encoding, positions, kind):
+            told.append("it mixes positions of three axes, and one axis was read")
+        elif found.form is not None:
             seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
-            return layer, found.form, Measurement(
-                place.path, layer_type, seen, found.difference, found.form.name
-            )  # fmt: skip
-        told.append(mixed or found.told)
-    layers = f", of layers of type {layer_type}," if layer_type else ""
+            name = found.form.name
+            return layer, found.form, Measurement(place.path, kind, seen, found.difference, name)
+        else:
+            told.append(found.told)
+    layers = f", of layers of type {kind}," if kind else ""
     raise Unlike(
         f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
         f"means: {'; '.join(told)}."
     )
-
-
-def _table(module: nn.Module) -> Tensor:
-    table: Any = module._buffers[TABLE]
-    return table
-
-
-def _given(place: Place, module: nn.Module, layer_type: str | None, positions: Tensor) -> Angles:
-    if place.keeps_rows:
-        return _table(module)[positions]
-    return measuring.asked(module, positions, layer_type, torch.float32)
 
 
 def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
@@ -176,9 +169,13 @@ def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
 
 
 def _dtype(place: Place, module: nn.Module, found: Mapping[str, Fitting]) -> torch.dtype | None:
+    """The dtype in which a module gives angles whatever it is asked in; None: in that."""
     if place.keeps_rows:
         return None
     kind, (layer, _, _) = next(iter(found.items()))
     positions = measuring.positions_for(layer.encoding, 8)
-    dtype = measuring.dtype_of(module, positions, None if kind == ALL else kind)
-    return dtype
+    half, full = (
+        measuring.parts(measuring.asked(module, positions, None if kind == ALL else kind, dtype))[0]
+        for dtype in (torch.bfloat16, torch.float32)
+    )
+    return None if half.dtype != full.dtype else full.dtype

@@ -1,22 +1,20 @@
-"""Stands where a model has its rotary module, and gives cos and sin of exact phases."""
+"""What stands where a model has its rotary module or table, with cos and sin of exact phases."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
-from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.guards import demand, graph_looks, may_look
-from posenc.interop.patching.forms import Angles, Form
+from posenc.interop.patching.forms import ROWS, Angles, Form
+from posenc.interop.patching.rotations import Rotation, points_of
 from posenc.transformer.tables import Tables
 
-Rotation = Rotary | MultimodalRotary
-
 Changes = list[tuple[Any, str, Any]]
-"""Objects whose fields were changed, the fields, and what they held."""
+"""Objects, the fields of them that were changed, and what these held."""
 
 ALL = "all"
 """The name of the encoding of all layers, where they are alike."""
@@ -25,17 +23,17 @@ ALL = "all"
 class ExactAngles(nn.Module):
     """cos and sin of exact phases, in the form that was measured.
 
-    It owns no tensors: no cast, checkpoint or meta device can damage it. Rows are kept visibly in
-    ``tables``, outside of the state dict, and gathered by position.
+    It owns no tensors, so casts, checkpoints and the meta device leave it as it is. Rows are kept
+    in ``tables``, outside of the state dict, and gathered by position.
 
     Attributes:
         rotaries: One encoding for all layers (under ``"all"``), or one a layer type.
         form: The arrangement in which the model takes cosines and sines.
         dtype: Of what is returned; None for that of the hidden state.
         tables: The kept rows.
-        replaced: The module that stood here before; no part of this one.
-        changes: What was changed besides: objects, their fields, and what they held.
-        reach: By type of layers, the position from which on the model would turn otherwise.
+        replaced: The module that stood here before.
+        changes: What was changed besides.
+        reach: By layer type, the position from which on the model would rotate otherwise.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class ExactAngles(nn.Module):
         self.rotaries = nn.ModuleDict(rotaries)
         self.form, self.dtype, self.config = form, dtype, config
         self.tables = Tables()
-        # Past nn.Module's bookkeeping: its buffers must not be cast or saved with ours.
+        # Not a submodule: its buffers must not be cast or saved with ours.
         object.__setattr__(self, "replaced", replaced)
         self.changes: Changes = []
         self.reach: dict[str, int] = {}
@@ -62,9 +60,7 @@ class ExactAngles(nn.Module):
         position_ids: Int64[Tensor, "*axes rows seq"],
         layer_type: str | None = None,
     ) -> Angles:
-        """cos and sin in the form of the model, rounded once to the dtype that it has them in.
-
-        Positions by axis come as ``[axes, rows, seq]``, and one row of them for all axes alike.
+        """cos and sin at ``[rows, seq]`` or ``[axes, rows, seq]``, rounded once to the dtype.
 
         Raises:
             ValueError: Positions reach further than the frequencies of this rope type.
@@ -72,11 +68,10 @@ class ExactAngles(nn.Module):
         kind = ALL if ALL in self.rotaries else str(layer_type)
         rotary = self.rotaries[kind]
         if kind in self.reach:
-            check_reach(position_ids, self.reach[kind])
+            _check_reach(position_ids, self.reach[kind])
         points = points_of(rotary, position_ids)
         table = self.tables.rows(rotary, points, dtype=self.dtype or x.dtype)  # type: ignore[arg-type]
-        cos, sin = table.unbind(-2)
-        return self.form.write(cos, sin)
+        return self.form.write(*table.unbind(-2))
 
     def _save_to_state_dict(self, *given: Any, **named: Any) -> None:
         # ESM saves its frequencies; a checkpoint of a patched model has all keys of the model.
@@ -90,29 +85,33 @@ class ExactAngles(nn.Module):
         return f"form={self.form.name!r}"
 
 
-def check_reach(position_ids: Tensor, reach: int) -> None:
-    """Refuse positions for which the model itself would take other frequencies.
+@dataclass(eq=False)
+class ExactRows:
+    """What stands on attention whose own table of sines and cosines was replaced by exact rows.
 
-    Raises:
-        ValueError: There is one. Inside a graph a RuntimeError.
+    Attributes:
+        rotaries: The encoding, under ``"all"``.
+        before: The table that attention had.
+        changes: What was changed besides.
     """
+
+    rotaries: Mapping[str, Rotation]
+    before: Tensor
+    changes: Changes = field(default_factory=list)
+
+    def table(self, length: int) -> Tensor:
+        """Rows ``[length, width]`` in the dtype of the table that attention had."""
+        positions = torch.arange(max(length, len(self.before)), device=self.before.device)
+        table = self.rotaries[ALL].table(positions, dtype=self.before.dtype)
+        return ROWS.write(*table.unbind(-2))  # type: ignore[return-value]
+
+
+def _check_reach(position_ids: Tensor, reach: int) -> None:
+    said = (
+        f"The angles of this patched model hold for {reach} positions: its rope type has other "
+        f"frequencies for longer sequences. Patch it with length=…."
+    )
     if graph_looks(position_ids):
-        within = (position_ids < reach).all()
-        demand(within, f"position_ids go beyond the {reach} positions of this patched model.")
-    if not may_look(position_ids) or not position_ids.numel():
-        return
-    if (last := int(position_ids.max())) >= reach:
-        raise ValueError(
-            f"position_ids go up to {last}, and the angles of this patched model hold for {reach} "
-            f"positions: its rope type (dynamic, longrope) has other frequencies for longer "
-            f"sequences. Say how long they become: unpatch(model), then patch(model, length=…)."
-        )
-
-
-def points_of(rotary: nn.Module, position_ids: Tensor) -> Tensor:
-    """Positions as an encoding takes them: with one coordinate an axis last, where it has axes."""
-    if not isinstance(rotary, MultimodalRotary):
-        return position_ids
-    if position_ids.ndim == 2:
-        return position_ids[..., None].expand(*position_ids.shape, len(rotary.sections))
-    return position_ids.movedim(0, -1)
+        demand((position_ids < reach).all(), said)
+    if may_look(position_ids) and position_ids.numel() and int(position_ids.max()) >= reach:
+        raise ValueError(said)

@@ -7,32 +7,37 @@ from typing import Any
 
 from torch import nn
 
-from posenc.interop.configurations import check_length, read
-from posenc.interop.patching.admission import Admitted, Unlike, Unread, admitted
-from posenc.interop.patching.angles import ALL, Changes, ExactAngles
-from posenc.interop.patching.extension import Extension, extended, is_dictionary
-from posenc.interop.patching.measuring import Measurement
-from posenc.interop.patching.places import (
-    TABLE,
-    exact_rows_of,
-    is_patched,
-    places_of,
+from posenc.interop.configurations import Configuration, check_length, read
+from posenc.interop.patching.admission import (
+    GROWING,
+    Admitted,
+    Measurement,
+    Unlike,
+    Unread,
+    admitted,
 )
-from posenc.interop.patching.reach import reach_of
-from posenc.interop.patching.replacing import Layers, Ours, confirm, put, take
-from posenc.interop.patching.scales import rescaled
-from posenc.interop.patching.telling import is_said, restore, told
+from posenc.interop.patching.angles import Changes, ExactAngles, ExactRows
+from posenc.interop.patching.extension import Extension, by_type, extended
+from posenc.interop.patching.measuring import ROWS, TABLE, Place, places_of
+from posenc.interop.patching.telling import is_said, reach_of, restore, told
+from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
+
+Layers = dict[str, RotaryLayer]
+Ours = ExactAngles | ExactRows
+
+FAR = 2**20
+"""Times a length: there every type that grows has grown."""
 
 
 class Patch:
     """What ``patch`` did, and how to undo it; as a context manager it undoes itself.
 
     Attributes:
-        angles: The modules that were put in; for attention that keeps a table of its own, the
-            hook before it.
+        angles: The modules that were put in; for attention that keeps a table of its own, what
+            stands beside it.
         measurements: What was measured in each place before it was replaced.
-        config_follows: Whether the configuration says the same: it was written, read back to the
+        config_follows: Whether the configuration says the same: it was written, read back as the
             same set-up, and the model's own class, built from it, gave the same angles.
         why_not: If not, why.
         left: Places that make angles of positions and were left alone, each with the reason.
@@ -67,16 +72,15 @@ class Patch:
 def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | None = None) -> Patch:
     """Put our rotary encoding into a loaded model, in place, with its context or a longer one.
 
-    No list of names decides which models: each module that makes angles of positions is asked for
-    several near and far ones, for each type of layers, and it is replaced if it gives what its
-    configuration means, in one of the known forms (``posenc.interop.patching.forms``). A model
-    whose text gives something else is refused with what was measured. Towers of other kinds (of
-    images, say) stay as they are, and are told in ``Patch.left``.
+    Each module that makes angles of positions is asked for several near and far ones, for each type
+    of layers. It is replaced if it gives what its configuration means, in a known form
+    (``posenc.interop.patching.forms``). Towers of other kinds (of images, say) stay as they are;
+    see ``Patch.left``.
 
-    Angles are exact at any position and rounded once, to the model's dtype, in which the model
-    applies them. Generation with caches, left padding, ``torch.compile``, training, casts and
-    saving go on as before; the state dict stays as it is. Undo it with ``undo()``, with
-    ``unpatch(model)``, or by leaving a ``with`` block.
+    Angles are exact at any position and rounded once, to the dtype in which the model applies
+    them. Caches, left padding, ``torch.compile``, training, casts and saving work as before; the
+    state dict stays as it is. Undo it with ``undo()``, ``unpatch(model)``, or by leaving a ``with``
+    block.
 
     With ``rotary`` the context is extended, with ``length`` that of a type that depends on it: the
     configuration is changed to say the same where it can (``Patch.config_follows``), so that the
@@ -85,20 +89,20 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     Args:
         model: A model of transformers, with a head or without.
         rotary: Another encoding: a ``Rotary``, a schedule, a rope dictionary as Hugging Face
-            writes it (the base, sections of axes and the trained length stay where it leaves them
-            out; other keys of an old type do not), or a mapping from types of layers to these
-            (those that are left out stay). If not given, what the configuration says. In
-            a model of several parts it is for the language model.
-        length: Length of the sequences, for the types that depend on it (dynamic, longrope), which
-            ``transformers`` switches by the longest row it has seen. It is stated here once; the
+            writes it, or a mapping from layer types to these (types that are left out stay). A
+            dictionary is for the layers to which the configuration's class hands it; the base,
+            sections of axes and the trained length stay where it leaves them out. If not given,
+            what the configuration says. In a model of several parts it is for the language model.
+        length: Length of the sequences, for the types that depend on it (dynamic, longrope); the
             trained length if not given. Positions further than that raise a ValueError when the
-            model runs (in a compiled graph a RuntimeError).
+            model runs (in a compiled graph a RuntimeError). For GPT-J and CodeGen, the least number
+            of rows in their tables.
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
         ValueError: It is patched already, what it gives is not what its configuration means,
-            ``rotary`` does not fit its heads, ``length`` is no whole number from 1 on, or its
-            weights were converted (``convert_pairing``) and it was loaded without their rotation.
+            ``rotary`` does not fit, or its weights were converted (``convert_pairing``) and it was
+            loaded without their rotation.
 
     Example:
         >>> import torch
@@ -114,26 +118,18 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     """
     check_length(length)
     check_turned(model)
-
-    def wanted(found: Admitted) -> Layers:
-        return extended(found, rotary, length)
-
-    given = rotary if isinstance(rotary, Mapping) else {}
-    said: Mapping[str, Any] = {ALL: given} if is_dictionary(given) else given
-    return replaced(model, None if rotary is None else wanted, length, said)
+    if rotary is None:
+        return replaced(model, None, length)
+    return replaced(model, lambda found: extended(found, rotary, length), length, rotary)
 
 
 def replaced(
     model: nn.Module,
     wanted: Callable[[Admitted], Layers] | None,
     length: int | None = None,
-    given: Mapping[str, Any] | None = None,
+    given: Extension | None = None,
 ) -> Patch:
-    """Put in what ``wanted`` makes of each place of the language model; None: what is there.
-
-    Raises:
-        TypeError, ValueError: As of ``patch``.
-    """
+    """Put in what ``wanted`` makes of each place of the language model; None: what is there."""
     named = _type_of(getattr(model, "config", None))
     found, left = _admitted(model, length, named)
     main = [each for each in found if each.config.model_type == named] or found
@@ -143,25 +139,18 @@ def replaced(
     ]
     changes: Changes = []
     made: list[Ours] = []
-    why: str | None = None
     try:
-        changes, why = _told(model, found, layers, main, given or {}, wanted is not None)
+        why = _told(model, list(zip(found, layers, strict=True)), main, given, wanted, changes)
         for each, new in zip(found, layers, strict=True):
-            made.append(put(each, new, made))
-        made[0].changes = changes
-        for each, new in zip(found, layers, strict=True):
-            confirm(each, new)
-        for each, new, ours in zip(found, layers, made, strict=True):
-            if isinstance(ours, ExactAngles):  # those of tables are of no type that grows
-                reaches = {
-                    kind: reach_of(each.config, layer, length) for kind, layer in new.items()
-                }
+            made.append(_put(each, new, made, length))
+            if isinstance(ours := made[-1], ExactAngles):
+                reaches = {k: _reach_of(each.config, layer, length) for k, layer in new.items()}
                 ours.reach = {kind: n for kind, n in reaches.items() if n is not None}
+        made[0].changes = changes
     except Exception:
+        for each, ours in zip(found, made, strict=False):
+            _take(each.place, ours)
         restore(changes)
-        for each, angles in zip(found, made, strict=False):
-            angles.changes = []
-            take(each.place, angles)
         raise
     seen = tuple(m for each in found for m in each.measurements)
     return Patch(model, made, seen, why, left)
@@ -170,7 +159,7 @@ def replaced(
 def _type_of(config: Any) -> str | None:
     """The type of the language model of a configuration; None where that does not say."""
     if isinstance(config, str | PathLike):
-        return None  # what a module around the model calls so; the model has read its own file
+        return None  # of a module around the model
     try:
         return read(config).model_type
     except (ValueError, TypeError):
@@ -182,65 +171,129 @@ def _admitted(
 ) -> tuple[list[Admitted], dict[str, str]]:
     """What was measured in all places, and why others are left alone."""
     places = list(places_of(model))
-    if any(is_patched(place) for place in places):
+    if any(place.ours for place in places):
         raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
     found: list[Admitted] = []
     left: dict[str, str] = {}
     unread = False  # a place of the language model itself: no other part may stand for it
     for place in places:
         known = next((each for each in found if each.place.module is place.module), None)
+        is_main = named is not None and _type_of(place.config) == named
         try:
             found.append(replace(known, place=place) if known else admitted(place, length))
         except Unread as error:
             left[place.path] = str(error)
-            unread |= named is not None and _type_of(place.config) == named
+            unread |= is_main
         except Unlike as error:
-            if named is None or _type_of(place.config) == named:
+            if named is None or is_main:
                 raise
             left[place.path] = str(error)
     if not found or unread:
         reasons = " ".join(f"{path}: {why}" for path, why in left.items())
         raise TypeError(
-            f"Nothing in {type(model).__name__} can be patched. {reasons}"
-            if left
-            else f"{type(model).__name__} has no rotary module that is known here: none that makes "
-            f"angles of position_ids, and no attention with a table {TABLE}. Rotate its queries "
-            f"and keys with posenc.Rotary in its code."
+            f"Nothing in {type(model).__name__} can be patched. "
+            f"{reasons or 'No rotary module that is known here takes position_ids.'}"
         )
     return found, left
 
 
 def _told(
     model: nn.Module,
-    found: list[Admitted],
-    layers: list[Layers],
+    places: list[tuple[Admitted, Layers]],
     main: list[Admitted],
-    given: Mapping[str, Any],
-    is_extended: bool,
-) -> tuple[Changes, str | None]:
-    """Write each configuration once; what was changed, and why one says something else.
+    given: Extension | None,
+    wanted: object,
+    changes: Changes,
+) -> str | None:
+    """Write each configuration once; why one says something else.
 
-    Where nothing was extended, those alone are written that mean something else than is there: the
+    Where nothing was extended, only those are written that mean something else than is there: the
     frequencies of the length that was stated.
     """
-    changes: Changes = []
     done: list[Any] = []
     why = None
-    try:
-        for each, new in zip(found, layers, strict=True):
-            if each not in main or any(each.place.config is other for other in done):
-                continue
-            if not is_extended and is_said(each, new):
-                continue
-            done.append(each.place.config)
-            changes += rescaled(model, each, new)
-            more, differing = told(model, each, new, given)
-            changes += more
-            why = why or differing
-    except Exception:
-        restore(changes)
-        raise
-    return changes, why
+    for each, new in places:
+        if each not in main or any(each.place.config is other for other in done):
+            continue
+        if wanted is None and is_said(each, new):
+            continue
+        done.append(each.place.config)
+        changes += _rescaled(model, each, new)
+        said = by_type(each, given) if isinstance(given, Mapping) else {}
+        more, differing = told(model, each, new, said)
+        changes += more
+        why = why or differing
+    return why
+
+
+def _rescaled(model: nn.Module, found: Admitted, layers: Layers) -> Changes:
+    """Set the softmax scales of attention to those of the layers, as YaRN's in DeepSeek."""
+    changes: Changes = []
+    for kind, layer in layers.items():
+        before, after = found.layers[kind].softmax_scale, layer.softmax_scale
+        if abs(after - before) <= 1e-12 * abs(before):
+            continue
+        held = [
+            (module, name, scale)
+            for module in model.modules()
+            if getattr(module, "config", None) is found.place.config
+            for name in ("scaling", "softmax_scale")
+            if isinstance(scale := getattr(module, name, None), float)
+            and abs(scale - before) <= 1e-6 * abs(before)
+        ]
+        if not held:
+            raise ValueError(
+                f"rotary multiplies the softmax scale by {after / before:.6g} (mscale_all_dim), "
+                f"and no attention of this model has the scale {before:.6g} that was read."
+            )
+        for module, name, _ in held:
+            setattr(module, name, after)
+        changes += held
+    return changes
+
+
+def _reach_of(config: Configuration, layer: RotaryLayer, length: int | None) -> int | None:
+    """From which position on the model itself would take other frequencies; None: from none."""
+    longest = layer.rope.trained_length or layer.rope.longest
+    if layer.rope.kind not in GROWING or longest is None:
+        return None
+
+    def at(n: int | None) -> str:
+        return repr(layer_of(config, layer.layer_type, layer.rope, n).encoding)
+
+    held, reach = repr(layer.encoding), max(length or 0, longest)
+    return reach if at(length) == held != at(FAR * reach) else None
+
+
+def _put(found: Admitted, layers: Layers, made: list[Ours], length: int | None) -> Ours:
+    """Put ours in one place."""
+    place = found.place
+    rotaries = {kind: layer.encoding for kind, layer in layers.items()}
+    if not place.keeps_rows:
+        known = (each for each in made if isinstance(each, ExactAngles))
+        angles = next((each for each in known if each.replaced is place.module), None)
+        config, dtype = place.config, found.dtype
+        angles = angles or ExactAngles(rotaries, found.form, place.module, config, dtype)
+        place.parent._modules[place.name] = angles
+        return angles
+    rows = ExactRows(rotaries, place.module._buffers[TABLE])  # type: ignore[arg-type]
+    place.module._buffers[TABLE] = rows.table(max(reach_of(layers), length or 0))
+    vars(place.module)[ROWS] = rows
+    return rows
+
+
+def _take(place: Place, ours: Ours) -> None:
+    """Take ours out of one place."""
+    restore(ours.changes)
+    first = next(place.parent.parameters(), None)
+    first = next(place.parent.buffers(), None) if first is None else first
+    if isinstance(ours, ExactAngles):
+        before: Any = ours.replaced
+        place.parent._modules[place.name] = before if first is None else before.to(first.device)
+        return
+    device = next(place.module.parameters()).device
+    place.module._buffers[TABLE] = ours.before.to(device)
+    del vars(place.module)[ROWS]
 
 
 def unpatch(model: nn.Module) -> None:
@@ -249,9 +302,8 @@ def unpatch(model: nn.Module) -> None:
     Raises:
         ValueError: The model is not patched.
     """
-    patched = [place for place in places_of(model) if is_patched(place)]
+    patched = [(place, place.ours) for place in places_of(model) if place.ours]
     if not patched:
         raise ValueError("The model is not patched; there is nothing to undo.")
-    for place in patched:
-        angles = place.module
-        take(place, angles if isinstance(angles, ExactAngles) else exact_rows_of(angles))
+    for place, ours in patched:
+        _take(place, ours)

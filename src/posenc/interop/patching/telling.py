@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
 from torch import nn
 
 from posenc.frequencies import Geometric
@@ -15,11 +14,15 @@ from posenc.interop.patching import measuring
 from posenc.interop.patching.admission import GROWING, Admitted, longest_of
 from posenc.interop.patching.angles import ALL, Changes
 from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
-from posenc.interop.patching.measuring import bare
+from posenc.interop.patching.rotations import bare, same_angles
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 from posenc.interop.temperature_config import temperatures_of
+
+Layers = Mapping[str, RotaryLayer]
+
+LONGEST = "max_position_embeddings"
 
 
 class Absent:
@@ -27,21 +30,18 @@ class Absent:
 
 
 def told(
-    model: nn.Module,
-    found: Admitted,
-    layers: Mapping[str, RotaryLayer],
-    given: Mapping[str, Any],
+    model: nn.Module, found: Admitted, layers: Layers, given: Mapping[str, Any]
 ) -> tuple[Changes, str | None]:
-    """Write into the configuration what a place now has.
+    """Write what a place now has into its configuration.
 
-    A form is kept only if the configuration of the whole model, saved and loaded, is read as the
-    same set-up, and the class of the module, built from it, gives the same angles.
+    A rope dictionary is kept only if the configuration of the whole model, saved and loaded, is
+    read as the same set-up, and the class of the module, built from it, gives the same angles.
 
     Args:
         model: The model.
         found: What was admitted.
         layers: What it has now.
-        given: Dictionaries that were given, by type of layers.
+        given: Dictionaries that were given, by layer type.
 
     Returns:
         What was changed, and why it says something else; None if it says the same.
@@ -52,11 +52,11 @@ def told(
     if not hasattr(root, "get_text_config"):  # a module around the model, with settings of its own
         root = config
     why: list[str] = []
-    for said in sayings(found, layers, given):
-        changes = written(config, said)
+    for said in _sayings(found, layers, given):
+        changes = _written(config, said, reach_of(layers))
         try:
             differing = _read_differently(root, found, layers)
-        except Exception as error:  # what a class raises against values that it does not know
+        except Exception as error:  # what a class raises of values that it does not know
             differing = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if differing is None:
             return changes, None
@@ -65,50 +65,47 @@ def told(
     return [], why[0] if why else "no rope dictionary says these frequencies"
 
 
-def sayings(
-    found: Admitted, layers: Mapping[str, RotaryLayer], given: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def _sayings(found: Admitted, layers: Layers, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Rope dictionaries that may mean the layers, the plainest first."""
     plain: dict[str, Any] = {}
     lists: dict[str, Any] = {}
     for kind, layer in layers.items():
         named: Any = given.get(kind)
-        said: dict[str, Any] | None = dict(named) if is_dictionary(named) else _plain(layer)
-        listed = as_lists(layer)
-        plain[kind] = None if said is None else _completed(found, layer, said)
-        lists[kind] = None if listed is None else _completed(found, layer, listed)
+        schedule = bare(layer.encoding).frequencies
+        said = dict(named) if is_dictionary(named) else (
+            rope_dictionary(schedule, layer.rope.head_dim)
+        )  # fmt: skip
+        plain[kind] = said and _completed(found, layer, said)
+        listed = _as_lists(layer)
+        lists[kind] = listed and _completed(found, layer, listed)
     least = {kind: said or lists[kind] for kind, said in plain.items()}
     for each in (least, lists, {k: v and _with_scales(v) for k, v in lists.items()}):
         if None not in each.values():
             yield each[ALL] if set(each) == {ALL} else each
 
 
-def _plain(layer: RotaryLayer) -> dict[str, Any] | None:
-    return rope_dictionary(bare(layer.encoding).frequencies, layer.rope.head_dim)
-
-
-def as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
-    """Any frequencies, as ``longrope`` has them: what each of the plain ones is divided by.
+def _as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
+    """Any frequencies as ``longrope`` has them: what each of the plain ones is divided by.
 
     Both of its lists are the same, so that no length switches them. None where a pair stands still.
     """
-    rotary = bare(layer.encoding)
-    plain = Geometric(rotary.rotated_dim, layer.rope.base).turns()
+    rotary, rope = bare(layer.encoding), layer.rope
     turns = rotary.frequencies.turns()
     if 0 in turns:
         return None
+    plain = Geometric(rotary.rotated_dim, rope.base).turns()
     divisors = [one / other for one, other in zip(plain, turns, strict=True)]
     found = {
         "rope_type": "longrope",
-        "rope_theta": layer.rope.base,
+        "rope_theta": rope.base,
         "short_factor": divisors,
         "long_factor": divisors,
         "factor": 1.0,
         "attention_factor": rotary.frequencies.attention_factor,
-        OUTSIDE: layer.rope.trained_length or layer.rope.longest,
+        OUTSIDE: rope.trained_length or rope.longest,
     }
-    if rotary.rotated_dim != layer.rope.head_dim:
-        found["partial_rotary_factor"] = rotary.rotated_dim / layer.rope.head_dim
+    if rotary.rotated_dim != rope.head_dim:
+        found["partial_rotary_factor"] = rotary.rotated_dim / rope.head_dim
     return found
 
 
@@ -131,8 +128,19 @@ def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> 
     return whole
 
 
-def written(config: Any, said: Mapping[str, Any]) -> Changes:
-    """Put a rope dictionary into a configuration."""
+def reach_of(layers: Layers) -> int:
+    """The longest sequence for which layers are stretched; 0 if none are."""
+    reaches = [0]
+    for layer in layers.values():
+        schedule: Any = bare(layer.encoding).frequencies
+        trained = getattr(schedule, "trained_length", None) or layer.rope.trained_length
+        if layer.rope.kind not in GROWING and isinstance(trained, int):
+            reaches.append(int(trained * getattr(schedule, "factor", 1)))
+    return max(reaches)
+
+
+def _written(config: Any, said: Mapping[str, Any], reach: int) -> Changes:
+    """Put a rope dictionary into a configuration, and the length to which it reaches."""
     names = ("rope_parameters", OUTSIDE)  # PhiMoE sets the second from the first as it is saved
     changes: Changes = [(config, name, getattr(config, name, Absent)) for name in names]
     held = config.rope_parameters if not said.get("rope_type") else {}
@@ -140,6 +148,9 @@ def written(config: Any, said: Mapping[str, Any]) -> Changes:
     config.rope_parameters = copy.deepcopy({**(held or {}), **said})
     if OUTSIDE in said and hasattr(config, OUTSIDE):
         setattr(config, OUTSIDE, said[OUTSIDE])
+    if reach > (getattr(config, LONGEST, None) or reach):  # or generation warns of longer rows
+        changes.append((config, LONGEST, getattr(config, LONGEST)))
+        setattr(config, LONGEST, reach)
     if vars(config).get("head_dim", 0) is None:
         # Mixtral leaves it to its code, and transformers computes most rope types from it.
         changes.append((config, "head_dim", None))
@@ -156,9 +167,9 @@ def restore(changes: Changes) -> None:
             delattr(owner, name)
 
 
-def _read_differently(root: Any, found: Admitted, layers: Mapping[str, RotaryLayer]) -> str | None:
+def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
     """What a configuration says otherwise, once it was saved and loaded; None if nothing."""
-    path = path_of(found.place.config, root)
+    path = _path_of(found.place.config, root)
     if path is None:
         return "the model keeps a copy of its configuration there, which is not saved with it"
     with TemporaryDirectory() as folder:
@@ -171,21 +182,30 @@ def _read_differently(root: Any, found: Admitted, layers: Mapping[str, RotaryLay
         return "its code reads the temperature of queries from the same key, and it would change"
     if not _means(known, layers):
         return "its configuration, saved and loaded, is read as something else"
-    return _rebuilt_differently(again, found, layers)
+    module = measuring.rebuilt(found.place.module, again)
+    if module is None:
+        return f"{type(found.place.module).__name__} cannot be built from a configuration alone"
+    for kind, layer in layers.items():
+        positions = measuring.positions_for(layer.encoding, longest_of(layer, None))
+        given = measuring.asked(module, positions, None if kind == ALL else kind)
+        seen = measuring.compared(given, layer.encoding, positions, (found.form,))
+        if seen.form is None:
+            return f"built from its configuration, {type(module).__name__} differs: {seen.told}"
+    return None
 
 
 def _temperatures(config: Configuration) -> str | None:
-    """The temperatures that a rope dictionary says beside the rotation, to hold against others."""
+    """The temperatures that a rope dictionary says beside the rotation."""
     return repr(temperatures_of(config)) if config.family in rope_models.TEMPERED else None
 
 
-def is_said(found: Admitted, layers: Mapping[str, RotaryLayer]) -> bool:
+def is_said(found: Admitted, layers: Layers) -> bool:
     """Whether a configuration means what a place has without saying a length, as it stands."""
     depends = any(layer.rope.kind in GROWING for layer in layers.values())
     return not depends or _means(found.config, layers)
 
 
-def _means(config: Configuration, layers: Mapping[str, RotaryLayer]) -> bool:
+def _means(config: Configuration, layers: Layers) -> bool:
     """Whether layers have what a configuration means at the trained length."""
     means = {kind or ALL: each for kind, each in layers_by_type(config).items()}
     others = {kind: means.get(kind) or means.get(ALL) for kind in layers}
@@ -193,37 +213,15 @@ def _means(config: Configuration, layers: Mapping[str, RotaryLayer]) -> bool:
 
 
 def _alike(one: RotaryLayer, other: RotaryLayer) -> bool:
-    scales = abs(one.softmax_scale - other.softmax_scale) <= 1e-9 * abs(one.softmax_scale)
-    return scales and measuring.same_angles(one.encoding, other.encoding)
+    apart = abs(one.softmax_scale - other.softmax_scale)
+    return apart <= 1e-9 * abs(one.softmax_scale) and same_angles(one.encoding, other.encoding)
 
 
-def _rebuilt_differently(
-    config: Any, found: Admitted, layers: Mapping[str, RotaryLayer]
-) -> str | None:
-    """What the class of the module gives from a configuration, where it is not what ours gives."""
-    module = measuring.rebuilt(found.place.module, config)
-    if module is None:
-        return f"{type(found.place.module).__name__} cannot be built from a configuration alone"
-    for kind, layer in layers.items():
-        positions = measuring.positions_for(layer.encoding, longest_of(layer, None))
-        named = None if kind == ALL else kind
-        given = measuring.asked(module, positions, named, torch.float32)
-        seen = measuring.compared(given, layer.encoding, positions, (found.form,))
-        if seen.form is None:
-            return f"built from its configuration, {type(module).__name__} differs: {seen.told}"
-    return None
-
-
-def path_of(config: Any, root: Any) -> tuple[str, ...] | None:
-    """The fields that lead from one configuration to another inside of it.
-
-    Example:
-        >>> path_of(config := object(), config)
-        ()
-    """
+def _path_of(config: Any, root: Any) -> tuple[str, ...] | None:
+    """The fields that lead from one configuration to another inside of it."""
     if config is root:
         return ()
     for name, value in getattr(root, "__dict__", {}).items():
-        if hasattr(value, "model_type") and (path := path_of(config, value)) is not None:
+        if hasattr(value, "model_type") and (path := _path_of(config, value)) is not None:
             return name, *path
     return None
