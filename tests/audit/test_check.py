@@ -7,7 +7,6 @@ import re
 import types
 from contextlib import suppress
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ import posenc
 from posenc import ALiBi, Learned, Rotary, Sinusoidal, T5Bias
 from posenc.audit import CannotCheckError, check
 from posenc.audit.check import FAULTS
-from posenc.audit.formats import junit, sarif
+from posenc.audit.formats import sarif
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -699,18 +698,12 @@ def test_what_learned_nothing_is_no_pass():
     report = check(VLLM, only=["survives-a-cast"])
     assert report.verdicts[0].outcome == "passed"
     assert (report.ok, report.status) == (False, 2)
-    suite = ElementTree.fromstring(junit(report))[0]
-    assert len(suite.findall("testcase")) == int(suite.get("tests"))
-    assert len(suite.findall("*/error")) == int(suite.get("errors")) == 1
 
 
 def test_reports_for_machines():
     report = check(LlamaRotary)
     assert json.loads(json.dumps(report.as_dict()))["faults"][0]["severity"] == "lossy"
     assert sarif(report)["runs"][0]["results"][0]["level"] == "warning"
-    assert 'failures="0"' in junit(report)
-    report.strict = True
-    assert 'failures="1"' in junit(report)
 
 
 def test_what_cannot_be_checked_is_said():
@@ -720,7 +713,7 @@ def test_what_cannot_be_checked_is_said():
         check(Asking)
     with pytest.raises(CannotCheckError, match="it cannot be copied"):
         check(Uncopied())
-    with pytest.raises(ValueError, match="kind is 'words'"):
+    with pytest.raises(ValueError, match="'words' is no kind"):
         check(Tutorial, kind="words")
     with pytest.raises(ValueError, match="'clamp' is no fault"):
         check(Tutorial, ignore=["clamp"])
@@ -827,34 +820,9 @@ def test_a_function_keeps_what_it_encloses():
     assert held["calls"] == 0
 
 
-def table(length: int, dim: int) -> torch.Tensor:
-    return torch.outer(torch.arange(length), 0.01 ** torch.linspace(0, 1, dim)).sin()
-
-
-@pytest.mark.parametrize(
-    ("thing", "given", "said"),
-    [
-        (table, {"layout": "sbd"}, "layout is 'sbd', and nothing reads it: table gives a table"),
-        (table, {"config": {"model_type": "llama"}}, "config is given, and nothing reads it: "),
-        (Rotary(8), {"dim": 64}, "dim is given, and nothing reads it: this is an encoding"),
-        (Rotary(8), {"only": ["adds-once"]}, "is no question"),
-        (Rotary(8), {"length": 50, "kind": "added"}, "kind and length are given, and nothing "),
-    ],
-)
-def test_what_nothing_reads_is_refused(thing, given, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
-        check(thing, **given)
-
-
 def test_arguments_of_what_is_built_are_refused():
     with pytest.raises(CannotCheckError, match="is built already, so its arguments are read by"):
         check(nn.Embedding(32, 8), arguments={"embedding_dim": 64})
-
-
-def test_what_is_said_beside_a_model_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(ValueError, match=r"seq_first and dim are given.*whose parts are found"):
-        check(tmp_path, dim=64, seq_first=True)
 
 
 def moved_rotary(moved):

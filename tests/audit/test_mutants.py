@@ -11,9 +11,9 @@ from tests.audit.mutation import chosen
 from tests.audit.test_zoo import RIGHT
 
 from posenc.audit import CannotCheckError, check
-from posenc.audit.check import understood
 from posenc.audit.report import NotAskedError
 from posenc.audit.subjects import subject_of
+from posenc.audit.understanding import understood
 
 NUMBER = 300
 LISTED = Path(__file__).with_name("missed.txt")

@@ -137,17 +137,6 @@ def test_inspect_refuses_a_dtype_without_a_length_to_lose_it_at(run, refused, tm
     assert "in float16" in run(*given, "--length", 5000).out
 
 
-def test_check_refuses_a_width_that_nothing_reads(refused, tmp_path):
-    file = tmp_path / "falls.py"
-    file.write_text("import torch\n\n\ndef falls(length):\n    p = torch.arange(length)\n"
-                    "    return -0.5 * (p[:, None] - p).abs()[None].float()\n")  # fmt: skip
-    said = refused("check", f"{file}:falls", "--dim", 8)
-    assert "dim is 8, and nothing reads it: " in said
-    assert "gives a bias for 1 heads" in said
-    said = refused("check", f"{file}:falls", "--seq-first")
-    assert "layout is 'sbd', and nothing reads it: " in said
-
-
 def test_a_page_that_is_written_has_no_port(refused, tmp_path):
     page = tmp_path / "page.html"
     for words in (["--port", 8000], ["--no-browser"]):

@@ -23,7 +23,7 @@ Fault           a name for scripts, a severity, the number that shows it, the sm
                 reproduction, and what to do. *wrong*: another function than any known one, or one
                 that breaks order, decoding, padding or sharing. *lossy*: the right formula, with
                 precision lost. *note*: worth knowing, no fault.
-Report          all of that, as text, JSON, JUnit or SARIF. Status 0: asked, and nothing wrong.
+Report          all of that, as text, JSON or SARIF. Status 0: asked, and nothing wrong.
                 1: something is wrong (or lossy, if strict). 2: nothing essential could be asked.
 ==============  ==================================================================================
 

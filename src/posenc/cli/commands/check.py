@@ -92,6 +92,8 @@ class Check:
         """Checks, prints, and says by the status whether something was found."""
         from posenc.cli.render import check_report, figures
 
+        if self.format == "junit":
+            raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
         figures.check_drawn(self.figure is not None, "light", self.dpi)
         if self.figure is not None:
             figures.kind_of(self.figure, self.dpi)  # refused before any work

@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 from posenc.audit import Report
-from posenc.audit.formats import junit, sarif
+from posenc.audit.formats import sarif
 
 WIDTH = 98
 
@@ -16,10 +16,7 @@ def show(report: Report, form: str, path: str | None = None) -> None:
         for line in str(report).splitlines():
             _fold(line)
         return
-    if form == "junit":
-        sys.stdout.write(junit(report))
-    else:
-        json.dump(report.as_dict() if form == "json" else sarif(report, path), sys.stdout, indent=1)
+    json.dump(report.as_dict() if form == "json" else sarif(report, path), sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 
