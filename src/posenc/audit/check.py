@@ -213,9 +213,9 @@ def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report
         first, report = _by_axes(subject, found, said)
     except NotAskedError as refused:
         raise CannotCheckError(f"it cannot be asked on its grid: {refused}") from None
-    if first is None and row is None:
-        raise reason
     if first is None:
+        if row is None:
+            raise reason
         return _on_a_line(row, said, said.length or row.built_for or LENGTH)
     beside = [name for name in subject.namespace if applies(name)]
     if beside and report.verdicts[0].faults and first.applied.startswith("it gives"):

@@ -1,7 +1,7 @@
 """Two implementations of one rotary encoding, compared bit by bit."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,25 +13,17 @@ from posenc.arguments import check_whole
 from posenc.audit.comparing.contents import content_of, random_content
 from posenc.audit.comparing.differences import Difference, difference
 from posenc.audit.comparing.effects import Effect, effect
-from posenc.audit.comparing.sides import (
-    OwnSide,
-    ProfileSide,
-    Side,
-    from_pairing,
-    in_pairing,
-    side_of,
-)
-from posenc.audit.models import expected, expected_scale
+from posenc.audit.comparing.sides import OwnSide, ProfileSide, Side, side_of, turned_by
+from posenc.audit.models import expected_scale
 from posenc.audit.report import CannotCheckError
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing, split
 
-SAID = ("arguments", "layout", "call", "dim")
-"""What is said of own implementations."""
-
 LENGTH = 8_192
 LONGEST = 1 << 20
+NEAR = 64
+"""So many positions are compared with a model's own code."""
 
 
 @dataclass
@@ -74,20 +66,8 @@ class Parity:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        return {
-            "a": dict(zip(("name", "is"), self.a, strict=True)),
-            "b": dict(zip(("name", "is"), self.b, strict=True)),
-            "encoding": self.encoding,
-            "dtype": self.dtype,
-            "length": self.length,
-            "equal": self.is_equal,
-            "status": self.status,
-            "stages": [asdict(stage) for stage in self.stages],
-            "q": asdict(self.q),
-            "k": asdict(self.k),
-            "effects": [asdict(each) for each in self.effects],
-            "notes": self.notes,
-        }
+        sides = {n: {"name": each[0], "is": each[1]} for n, each in (("a", self.a), ("b", self.b))}
+        return {**asdict(self), **sides, "equal": self.is_equal, "status": self.status}
 
 
 def parity(
@@ -112,7 +92,7 @@ def parity(
             implementation as ``check`` takes it.
         b: The other.
         encoding: What both compute.
-        config: A Hugging Face configuration, or the path of one, that says it.
+        config: A Hugging Face configuration, or the path of one, that says it instead.
         layer_type: Of which of its layers, as ``"full_attention"``, where these differ.
         dtype: Of queries and keys.
         length: Number of positions; up to 8192 if not given, fewer where an own module has fewer.
@@ -124,11 +104,8 @@ def parity(
         names: What to call own implementations.
 
     Raises:
-        CannotCheckError: They cannot be compared; its words say why.
-        ValueError: The configuration has no rotary encoding, or is given beside an encoding;
-            ``length``, ``layer`` or ``seed`` is no whole number that it can be; a layer is given
-            without weights, or a type of layers without a configuration; or something is
-            ``said`` that nothing reads.
+        CannotCheckError: They cannot be compared.
+        ValueError: The configuration has no rotary encoding.
 
     Example:
         >>> found = parity("transformers", "sglang", encoding=Rotary(64), length=100)
@@ -137,139 +114,98 @@ def parity(
         >>> parity("vllm", "flash-attention", encoding=Rotary(64), length=100).is_equal
         True
     """
-    check_whole(0, layer=layer, seed=seed)
-    _check_said(said or {}, a, b)
-    if layer and weights is None:
-        raise ValueError(
-            f"layer is {layer}, and there are no weights to take it of. Pass weights=."
-        )
     if length is not None:
         check_whole(length=length)
-    if length is not None and length > LONGEST:
-        raise ValueError(f"length is {length}; it must be from 1 to {LONGEST:,} positions.")
-    if encoding is not None and config is not None:
-        raise ValueError("encoding and config are given, and both say what is computed. Pass one.")
-    if layer_type is not None and config is None:
-        raise ValueError(
-            f"layer_type is {layer_type!r}, and there is no configuration whose layers have types. "
-            f"Pass config=."
-        )
     scale, by_length = None, False
     if config is not None:
         encoding, scale, by_length = _of_config(config, length, layer_type)
         if by_length:
             _check_by_length(a, b)
-    sides = [
-        side_of(each, encoding, name, **dict(said or {}))
+    one, other = sides = [
+        side_of(each, encoding, name, **(said or {}))
         for each, name in zip((a, b), names, strict=True)
     ]
+    own = [side for side in sides if isinstance(side, OwnSide)]
     told = "" if encoding is None else repr(encoding)
     if encoding is None:
-        own = [(side.name, found) for side in sides if (found := _own_configuration(side))]
-        encoding = own[0][1] if own else None
-        scale = next((each for side in sides if (each := _own_scale(side))), None)
-        told = _of_each(own)
-    length = length or min([LENGTH, *(_built_for(side) for side in sides)])
-    head_dim = _common_width(sides)
-    kv_heads = max(side.kv_heads for side in sides)
-    held: Pairing = (encoding.pairing if encoding else sides[0].pairing) or "half"
-    comparison = _Comparison(sides, held, encoding, dtype)
-    for words in _of_pairings(sides, encoding):
-        comparison.note(words)
-    for side in sides:
-        if isinstance(side, OwnSide) and side.view.applied.startswith("it gives"):
-            comparison.note(f"how cosines and sines of {side.name} are applied was not seen")
+        meant = [(side, side.meant) for side in own if side.meant is not None]
+        encoding = meant[0][1] if meant else None
+        scale = next((n for s in own if (n := expected_scale(s.view.subject))), None)
+        told = repr(encoding) if meant else ""
+        if len({repr(each) for _, each in meant}) == 2:
+            told = " and ".join(f"{each!r} ({side.name})" for side, each in meant)
+    if one.head_dim != other.head_dim:
+        raise CannotCheckError(
+            f"{one.name} rotates heads of width {one.head_dim} and {other.name} of "
+            f"{other.head_dim}; give one width with --config or --arguments, or say with --call "
+            f"how whole heads are rotated"
+        )
+    length = length or min([LENGTH, *(_built_for(side) for side in own)])
+    notes = [
+        *_of_pairings(own, encoding),
+        *(
+            f"how cosines and sines of {s.name} are applied was not seen"
+            for s in own
+            if s.gives_tables
+        ),
+    ]
     if by_length:
-        comparison.note(f"frequencies are those of rows of {length:,} tokens; others have others")
-    else:
-        for words in _of_its_own_code(sides, config, dtype):
-            comparison.note(words)
+        notes.append(f"frequencies are those of rows of {length:,} tokens; others have others")
+    elif config is not None:
+        notes += _of_its_own_code(sides, config, dtype)
 
-    q, k = random_content(kv_heads, length, head_dim, seed)
-    first, second = comparison.rotated(q, k)
+    kv_heads = max(side.kv_heads for side in sides)
     factor = encoding.frequencies.softmax_factor if encoding else 1.0
-    scale = scale or head_dim**-0.5 * factor
-    effects = [effect("standard normal q and k", first, second, scale)]
+    scale = scale or one.head_dim**-0.5 * factor
+    contents = [(*random_content(kv_heads, length, one.head_dim, seed), "standard normal q and k")]
     if weights is not None:
-        path = Path(weights)
-        *content, whose = content_of(path, kv_heads, length, head_dim, layer, seed)
-        both = comparison.rotated(content[0], content[1])
-        effects.append(effect(whose, both[0], both[1], scale))
+        contents.append(content_of(Path(weights), kv_heads, length, one.head_dim, layer, seed))
+    made = [[_rotated(side, q, k, dtype, notes) for side in sides] for q, k, _ in contents]
+    held: Pairing = (encoding or own[0]).pairing or "half"
+    turned = _turned(own, encoding)
     line = torch.arange(length)
     q_part, k_part = (
-        difference(name, comparison.pairs(x), comparison.pairs(y), line)
-        for name, x, y in zip(("q", "k"), first, second, strict=True)
+        difference(name, _pairs(x, held, *turned), _pairs(y, held, *turned), line)
+        for name, x, y in zip("qk", *made[0], strict=True)
     )
     return Parity(
-        (sides[0].name, sides[0].told), (sides[1].name, sides[1].told), told,
-        str(dtype).removeprefix("torch."), length, stages(sides, line, dtype), q_part, k_part,
-        effects, comparison.notes,
+        (one.name, one.told), (other.name, other.told), told, str(dtype).removeprefix("torch."),
+        length, stages(sides, line, dtype), q_part, k_part,
+        [effect(each[2], x, y, scale) for each, (x, y) in zip(contents, made, strict=True)], notes,
     )  # fmt: skip
 
 
-def _check_said(said: Mapping[str, Any], a: Any, b: Any) -> None:
-    if unknown := sorted(set(said) - set(SAID)):
-        raise ValueError(f"said has {', '.join(unknown)}; it takes {', '.join(SAID)}.")
-    named = [name for name, value in said.items() if value is not None and value != {}]
-    if named and all(isinstance(each, str) and each in PROFILES for each in (a, b)):
-        raise ValueError(
-            f"said has {named[0]}, which is of own implementations, and {a} and {b} are profiles. "
-            f"Leave it out."
-        )
+def _rotated(
+    side: Side, q: Tensor, k: Tensor, dtype: torch.dtype, notes: list[str]
+) -> tuple[Tensor, Tensor]:
+    """What a side makes of content in a dtype, in that dtype."""
+    q, k = side.both(q.to(dtype), k.to(dtype), torch.arange(q.shape[2]))
+    words = f"{side.name} gives {q.dtype}, rounded here to {dtype}"
+    if q.dtype != dtype and words not in notes:
+        notes.append(words)
+    return q.to(dtype), k.to(dtype)
 
 
-class _Comparison:
-    """Both sides on the same content, in the channels of one pairing."""
-
-    def __init__(
-        self, sides: list[Side], held: Pairing, encoding: Rotary | None, dtype: torch.dtype
-    ):
-        self.sides, self.encoding, self.dtype = sides, encoding, dtype
-        self.held: Pairing = held
-        self.notes: list[str] = []
-        self.turned = _turned(sides, encoding)
-
-    def rotated(self, q: Tensor, k: Tensor) -> list[tuple[Tensor, Tensor]]:
-        line, made = torch.arange(q.shape[2]), []
-        for side in self.sides:
-            given = [in_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in (q, k)]
-            both = side.both(given[0], given[1], line)
-            if both[0].dtype != self.dtype:
-                self.note(f"{side.name} gives {both[0].dtype}, rounded here to {self.dtype}")
-            made.append(
-                tuple(from_pairing(x.to(self.dtype), side, self.held, self.encoding) for x in both)
-            )
-        return made
-
-    def note(self, words: str) -> None:
-        if words not in self.notes:
-            self.notes.append(words)
-
-    def pairs(self, x: Tensor) -> Tensor:
-        """``[1, heads, seq, 2, pairs]``, the channels that are not rotated as further pairs."""
-        begin, turned = self.turned
-        if turned == x.shape[-1]:
-            return torch.stack(split(x, self.held), dim=-2)
-        part = x[..., begin : begin + turned]
-        rest = torch.cat((x[..., :begin], x[..., begin + turned :]), -1)
-        both = torch.stack(split(part, self.held), dim=-2)
-        return torch.cat((both, rest.unflatten(-1, (2, -1))), dim=-1)
+def _pairs(x: Tensor, held: Pairing, begin: int, turned: int) -> Tensor:
+    """``[1, heads, seq, 2, pairs]``, the channels that are not rotated as further pairs."""
+    end = begin + turned
+    both = torch.stack(split(x[..., begin:end], held), dim=-2)
+    rest = torch.cat((x[..., :begin], x[..., end:]), -1)
+    return torch.cat((both, rest.unflatten(-1, (2, -1))), dim=-1) if rest.shape[-1] else both
 
 
-def _turned(sides: list[Side], encoding: Rotary | None) -> tuple[int, int]:
+def _turned(own: list[OwnSide], encoding: Rotary | None) -> tuple[int, int]:
     """The first channel that is rotated, and how many are."""
     if encoding is not None:
-        begin = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
-        return begin, encoding.rotated_dim
-    own = {side.turned for side in sides if isinstance(side, OwnSide)}
-    begin, width = next(iter(own))
-    rest = sides[0].head_dim - width
-    return (begin, width) if len(own) == 1 and rest % 2 == 0 else (0, sides[0].head_dim)
+        return turned_by(encoding)
+    (begin, width), *others = {side.turned for side in own}
+    width_of_head = own[0].head_dim
+    agree = not others and (width_of_head - width) % 2 == 0
+    return (begin, width) if agree else (0, width_of_head)
 
 
-def _of_pairings(sides: list[Side], encoding: Rotary | None) -> Iterator[str]:
+def _of_pairings(own: list[OwnSide], encoding: Rotary | None) -> Iterator[str]:
     """Own code of another pairing is another function, with the same weights."""
-    own = [side for side in sides if isinstance(side, OwnSide)]
     if encoding is not None:
         for side in own:
             if side.pairing not in (None, encoding.pairing):
@@ -284,32 +220,22 @@ def _of_pairings(sides: list[Side], encoding: Rotary | None) -> Iterator[str]:
 
 def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iterator[str]:
     """Whether transformers rotates this model as its profile does, which is that of Llama."""
-    profiles = [side for side in sides if isinstance(side, ProfileSide)]
-    profile = next((side for side in profiles if side.name == "transformers"), None)
-    if config is None or profile is None:
+    profile = next((side for side in sides if side.name == "transformers"), None)
+    if not isinstance(profile, ProfileSide):
         return
     hint = "; compare model:PATH of its configuration instead"
     try:
         own = side_of(_as_object(config), profile.rotary)
+        assert isinstance(own, OwnSide)
         if own.head_dim != profile.head_dim:
             raise CannotCheckError(f"it rotates {own.head_dim} of {profile.head_dim} channels")
-        seq = min(NEAR, _built_for(own))
-        q, k = random_content(own.kv_heads, seq, own.head_dim, 0)
-        line = torch.arange(seq)
-        told = [x.to(dtype) for x in (q, k)]
-        given = [in_pairing(x, profile, own.pairing or "half", profile.rotary) for x in told]
-        made = [
-            from_pairing(x, profile, own.pairing or "half", profile.rotary)
-            for x in profile.both(given[0], given[1], line)
-        ]
-        same = all(
-            torch.equal(x, y) for x, y in zip(made, own.both(told[0], told[1], line), strict=True)
-        )
+        q, k = random_content(own.kv_heads, min(NEAR, _built_for(own)), own.head_dim, 0)
+        made = [_rotated(side, q, k, dtype, []) for side in (profile, own)]
     except (CannotCheckError, ValueError, RuntimeError, ImportError, OSError) as reason:
         words = re.split(r"\n|; |: ", str(reason))[0]
         yield f"the profile is Llama's code, not held against that of this model ({words}){hint}"
         return
-    if not same:
+    if not all(map(torch.equal, *made)):
         yield f"the profile is Llama's code, and that of this model gives other bits{hint}"
 
 
@@ -325,48 +251,32 @@ def _as_object(config: Any) -> Any:
         raise CannotCheckError("transformers makes no configuration of it") from error
 
 
-NEAR = 64
-"""So many positions are held against a model's own code."""
-
-
 def stages(sides: list[Side], positions: Tensor, dtype: torch.dtype) -> list[Difference]:
     """Where two profiles part: angles, cosines and sines, and what is kept of them."""
-    if not all(isinstance(side, ProfileSide) for side in sides):
+    both = [
+        (side.profile, side.rotary.frequencies) for side in sides if isinstance(side, ProfileSide)
+    ]
+    if len(both) < 2:
         return []
-    profiles = [(side.profile, side.rotary.frequencies) for side in sides]  # type: ignore[attr-defined]
     found = []
-    if all(profile.name != "exact" for profile, _ in profiles):
-        angles = [
-            profile.angles(positions, profile.frequencies(schedule), schedule)
-            for profile, schedule in profiles
-        ]
-        found.append(_of_two("angles", [x[None, :, None] for x in angles], positions))
-    tables = [
-        torch.stack(profile.table(positions, schedule), dim=-2)[None]
-        for profile, schedule in profiles
-    ]
-    found.append(_of_two("cosines and sines", tables, positions))
-    kept = [
-        table.to(profile.kept(dtype)) for table, (profile, _) in zip(tables, profiles, strict=True)
-    ]
+    if all(profile.name != "exact" for profile, _ in both):
+        angles = [p.angles(positions, p.frequencies(s), s)[None, :, None] for p, s in both]
+        found.append(difference("angles", angles[0], angles[1], positions))
+    tables = [torch.stack(p.table(positions, s), dim=-2)[None] for p, s in both]
+    found.append(difference("cosines and sines", tables[0], tables[1], positions))
+    kept = [table.to(p.kept(dtype)) for table, (p, _) in zip(tables, both, strict=True)]
     if kept[0].dtype != kept[1].dtype:  # what is the same number is equal
         kept = [table.float() for table in kept]
-    found.append(_of_two("the kept table", kept, positions))
-    return found
-
-
-def _of_two(name: str, values: list[Tensor], positions: Tensor) -> Difference:
-    first, second = values
-    return difference(name, first, second, positions)
+    return [*found, difference("the kept table", kept[0], kept[1], positions)]
 
 
 def _check_by_length(*targets: Any) -> None:
     """Refuse profiles of engines whose way with dynamic lengths was not read."""
-    unread = [t for t in targets if isinstance(t, str) and t not in ("transformers", "exact")]
-    if named := [t for t in unread if t in PROFILES]:
+    named = [t for t in targets if isinstance(t, str) and t in PROFILES]
+    if unread := [t for t in named if t not in ("transformers", "exact")]:
         raise CannotCheckError(
             f"the configuration means other frequencies by the length of a row, and when "
-            f"{named[0]} chooses which was not read; compare transformers, exact and own "
+            f"{unread[0]} chooses which was not read; compare transformers, exact and own "
             f"implementations"
         )
 
@@ -390,41 +300,7 @@ def _of_config(
     return found, softmax_scale_from_config(config, layer_type=layer_type), by_length
 
 
-def _own_configuration(side: Side) -> Rotary | None:
-    return expected(side.view.subject, None) if isinstance(side, OwnSide) else None
-
-
-def _own_scale(side: Side) -> float | None:
-    return expected_scale(side.view.subject) if isinstance(side, OwnSide) else None
-
-
-def _of_each(own: Sequence[tuple[str, Rotary]]) -> str:
-    """What own configurations mean, by whom where they mean different things."""
-    told = dict.fromkeys(repr(found) for _, found in own)
-    if len(told) < 2:
-        return "".join(told)
-    return " and ".join(f"{found!r} ({name})" for name, found in own)
-
-
-def _built_for(side: Side) -> int:
-    """The rows that an own module keeps; a profile has no end."""
-    known = side.view.built_for if isinstance(side, OwnSide) else None
+def _built_for(side: OwnSide) -> int:
+    """The rows that an own module keeps."""
+    known = side.view.built_for
     return known if known and known >= 16 else LENGTH
-
-
-def _common_width(sides: list[Side]) -> int:
-    first, second = (side.head_dim for side in sides)
-    if first != second:
-        for side in sides:
-            if isinstance(side, OwnSide) and side.view.applied.startswith("it gives"):
-                raise CannotCheckError(
-                    f"{side.name} gives cosines and sines of {side.head_dim} channels, and how "
-                    f"they are applied to heads of {max(first, second)} was not seen; say it with "
-                    f"--call"
-                )
-        raise CannotCheckError(
-            f"{sides[0].name} rotates heads of width {first} and {sides[1].name} of {second}; "
-            f"give both one width, with --config or --arguments, or say with --call how whole "
-            f"heads are rotated"
-        )
-    return first

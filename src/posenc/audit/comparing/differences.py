@@ -16,7 +16,7 @@ class Difference:
         name: Of what.
         count: Elements whose bits differ.
         total: Elements.
-        by_one: Those of them that are next to each other: one unit in the last place.
+        by_one: Those that differ by one unit in the last place.
         most_ulp: The largest number of representable values between two elements.
         largest: The largest absolute difference.
         position: The first position at which elements differ; None where none does.
@@ -52,20 +52,16 @@ def difference(name: str, a: Tensor, b: Tensor, positions: Tensor) -> Difference
         (1, 1, 6, 0)
     """
     a, b = a.flatten(0, -4), b.flatten(0, -4)
-    apart = ordered(a) - ordered(b)
-    differ = apart != 0
-    count = int(differ.sum())
-    if not count:
+    apart = (ordered(a) - ordered(b)).abs()
+    if not apart.any():
         return Difference(name, 0, a.numel())
-    row = int(differ.any(-1).any(-1).any(0).nonzero()[0])
-    pair = int(differ[:, row].any(-2).any(0).nonzero()[0])
-    where = differ[:, row, :, pair].nonzero()[0].tolist()
-    values = tuple(float(x[where[0], row, where[1], pair]) for x in (a, b))
-    largest = (a.double() - b.double()).abs().max().item()
-    sizes = apart.abs()
+    row = int(apart.amax((0, 2, 3)).nonzero()[0])
+    pair, head, half = apart[:, row].permute(2, 0, 1).nonzero()[0].tolist()
+    where = (head, row, half, pair)
     return Difference(
-        name, count, a.numel(), int((sizes == 1).sum()), int(sizes.max()), largest,
-        int(positions[row]), pair, values,  # type: ignore[arg-type]
+        name, int((apart > 0).sum()), a.numel(), int((apart == 1).sum()), int(apart.max()),
+        (a.double() - b.double()).abs().max().item(), int(positions[row]), pair,
+        (float(a[where]), float(b[where])),
     )  # fmt: skip
 
 

@@ -43,24 +43,20 @@ def effect(
     """
     seq = one[0].shape[2]
     rows = torch.linspace(0, seq - 1, min(QUERIES, seq)).round().long().unique()
-    hidden = torch.arange(seq) > rows[:, None]
-    scores = [_scores(q, k, rows) * scale for q, k in (one, other)]
-    logs = [s.masked_fill(hidden, -torch.inf).log_softmax(-1) for s in scores]
-    weights = [each.exp() for each in logs]
-    shown = ~hidden
-    change = (scores[0] - scores[1]).abs()[:, shown]
-    terms = torch.where(shown, weights[0] * (logs[0] - logs[1]), 0.0)
+    shown = torch.arange(seq) <= rows[:, None]
+    a, b = (_scores(q, k, rows) * scale for q, k in (one, other))
+    log_a, log_b = (s.masked_fill(~shown, -torch.inf).log_softmax(-1) for s in (a, b))
+    terms = torch.where(shown, log_a.exp() * (log_a - log_b), 0.0)
     return Effect(
         content,
         seq,
-        change.max().item(),
-        scores[0][:, shown].std().item(),
-        (weights[0] - weights[1]).abs().max().item(),
+        (a - b)[:, shown].abs().max().item(),
+        a[:, shown].std().item(),
+        (log_a.exp() - log_b.exp()).abs().max().item(),
         max(terms.sum(-1).max().item(), 0.0),
     )
 
 
 def _scores(q: Tensor, k: Tensor, rows: Tensor) -> Tensor:
     queries, keys = q[0][:, rows].double(), k[0].double()
-    keys = keys.repeat_interleave(len(queries) // len(keys), 0)
-    return queries @ keys.mT
+    return queries @ keys.repeat_interleave(len(queries) // len(keys), 0).mT
