@@ -147,7 +147,7 @@ PHI = PhiConfig(hidden_size=64, num_attention_heads=4, num_hidden_layers=1)
         ("vllm", "sglang", {}, "configuration"),
         ("torchtune", "exact", {"encoding": SCALED}, "Linear"),
         (lambda x: x.sum(), "exact", {"encoding": SMALL}, "in no form"),
-        ("transformers", PHI, {"config": PHI, "length": 20}, "width 16 and build of 8"),
+        ("transformers", PHI, {"config": PHI, "length": 20}, "width 16 and Phi.* of 8"),
         ("transformers", "exact", {"config": DYNAMIC}, "length"),
         ("transformers", "vllm", {"config": DYNAMIC, "length": 128}, "vllm"),
     ],

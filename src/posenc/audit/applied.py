@@ -2,13 +2,13 @@
 
 import copy
 import inspect
-import types
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from posenc.audit.subjects import Subject
 
@@ -62,7 +62,7 @@ def _of_layer(layer: nn.Module) -> str | None:
     if len(names) == 1:
         return names[0]
     try:
-        _asking(layer, names)
+        _run_until_applied(copy.deepcopy(layer).to("meta"), names)
     except _CalledError as called:
         return str(called)
     except Exception:  # of whatever kind a layer has that is called otherwise
@@ -74,37 +74,18 @@ class _CalledError(Exception):
     """Ends a forward pass where it applies cosines and sines."""
 
 
-def _asking(layer: nn.Module, names: Container[str]) -> None:
-    """Run a copy without memory until it calls one of these functions."""
+def _run_until_applied(layer: nn.Module, names: list[str]) -> None:
+    """Run a layer on the meta device until it calls one of these functions."""
     forward = inspect.unwrap(type(layer).forward)
 
-    def called(name: str) -> Callable[..., Any]:
-        def ending(*_: Any, **__: Any) -> Any:
-            raise _CalledError(name)
+    def ending(name: str) -> Callable[..., Any]:
+        return mock.Mock(side_effect=_CalledError(name))
 
-        return ending
-
-    space = {n: called(n) if n in names else x for n, x in forward.__globals__.items()}
-    run = types.FunctionType(
-        forward.__code__, space, forward.__name__, forward.__defaults__, forward.__closure__
-    )
-    run.__kwdefaults__ = forward.__kwdefaults__
     first = next(m for m in layer.modules() if isinstance(m, nn.Linear))
     x = torch.zeros(1, 2, first.in_features, dtype=first.weight.dtype, device="meta")
     values: dict[str, Any] = {"hidden_states": x, "position_embeddings": (x, x)}
-    parameters = list(inspect.signature(forward).parameters.values())[1:]
-    wanted = [p.name for p in parameters if p.default is p.empty and p.kind not in _MORE]
-    run(_without_memory(layer), **{name: values.get(name) for name in wanted})
-
-
-_MORE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _without_memory(layer: nn.Module) -> nn.Module:
-    """A copy on the meta device."""
-    known: dict[int, Tensor] = {}
-    for x in layer.parameters():
-        known[id(x)] = nn.Parameter(torch.empty_like(x, device="meta"), requires_grad=False)
-    for x in layer.buffers():
-        known[id(x)] = torch.empty_like(x, device="meta")
-    return copy.deepcopy(layer, known)  # type: ignore[arg-type]
+    parameters = [*inspect.signature(forward).parameters.values()][1:]
+    more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    wanted = [p.name for p in parameters if p.default is p.empty and p.kind not in more]
+    with mock.patch.dict(forward.__globals__, {n: ending(n) for n in names}):
+        forward(layer, **{name: values.get(name) for name in wanted})

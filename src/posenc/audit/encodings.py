@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -33,12 +34,12 @@ def of_ours(subject: Subject) -> Report:
     """The contract battery, for what implements one of the interfaces."""
     thing = subject.fresh()
     interface = next(kind for kind in INTERFACES if isinstance(thing, kind))
-    report = Report(subject.name, "encoding", f"implements {interface.__name__}", repr(thing))
     case = _case(subject, thing)
     near = replace(case, bitwise=False, limit=min(case.limit or NEAR, NEAR))
     asked = (battery(each, compiling=False) for each in (case, near))
-    report.verdicts = [_verdict(*both) for both in zip(*asked, strict=True)]
-    return report
+    verdicts = [_verdict(*both) for both in zip(*asked, strict=True)]
+    told = f"implements {interface.__name__}"
+    return Report(subject.name, "encoding", told, repr(thing), verdicts)
 
 
 def _case(subject: Subject, thing: Any) -> Case:
@@ -53,7 +54,7 @@ def _case(subject: Subject, thing: Any) -> Case:
         head_dim=head_dim if isinstance(head_dim, int) else 8,
         limit=prod(thing.size) if table else getattr(thing, "max_len", None),
         heads_first=getattr(thing, "heads_first", True),
-        lift=_places(thing.size) if table else _lift(thing),
+        lift=partial(_points, thing.size) if table else _lift(thing),
         distinct=not isinstance(thing, ScoreEncoding),
     )
 
@@ -72,34 +73,31 @@ def _filled(thing: Any) -> Any:
     return thing
 
 
-def _places(size: Sequence[int]) -> Callable[[Tensor], Tensor]:
+def _points(size: Sequence[int], positions: Tensor) -> Tensor:
     """Positions as points of a grid, one after the other."""
-
-    def lift(positions: Tensor) -> Tensor:
-        points = []
-        for length in reversed(size):
-            points.append(positions % length)
-            positions = positions // length
-        return torch.stack(points[::-1], dim=-1)
-
-    return lift
+    points = []
+    for length in reversed(size):
+        points.append(positions % length)
+        positions = positions // length
+    return torch.stack(points[::-1], dim=-1)
 
 
 def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:
     """How positions become coordinates: for grids each axis is given the same number."""
     line = torch.arange(4)
-    for axes in (1, 2, 3):
-
-        def lift(positions: Tensor, axes: int = axes) -> Tensor:
-            return torch.stack([positions] * axes, -1) if axes > 1 else positions
-
+    for axes in (0, 2, 3):
+        lift = partial(_repeated, axes) if axes else None
+        given = lift(line) if lift else line
         try:
-            given = lift(line)
             thing.table(given, given) if isinstance(thing, ScoreEncoding) else thing.table(given)
         except Exception:
             continue
-        return lift if axes > 1 else None
+        return lift
     return None
+
+
+def _repeated(axes: int, positions: Tensor) -> Tensor:
+    return torch.stack([positions] * axes, -1)
 
 
 def _verdict(one: Check, near: Check) -> Verdict:
@@ -107,17 +105,19 @@ def _verdict(one: Check, near: Check) -> Verdict:
     name, asks = one.name.replace("_", "-"), (one.function.__doc__ or "").strip().splitlines()[0]
     try:
         reason = one()
-    except AssertionError as broken:
+    except Exception as error:  # broken, or it refuses what the battery gives it
+        broken = isinstance(error, AssertionError)
+        words = (str(error).splitlines() or ["the strictest form of it"])[0][:120]
+        if not broken:
+            words = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         if _holds(near):
-            note = Fault(name, "note", f"{asks} But for {_short(broken)}: {WEAKER}", 1.0)
-            return Verdict(name, asks, True, "passed", f"{asks} {WEAKER}", (note,))
-        found = Fault(name, "wrong", f"{asks} But {broken}", 1.0)
+            note = Fault(name, "note", f"{asks} But for {words}: {WEAKER}", 1.0)
+            told = f"{asks} {WEAKER}" if broken else f"{asks} {WEAKER}; farther on, {words}"
+            return Verdict(name, asks, True, "passed", told, (note,) if broken else ())
+        if not broken:
+            return Verdict(name, asks, True, "not asked", words)
+        found = Fault(name, "wrong", f"{asks} But {error}", 1.0)
         return Verdict(name, asks, True, "failed", found.said, (found,))
-    except Exception as error:  # it refuses what the battery gives it
-        words = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-        if _holds(near):
-            return Verdict(name, asks, True, "passed", f"{asks} {WEAKER}; farther on, {words}")
-        return Verdict(name, asks, True, "not asked", words)
     if reason is not None:
         return Verdict(name, asks, True, "not asked", reason)
     return Verdict(name, asks, True, "passed", asks)
@@ -129,7 +129,3 @@ def _holds(check: Check) -> bool:
     except Exception:
         return False
     return True
-
-
-def _short(broken: AssertionError) -> str:
-    return (str(broken).splitlines() or ["the strictest form of it"])[0][:120]

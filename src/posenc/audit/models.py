@@ -1,9 +1,11 @@
 """Models and configurations of transformers: their positional parts, built to be asked."""
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,12 @@ import torch
 from torch import nn
 
 from posenc.audit.applied import applier_of
-from posenc.audit.report import CannotCheckError, merged
+from posenc.audit.report import CannotCheckError
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 
-__all__ = ["Part", "expected", "merged", "named", "parts"]
+LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
+"""What learned tables are called."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Part:
         name: Its class, with where it stands.
         subject: A function that builds it, or the part itself.
         config: The configuration that it must agree with.
-        kind: What it is.
+        kind: What it is; found out if None.
         length: What the model is built for.
         applied: The function that applies its cosines and sines, where that was seen.
     """
@@ -41,9 +44,7 @@ class Part:
 
 def named(model: Any) -> str:
     """What to call a model or the file of a configuration."""
-    if isinstance(model, str | Path):
-        return str(model)
-    return type(model).__name__
+    return str(model) if isinstance(model, str | Path) else type(model).__name__
 
 
 def parts(given: Any, config: Any) -> list[Part] | None:
@@ -54,13 +55,23 @@ def parts(given: Any, config: Any) -> list[Part] | None:
             nothing in it can be asked.
     """
     if isinstance(given, str | Path):
-        return _parts_of(_read(Path(given)))
+        given = _read(Path(given))
     if _is_config(given):
-        return _parts_of(given)
-    is_model = isinstance(given, nn.Module) and hasattr(given, "base_model_prefix")
-    if is_model and _is_config(getattr(given, "config", None)):
-        return list(_found(given, given.config, rebuilt=False)) or _none(given)
-    return None
+        config = given.get_text_config()
+        model = _built(config)
+        found = list(_found(model, config, rebuilt=True))
+    elif isinstance(given, nn.Module) and _is_config(getattr(given, "config", None)):
+        if not hasattr(given, "base_model_prefix"):
+            return None
+        model, found = given, list(_found(given, given.config, rebuilt=False))
+    else:
+        return None
+    if not found:
+        raise CannotCheckError(
+            f"{type(model).__name__} has no positional part that is known here (rotary embeddings, "
+            f"T5's bias, ALiBi, sinusoidal or learned positions). Check its module itself."
+        )
+    return found
 
 
 def _is_config(thing: Any) -> bool:
@@ -72,10 +83,7 @@ def _read(path: Path) -> Any:
     try:
         from transformers import AutoConfig
     except ImportError:
-        raise CannotCheckError(
-            "a configuration is built with transformers, which is not installed: pip install "
-            "transformers"
-        ) from None
+        raise CannotCheckError("a configuration is built with transformers; install it") from None
     if not path.exists():
         raise CannotCheckError(f"{path} is no file or folder; give the path of a config.json")
     try:
@@ -86,109 +94,71 @@ def _read(path: Path) -> Any:
         ) from error
 
 
-def _parts_of(config: Any) -> list[Part]:
-    """Those of a model that is built without memory; the parts themselves are built anew."""
+def _built(config: Any) -> Any:
+    """The model without memory; of one layer where all are alike."""
     from transformers import AutoModel
 
+    small = copy.deepcopy(config)
+    layers = getattr(small, "num_hidden_layers", None)
+    if isinstance(layers, int) and layers > 1 and not getattr(small, "layer_types", None):
+        small.num_hidden_layers = 1
     try:
-        text = config.get_text_config() if hasattr(config, "get_text_config") else config
         with torch.device("meta"):
-            model = AutoModel.from_config(_small(text))
+            return AutoModel.from_config(small)
     except Exception as error:
         raise CannotCheckError(
             f"transformers cannot build {type(config).__name__}: {type(error).__name__}: {error}"
         ) from error
-    return list(_found(model, text, rebuilt=True)) or _none(model)
-
-
-def _small(config: Any) -> Any:
-    """One layer is enough: the parts of all are alike or shared."""
-    import copy
-
-    small = copy.deepcopy(config)
-    layers = getattr(small, "num_hidden_layers", None)
-    types = getattr(small, "layer_types", None)
-    if isinstance(layers, int) and layers > 1 and not types:
-        small.num_hidden_layers = 1
-    return small
-
-
-def _none(model: Any) -> list[Part]:
-    raise CannotCheckError(
-        f"{type(model).__name__} has no positional part that is known here (rotary embeddings, "
-        f"T5's "
-        f"bias, ALiBi, sinusoidal or learned positions). Check its module itself."
-    )
 
 
 def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
-    seen: list[nn.Module] = []
+    seen: list[tuple] = []
     length = getattr(config, "max_position_embeddings", None)
     for path, module in model.named_modules():
-        kind = type(module)
-        build = _builder(module, config) if rebuilt else (lambda m=module: _copy(m))
-        told = f"{kind.__name__} at {path}"
+        name = type(module).__name__
+        told = f"{name} at {path}"
+        build = partial(_rebuilt, module, config) if rebuilt else partial(copy.deepcopy, module)
         if isinstance(module, nn.Embedding) and path.rpartition(".")[2] in LEARNED:
-            rows, dim = module.weight.shape
-            table = (lambda n=rows, d=dim: nn.Embedding(n, d)) if rebuilt else build
-            yield Part(f"{path}", table, None, "added", rows)
-        elif any(_alike(module, each) for each in seen):
+            table = partial(nn.Embedding, *module.weight.shape) if rebuilt else build
+            yield Part(path, table, None, "added", len(module.weight))
             continue
-        elif "RotaryEmbedding" in kind.__name__:
-            seen.append(module)
+        has_bias = getattr(module, "has_relative_attention_bias", False)
+        is_bias = has_bias and hasattr(module, "compute_bias")
+        is_rotary = "RotaryEmbedding" in name
+        is_added = "PositionalEmbedding" in name or "PositionEmbedding" in name
+        if not (is_rotary or is_bias or is_added) or (likeness := _likeness(module)) in seen:
+            continue
+        seen.append(likeness)
+        if is_rotary:
             applied = applier_of(model, path)
             for part in _rotaries(module, told, build, getattr(module, "config", config), length):
                 yield replace(part, applied=applied)
-        elif getattr(module, "has_relative_attention_bias", False) and hasattr(
-            module, "compute_bias"
-        ):
-            seen.append(module)
-            yield Part(told, build, None, "bias", length)
-        elif "PositionalEmbedding" in kind.__name__ or "PositionEmbedding" in kind.__name__:
-            seen.append(module)
-            yield Part(told, build, None, None, length)
+        else:
+            yield Part(told, build, None, "bias" if is_bias else None, length)
     yield from _alibi(model, config)
 
 
-def _alike(module: nn.Module, other: nn.Module) -> bool:
-    """Whether a module is what another one is, as those of several layers are."""
-    if type(module) is not type(other) or _plain(module) != _plain(other):
-        return False
-    if getattr(module, "config", None) != getattr(other, "config", None):
-        return False
-    mine, theirs = dict(module.named_buffers()), dict(other.named_buffers())
-    return mine.keys() == theirs.keys() and all(_equal(x, theirs[n]) for n, x in mine.items())
-
-
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.is_meta or other.is_meta:
-        return one.shape == other.shape
-    return torch.equal(one.cpu(), other.cpu())
-
-
-def _plain(module: nn.Module) -> dict[str, Any]:
-    """The numbers and words that a module keeps, but for which layer it stands in."""
-    return {
+def _likeness(module: nn.Module) -> tuple:
+    """What is equal for modules of one kind in several layers."""
+    plain = {
         name: value
         for name, value in vars(module).items()
         if isinstance(value, bool | int | float | str | tuple) and not name.startswith("layer_i")
     }
-
-
-LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
-"""What learned tables are called."""
+    buffers = {
+        name: (x.shape, None if x.is_meta else x.tolist()) for name, x in module.named_buffers()
+    }
+    return type(module), getattr(module, "config", None), plain, buffers
 
 
 def _rotaries(
     module: nn.Module, told: str, build: Callable[[], Any], config: Any, length: int | None
 ) -> Iterator[Part]:
     """One part, or one for each type of layers that the module is told of."""
-    called = inspect.signature(module.forward).parameters
-    types = dict.fromkeys(getattr(config, "layer_types", None) or ())
-    if "layer_type" not in called:
+    if "layer_type" not in inspect.signature(module.forward).parameters:
         yield Part(told, build, config, "rotary", length)
         return
-    for each in types:
+    for each in dict.fromkeys(getattr(config, "layer_types", None) or ()):
         wrapped = lambda each=each: OfLayers(build(), each)  # noqa: E731
         yield Part(f"{told} of {each}", wrapped, (config, each), "rotary", length)
 
@@ -205,32 +175,20 @@ class OfLayers(nn.Module):
         return self.wrapped(x, position_ids, self.layer_type)
 
 
-def _copy(module: nn.Module) -> nn.Module:
-    import copy
-
-    return copy.deepcopy(module)
-
-
-def _builder(module: nn.Module, config: Any) -> Callable[[], Any]:
-    """Builds a part anew, with memory: from its configuration, or by the sizes that it has."""
-    kind = type(module)
-    parameters = inspect.signature(kind.__init__).parameters
-    own = getattr(module, "config", config)
-
-    def build() -> Any:
-        named: dict[str, Any] = {}
-        for name, parameter in list(parameters.items())[1:]:
-            if name == "config":
-                named[name] = own
-            elif name == "has_relative_attention_bias":
-                named[name] = True
-            elif parameter.default is inspect.Parameter.empty or parameter.default is None:
-                value = getattr(module, name, None)
-                if value is not None and not isinstance(value, torch.Tensor | nn.Module):
-                    named[name] = value
-        return kind(**named)
-
-    return build
+def _rebuilt(module: nn.Module, config: Any) -> nn.Module:
+    """A part built anew, with memory: from its configuration, or by the sizes that it has."""
+    named: dict[str, Any] = {}
+    for name, parameter in [*inspect.signature(type(module).__init__).parameters.items()][1:]:
+        value = getattr(module, name, None)
+        if name == "config":
+            named[name] = getattr(module, "config", config)
+        elif name == "has_relative_attention_bias":
+            named[name] = True
+        elif isinstance(value, torch.Tensor | nn.Module | None):
+            continue
+        elif parameter.default is inspect.Parameter.empty or parameter.default is None:
+            named[name] = value
+    return type(module)(**named)
 
 
 def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
@@ -242,36 +200,23 @@ def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
             continue
         heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
         if isinstance(heads, int):
-            bound = _alibi_of(function, heads)
-            yield Part(f"{name} for {heads} heads", bound, None, "bias", None)
+            bias = partial(_alibi_of, function, heads)
+            yield Part(f"{name} for {heads} heads", lambda bias=bias: bias, None, "bias", None)
 
 
-def _alibi_of(function: Callable[..., Any], heads: int) -> Callable[[], Any]:
-    takes_mask = "attention_mask" in inspect.signature(function).parameters
-
-    def build() -> Any:
-        def bias(length: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-            if not takes_mask:
-                return function(heads, length)
-            made = function(torch.ones(1, length), heads, dtype)
-            return made.reshape(heads, 1, length)
-
-        return bias
-
-    return build
+def _alibi_of(
+    function: Callable[..., Any], heads: int, length: int, dtype: torch.dtype = torch.float32
+) -> torch.Tensor:
+    if "attention_mask" not in inspect.signature(function).parameters:
+        return function(heads, length)
+    return function(torch.ones(1, length), heads, dtype).reshape(heads, 1, length)
 
 
 def expected(subject: Subject, config: Any) -> Rotary | None:
     """The rotary encoding that the configuration beside a subject means, where it is one of all."""
     from posenc.interop.rotary_config import rotary_from_config
 
-    config, layer_type = _configuration_beside(subject, config)
-    if config is None:
-        return None
-    try:
-        found = rotary_from_config(config, layer_type=layer_type)
-    except (ValueError, OSError):
-        return None
+    found = _by_configuration(subject, config, rotary_from_config)
     found = found.rotary if isinstance(found, MultimodalRotary) else found
     return found if isinstance(found, Rotary) else None
 
@@ -280,19 +225,16 @@ def expected_scale(subject: Subject) -> float | None:
     """What the configuration beside a subject says that scores are multiplied with."""
     from posenc.interop.rotary_config import softmax_scale_from_config
 
-    config, layer_type = _configuration_beside(subject, None)
-    if config is None:
-        return None
-    try:
-        return softmax_scale_from_config(config, layer_type=layer_type)
-    except (ValueError, OSError):
-        return None
+    return _by_configuration(subject, None, softmax_scale_from_config)
 
 
-def _configuration_beside(subject: Subject, config: Any) -> tuple[Any, str | None]:
-    """A configuration, and of which layers of it; None without one."""
+def _by_configuration(subject: Subject, config: Any, read: Callable[..., Any]) -> Any:
+    """What is read of a configuration, for its layers of a subject; None without one."""
     config = config if config is not None else getattr(subject.fresh(), "config", None)
     config, layer_type = config if isinstance(config, tuple) else (config, None)
     if not (_is_config(config) or isinstance(config, dict | str | Path)):
-        return None, None
-    return config, layer_type
+        return None
+    try:
+        return read(config, layer_type=layer_type)
+    except (ValueError, OSError):
+        return None

@@ -8,7 +8,6 @@ Load it by one line in conftest.py, ``pytest_plugins = ["posenc.audit.plugin"]``
 """
 
 import inspect
-from typing import Any
 
 import pytest
 
@@ -29,24 +28,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     mark = pyfuncitem.get_closest_marker("posenc")
     if mark is None:
         return None
-    if mark.args:
-        pytest.fail(
-            f"posenc is marked with {', '.join(map(repr, mark.args))}, and nothing reads what has "
-            "no name. Write its options by name, as posenc(length=4096).",
-            False,
-        )
     names = inspect.signature(pyfuncitem.obj).parameters
     thing = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
-    _pass(pyfuncitem.name, thing, dict(mark.kwargs))
-    return True
-
-
-def _pass(name: str, thing: Any, options: dict[str, Any]) -> None:
     if thing is None:
         pytest.fail("the test returned nothing; it must return what is to be checked", False)
     try:
-        report = check(thing, **{"name": name, **options})
+        report = check(thing, **{"name": pyfuncitem.name, **mark.kwargs})
     except CannotCheckError as reason:
-        pytest.fail(f"could not check {name}: {reason}", False)
+        pytest.fail(f"could not check {pyfuncitem.name}: {reason}", False)
     if not report.ok:
         pytest.fail(str(report), False)
+    return True

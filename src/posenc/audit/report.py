@@ -1,9 +1,9 @@
 """What a check finds, in plain words and with the number that shows it."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Severity = Literal["wrong", "lossy", "note"]
 Outcome = Literal["passed", "failed", "not asked"]
@@ -111,21 +111,20 @@ class Report:
     ignored: frozenset[str] = frozenset()
     strict: bool = False
 
+    def _every(self) -> list[Fault]:
+        """Everything that was found, the worst first."""
+        every = [fault for verdict in self.verdicts for fault in verdict.faults]
+        return sorted(every, key=lambda fault: get_args(Severity).index(fault.severity))
+
     @property
     def found(self) -> list[Fault]:
         """Everything that was found and not ignored, notes too; the worst first."""
-        rank = {"wrong": 0, "lossy": 1, "note": 2}
-        every = (fault for verdict in self.verdicts for fault in verdict.faults)
-        return sorted(
-            (fault for fault in every if fault.name not in self.ignored),
-            key=lambda fault: rank[fault.severity],
-        )
+        return [fault for fault in self._every() if fault.name not in self.ignored]
 
     @property
     def left_out(self) -> list[str]:
         """Names of what was found and is ignored."""
-        every = (fault.name for verdict in self.verdicts for fault in verdict.faults)
-        return sorted({name for name in every if name in self.ignored})
+        return sorted({fault.name for fault in self._every()} & self.ignored)
 
     @property
     def faults(self) -> list[Fault]:
@@ -188,7 +187,11 @@ class Report:
         if self.identity:
             lines.append(f"  is {self.identity}")
         for fault in self.found:
-            lines += _lines(fault)
+            lines.append(f"  {fault.severity.upper()} {fault.name}: {fault.said}")
+            if fault.remedy:
+                lines.append(f"    do: {fault.remedy}")
+            if fault.severity != "note":
+                lines += [f"    >>> {line}" for line in fault.reproduction.splitlines()]
         lines += [f"  passed: {v.question} ({v.told})" for v in self.passed]
         lines += [f"  not asked: {v.question} ({v.told})" for v in self.not_asked]
         return "\n".join([*lines, self.conclusion])
@@ -202,49 +205,30 @@ class Report:
             counts += f"; found and ignored: {', '.join(self.left_out)}"
         if self.status == 2:
             return f"Nothing was learned: no essential question could be asked ({counts})."
-        wrong = [fault.name for fault in self.found if fault.severity == "wrong"]
-        lossy = [fault.name for fault in self.found if fault.severity == "lossy"]
-        if wrong or lossy:
-            parts = [_counted("wrong", wrong), _counted("lossy", lossy)]
-            return f"{'; '.join(filter(None, parts))} ({counts})."
-        return f"Nothing wrong was found ({counts})."
+        parts = []
+        for severity in ("wrong", "lossy"):
+            names = [fault.name for fault in self.found if fault.severity == severity]
+            if names:
+                parts.append(f"{len(names)} {severity}: {', '.join(names)}")
+        return f"{'; '.join(parts) or 'Nothing wrong was found'} ({counts})."
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
     """The same with None for what is no finite number."""
-    lost = lambda value: isinstance(value, float) and not isfinite(value)  # noqa: E731
-    return {name: None if lost(value) else value for name, value in values.items()}
+    return {n: None if isinstance(v, float) and not isfinite(v) else v for n, v in values.items()}
 
 
 def merged(name: str, reports: Iterable[Report]) -> Report:
     """Several reports of parts as one of the whole; each verdict says of which part it is."""
     reports = list(reports)
-    whole = Report(
-        name,
-        "model",
-        f"has {len(reports)} positional part{'s' * (len(reports) > 1)} that can be asked",
-    )
+    parts = f"{len(reports)} positional part{'s' * (len(reports) > 1)}"
+    whole = Report(name, "model", f"has {parts} that can be asked")
     whole.identity = "; ".join(f"{r.subject}: {r.identity}" for r in reports if r.identity)
+    whole.length = max(report.length for report in reports)
     for report in reports:
-        for v in report.verdicts:
-            named = f"{report.subject}: {v.question}"
-            whole.verdicts.append(Verdict(named, v.asks, v.essential, v.outcome, v.told, v.faults))
-        whole.errors = {
-            p: max(whole.errors.get(p, 0.0), report.errors.get(p, 0.0))
-            for p in sorted({*whole.errors, *report.errors})
-        }
-        whole.length = max(whole.length, report.length)
+        whole.verdicts += [
+            replace(v, question=f"{report.subject}: {v.question}") for v in report.verdicts
+        ]
+    for position in sorted({p for report in reports for p in report.errors}):
+        whole.errors[position] = max(report.errors.get(position, 0.0) for report in reports)
     return whole
-
-
-def _counted(word: str, names: list[str]) -> str:
-    return f"{len(names)} {word}: {', '.join(names)}" if names else ""
-
-
-def _lines(fault: Fault) -> list[str]:
-    lines = [f"  {fault.severity.upper()} {fault.name}: {fault.said}"]
-    if fault.remedy:
-        lines.append(f"    do: {fault.remedy}")
-    if fault.reproduction and fault.severity != "note":
-        lines += [f"    >>> {line}" for line in fault.reproduction.splitlines()]
-    return lines

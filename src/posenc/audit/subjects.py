@@ -40,25 +40,19 @@ class Subject:
     Attributes:
         name: What it is called in the report.
         fresh: Gives one that nobody has used, in evaluation mode.
-        original: What the caller gave: read, never called.
         build: Builds one without copying, on whichever device is the default.
         guessed: Arguments that were guessed.
-        arguments: All with which its class is called, those by default too.
         namespace: Names beside it in its own module.
+        arguments: All with which its class is called, those by default too.
     """
 
     name: str
     fresh: Callable[[], Any]
-    original: Any
     build: Callable[[], Any]
     guessed: Mapping[str, Any] = field(default_factory=dict)
     namespace: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_module(self) -> bool:
-        """Whether it is a torch module."""
-        return isinstance(self.fresh(), nn.Module)
+    original: Any = None
 
 
 def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:
@@ -68,35 +62,28 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
         CannotCheckError: It cannot be built or copied.
     """
     name = name or str(getattr(factory, "__name__", type(factory).__name__))
-    namespace = _namespace(factory)
+    beside = _namespace(factory)
     if isinstance(factory, type):
-        arguments, guessed = _completed(factory, arguments)
-        build = lambda: factory(**arguments)  # noqa: E731
-        fresh, every = _evaluating(_tried(build)), _with_defaults(factory, arguments)
-        return Subject(name, fresh, factory, build, guessed, namespace, every)
+        guessed = _guessed(factory, arguments)
+        given = {**guessed, **arguments}
+        usual = inspect.signature(factory).parameters.values()
+        every = {p.name: p.default for p in usual if p.default is not p.empty}
+        build = lambda: factory(**given)  # noqa: E731
+        _tried(build)
+        return Subject(name, _evaluating(build), build, guessed, beside, {**every, **given})
     if _builds(factory, arguments):
         build = lambda: factory(**arguments)  # noqa: E731
         fresh = _evaluating(build)
         # what stands beside the class of the thing, and beside the function that builds it
-        beside = {**_namespace(getattr(fresh(), "wrapped", fresh())), **namespace}
-        return Subject(name, fresh, factory, build, {}, beside)
-    if arguments and callable(factory) and not isinstance(factory, nn.Module):
-        bound = _bound(factory, arguments)
-        return Subject(name, lambda: bound, factory, lambda: bound, {}, namespace)
+        own = _namespace(getattr(fresh(), "wrapped", fresh()))
+        return Subject(name, fresh, build, namespace={**own, **beside})
+    if arguments and (isinstance(factory, nn.Module) or not callable(factory)):
+        raise CannotCheckError(f"{name} is built already; arguments are those of its class")
     if arguments:
-        raise CannotCheckError(
-            f"{name} is built already, so its arguments are read by nothing. Pass its class, or "
-            f"leave them out"
-        )
+        bound = _bound(factory, arguments)
+        return Subject(name, lambda: bound, lambda: bound, namespace=beside)
     build = lambda: copied(factory)  # noqa: E731
-    return Subject(name, _evaluating(build), factory, build, {}, namespace)
-
-
-def _with_defaults(factory: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments, and the defaults of those that are left out."""
-    parameters = inspect.signature(factory).parameters.values()
-    usual = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return {**usual, **arguments}
+    return Subject(name, _evaluating(build), build, namespace=beside)
 
 
 def copied(thing: Any) -> Any:
@@ -123,12 +110,9 @@ def _copied_function(function: types.FunctionType) -> types.FunctionType:
         return types.CellType(copy.deepcopy(held) if keeps else held)
 
     made = types.FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        copy.deepcopy(function.__defaults__),
-        tuple(again(cell) for cell in function.__closure__ or ()),
-    )
+        function.__code__, function.__globals__, function.__name__,
+        copy.deepcopy(function.__defaults__), tuple(map(again, function.__closure__ or ())),
+    )  # fmt: skip
     made.__kwdefaults__ = function.__kwdefaults__
     made.__doc__, made.__module__ = function.__doc__, function.__module__
     return made
@@ -177,44 +161,24 @@ def _builds(factory: Any, arguments: Mapping[str, Any]) -> bool:
         return False
     if any(p.required and p.name not in arguments for p in parameters_of(factory)):
         return False
+    return callable(_tried(lambda: factory(**arguments)))
+
+
+def _guessed(factory: type, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those arguments that are missing, by their names."""
+    missing = [p.name for p in parameters_of(factory) if p.required and p.name not in arguments]
+    by_role = {n: GUESSES[role] for n in missing if (role := role_of(n)) in GUESSES}
+    return {n: value for n, value in (by_role | OWN_GUESSES).items() if n in missing}
+
+
+def _tried(build: Callable[[], Any]) -> Any:
     try:
-        made = factory(**arguments)
+        return build()
     except Exception as error:
-        raise _unbuilt(error) from error
-    return not isinstance(made, Tensor | tuple | list | dict) and (
-        callable(made) or isinstance(made, nn.Module)
-    )
-
-
-def _completed(
-    factory: type, arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments, with those that are missing guessed by their names."""
-    guessed = {}
-    for parameter in parameters_of(factory):
-        if not parameter.required or parameter.name in arguments:
-            continue
-        role = role_of(parameter.name)
-        if parameter.name in OWN_GUESSES:
-            guessed[parameter.name] = OWN_GUESSES[parameter.name]
-        elif role in GUESSES:
-            guessed[parameter.name] = GUESSES[role]
-    return {**guessed, **arguments}, guessed
-
-
-def _tried(build: Callable[[], Any]) -> Callable[[], Any]:
-    try:
-        build()
-    except Exception as error:
-        raise _unbuilt(error) from error
-    return build
-
-
-def _unbuilt(error: Exception) -> CannotCheckError:
-    return CannotCheckError(
-        f"it could not be built: {type(error).__name__}: {error}. Pass arguments, or a function "
-        f"that builds it."
-    )
+        raise CannotCheckError(
+            f"it could not be built: {type(error).__name__}: {error}. Pass arguments, or a "
+            f"function that builds it."
+        ) from error
 
 
 def _namespace(factory: Any) -> dict[str, Any]:

@@ -166,7 +166,8 @@ def side_of(
                 f"{models.named(given)} has {len(found)} rotary parts; give the one to compare, "
                 f"as MODULE:FACTORY"
             )
-        given, applied = found[0].subject, found[0].applied
+        (part,) = found
+        given, applied, name = part.subject, part.applied, name or part.name
     subject = applied_alone(subject_of(given, dict(arguments or {}), name), applied)
     if dim is None and encoding is not None and not _has_a_width(subject.fresh()):
         dim = encoding.head_dim
