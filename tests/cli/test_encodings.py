@@ -7,8 +7,7 @@ import torch
 
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, T5Bias, XPos
 from posenc.cli.encodings import chosen, is_drawn, learns, name_of
-from posenc.cli.errors import UserError
-from posenc.cli.limits import check_range
+from posenc.cli.errors import UserError, check_range
 from posenc.cli.rows import KeptSinusoidal, bias_rows, rows_of
 from posenc.encodings.expression import encoding_from
 

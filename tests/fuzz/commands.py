@@ -10,13 +10,14 @@ import time
 import warnings
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 from hypothesis import strategies as st
 from tests.fuzz.tally import TALLY
 
 from posenc.cli.commands import COMMANDS, command_named
 from posenc.cli.main import main
+from posenc.cli.options import by_place
 
 CONFIGURATION = (
     '{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1,'
@@ -105,12 +106,12 @@ def lines(draw) -> list[str]:
     command = command_named(name)
     hints, words = get_type_hints(command, include_extras=True), [name]
     for field in fields(command):
-        placed = "Argument" in str(hints[field.name])
+        placed = by_place in get_args(hints[field.name])
         if draw(st.integers(0, 9)) >= (8 if placed else 3):
             continue
         if not placed:
             words.append(f"--{field.name.replace('_', '-')}")
-        if hints[field.name] is bool or "bool" in str(hints[field.name]).split("Option")[0]:
+        if get_args(hints[field.name])[0] is bool:
             continue
         several = VALUES.get(field.name, PATHS if "Path" in str(hints[field.name]) else NUMBERS)
         words.append(draw(st.sampled_from(several)))
@@ -133,8 +134,10 @@ def check_line(words: list[str]) -> None:
     TALLY.count("commands", f"status {status}")
     assert status in (0, 1, 2), f"{words} ended with {status}"
     if status == 2:
-        assert said.startswith("posenc: "), f"{words} complained by {said!r}"
-        quoted = "could not check" in said  # and why, in the words of the subject, or all forms
+        boxed = "For full helptext" in said  # by tyro
+        assert boxed or said.startswith("posenc: "), f"{words} complained by {said!r}"
+        # And why, in the words of the subject, or all forms.
+        quoted = boxed or "could not check" in said
         assert quoted or said.count("\n") == 1, f"{words} complained by {said!r}"
         inside = [] if quoted else [each for each in INSIDE if each in said]
         assert not inside, f"{words} complained in the words of something inside: {said}"

@@ -1,15 +1,19 @@
-"""What goes wrong, said in one line."""
+"""What cannot be done, said in one line."""
 
-import errno
+import difflib
 import os
+from collections.abc import Iterable
+
+LAST = 2**63 - 1
+"""The last position: 64 bits hold no more."""
 
 
 class UserError(Exception):
-    """A request that cannot be met: what came, what was expected, what to do.
+    """A request that cannot be met: what came, and what was expected.
 
     Args:
         message: That, in one line.
-        listing: What is printed below it as it stands, where one line is not enough.
+        listing: Printed below it as it stands, where one line is not enough.
     """
 
     def __init__(self, message: str, listing: str = ""):
@@ -17,57 +21,58 @@ class UserError(Exception):
         self.listing = listing
 
 
-def check_seed(seed: int, kind: str) -> None:
-    """Refuse a seed, other than the usual 0, where nothing is drawn from it.
-
-    Raises:
-        UserError: There is one; ``kind`` is the encoding.
-    """
-    if seed:
-        raise UserError(f"--seed says nothing to {kind}, of which nothing is random; leave it out")
-
-
-class Terminated(BaseException):
-    """The process was asked to end; files in progress are cleaned up on the way out."""
-
-    def __init__(self, signal_number: int):
-        super().__init__(signal_number)
-        self.status = 128 + signal_number
-
-
-NOTHING = "nothing was written; "
-
-ADVICE = {
-    errno.ENOSPC: f"{NOTHING}free some space or choose another folder",
-    errno.EDQUOT: f"{NOTHING}free some space or choose another folder",
-    errno.EFBIG: f"{NOTHING}the file is larger than this system allows",
-    errno.EROFS: "choose a folder that can be written",
-    errno.EACCES: "check its permissions",
-    errno.ENOENT: "check the path",
-    errno.EISDIR: "give a file, not a folder",
-}
-
-
 def one_line(error: BaseException) -> str:
     """The message of ``error`` as a single line.
 
     Example:
         >>> one_line(FileNotFoundError(2, "No such file or directory", "a.txt"))
-        'a.txt: No such file or directory; check the path'
+        'a.txt: No such file or directory'
     """
-    if isinstance(error, OSError) and error.errno is not None:
-        return _system_error(error)
+    if isinstance(error, OSError) and error.strerror:
+        return (
+            f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror
+        )
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
-    if "Overflow when unpacking" in str(error) or isinstance(error, OverflowError):
-        return "a whole number is beyond 64 bits; give one between -2^63 and 2^63 - 1"
+    if isinstance(error, OverflowError) or "Overflow when unpacking" in str(error):
+        return "a whole number is beyond 64 bits"
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _system_error(error: OSError) -> str:
-    advice = ADVICE.get(error.errno or 0, "")
-    if not isinstance(error.filename, str | bytes):
-        # Of what goes to the screen or a pipe, a part has arrived.
-        return f"{error.strerror}; {advice.removeprefix(NOTHING)}".removesuffix("; ")
-    name = os.fsdecode(error.filename)
-    return f"{name}: {error.strerror}; {advice}".removesuffix("; ")
+def close(word: str, known: Iterable[str]) -> str:
+    """What may have been meant by ``word``, as the end of a sentence.
+
+    Example:
+        >>> close("tabel", ["table", "walk"]), close("xyz", ["table"])
+        ("; did you mean 'table'?", '')
+    """
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def check_least(least: int, **numbers: int | None) -> None:
+    """Refuses numbers below ``least``, by the names of their options."""
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            raise UserError(f"--{name.replace('_', '-')} is {number}; it must be at least {least}")
+
+
+def check_seed(seed: int, kind: str) -> None:
+    """Refuses a seed where nothing is drawn from it; ``kind`` is the encoding."""
+    if seed:
+        raise UserError(f"--seed says nothing to {kind}, of which nothing is random; leave it out")
+
+
+def check_range(start: int, length: int, *, first: int = 0) -> None:
+    """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins."""
+    check_least(1, length=length)
+    if start + length - 1 + first > LAST or start < -LAST - 1:
+        raise UserError(
+            f"--start {start} and --length {length} go beyond the last position, {LAST - first}"
+        )
+
+
+def check_memory(numbers: int) -> None:
+    """Raises MemoryError where so many numbers in float64 are more than half of the memory."""
+    if 16 * numbers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise MemoryError

@@ -5,31 +5,36 @@ and mistakes answer at once.
 """
 
 import contextlib
+import inspect
 import io
 import os
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from posenc.cli.commands import COMMANDS, command_named, summary
-from posenc.cli.errors import Terminated, UserError, one_line
-from posenc.cli.parsing import close, parsed
+from posenc.cli.commands import COMMANDS, command_named
+from posenc.cli.errors import UserError, close, one_line
 
 HELP = """usage: posenc [--help] [--version] COMMAND ...
 
 Positional encodings for transformers, seen and used.
 
-commands:
 {commands}
 
-try:
-  posenc encode "your cat is a lovely cat" --dim 8
-  posenc table --length 4 --dim 4 --base 100
-  posenc walk "your cat is a lovely cat" --dim 16 --heads 2
-  posenc inspect config.json
-
+Try: posenc encode "your cat is a lovely cat" --dim 8
 posenc COMMAND --help shows the options of a command.
 """
+
+EXPECTED = (
+    UserError, ValueError, TypeError, OSError, MemoryError, RuntimeError, IndexError, OverflowError
+)  # fmt: skip
+"""What a request may end in; anything else is a fault of the program and shows where it is."""
+
+MOST = {"dim": 1 << 20, "heads": 1 << 20, "inner": 1 << 20, "longest": 1 << 24, "depth": 1000}
+"""The largest numbers that make sense: larger ones are mistyped, and would fill the memory."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,80 +52,68 @@ def main(argv: Sequence[str] | None = None) -> int:
         posenc 0.3.0.dev0
         0
     """
-    words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     try:
         with _signals():
-            status = _run(words)
+            status = _run(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
+            return status
+    except SystemExit as end:
+        return int(end.code or 0)
     except KeyboardInterrupt:
         return 130
-    except Terminated as end:
-        return end.status
     except BrokenPipeError:
         _leave_stdout()
         return 128 + signal.SIGPIPE
     except EXPECTED as error:
-        _complain(one_line(error))
-        for line in getattr(error, "listing", "").splitlines():
-            _complain(line.rstrip(), "")
+        with contextlib.suppress(BrokenPipeError):
+            sys.stderr.write(f"posenc: {one_line(error)}\n{getattr(error, 'listing', '')}")
         if isinstance(error, OSError):
             _leave_stdout()
         return 2
-    return status
-
-
-EXPECTED = (
-    UserError,
-    ValueError,
-    TypeError,
-    OSError,
-    MemoryError,
-    RuntimeError,
-    IndexError,
-    OverflowError,
-)
-"""What a request may end in; anything else is a fault of the program and shows where it is."""
-
-
-def _leave_stdout() -> None:
-    """Nothing more goes there: whoever read it has left, or its disk is full.
-
-    Python flushes at exit what it still holds, and would complain a second time.
-    """
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with contextlib.suppress(io.UnsupportedOperation):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["help"] and len(words) > 1:
+    if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
-    if not words or words[0] in ("-h", "--help", "help"):
-        listing = "\n".join(f"  {name:<9} {summary(name)}" for name in COMMANDS)
-        sys.stdout.write(HELP.format(commands=listing))
+    name, *rest = words or ["--help"]
+    if name in ("--help", "-h"):
+        listed = (f"  {command:<9} {about}" for command, about in COMMANDS.items())
+        sys.stdout.write(HELP.format(commands="\n".join(listed)))
         return 0
-    name, rest = words[0], words[1:]
-    if name == "--version":
-        if rest:
-            raise UserError(f"--version stands alone; leave {' '.join(rest)} out")
+    if words == ["--version"]:
         from importlib import metadata  # a third of the time that help takes
 
-        sys.stdout.write(f"posenc {metadata.version('posenc')}\n")
+        print(f"posenc {metadata.version('posenc')}")
         return 0
     if name not in COMMANDS:
-        what = "option" if name.startswith("-") else "command"
-        known = ("--help", "--version") if what == "option" else COMMANDS
-        listed = ", ".join(known)
-        raise UserError(
-            f"{name!r} is no {what}{close(name, known) or f'; expected one of {listed}'}"
-        )
-    command = parsed(command_named(name), name, rest)
+        known = close(name, COMMANDS) or f"; expected one of {', '.join(COMMANDS)}"
+        raise UserError(f"{name!r} is no command{known}")
+    command = _parsed(name, rest)
+    for option, most in MOST.items():
+        if (getattr(command, option, None) or 0) > most:
+            raise UserError(f"--{option} is {getattr(command, option)}; it must be at most {most}")
     if getattr(command, "format", "text") != "text":
         _on_unknown_letters("strict")  # data are as they are, or not at all
-    return 0 if command is None else command.run() or 0
+    return command.run() or 0
+
+
+def _parsed(name: str, words: list[str]) -> Any:
+    """The filled-in command; of help and mistakes, which it prints, tyro makes SystemExit."""
+    import tyro
+
+    kind, room = command_named(name), min(100, shutil.get_terminal_size().columns)
+    told = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
+    # tyro joins lines, but for those that begin with a blank.
+    about = [textwrap.fill(x, room, initial_indent="  ", subsequent_indent="  ") for x in told]
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff)
+    return tyro.cli(
+        kind,
+        prog=f"posenc {name}",
+        args=words,
+        description="\n".join([COMMANDS[name], *about]),
+        config=config,
+    )
 
 
 def _open_streams() -> None:
@@ -137,9 +130,10 @@ def _on_unknown_letters(way: str) -> None:
         sys.stdout.reconfigure(errors=way)
 
 
-def _complain(message: str, by: str = "posenc: ") -> None:
-    with contextlib.suppress(BrokenPipeError):
-        sys.stderr.write(f"{by}{message}\n")
+def _leave_stdout() -> None:
+    """Whoever read it has left, or its disk is full: Python would complain again when it exits."""
+    with contextlib.suppress(OSError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager
@@ -147,19 +141,14 @@ def _signals() -> Iterator[None]:
     """SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that temporary files go away."""
 
     def stop(number: int, _frame: object) -> None:
-        raise Terminated(number)
+        sys.exit(128 + number)
 
-    before = {}
-    try:
+    with contextlib.ExitStack() as stack:
         for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            # Signals belong to the main thread, and nohup has asked that SIGHUP be ignored.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                with contextlib.suppress(ValueError):
-                    before[number] = signal.signal(number, stop)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+                with contextlib.suppress(ValueError):  # they belong to the main thread
+                    stack.callback(signal.signal, number, signal.signal(number, stop))
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.encodings import name_of
-from posenc.cli.errors import UserError
-from posenc.cli.limits import check_memory, check_range
+from posenc.cli.errors import UserError, check_memory, check_range
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding

@@ -163,7 +163,6 @@ def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     assert "did you mean cast-breaks-it" in refused(
         "check", f"{file}:plain", "--ignore", "cast_breaks_it"
     )
-    assert "did you mean '--format json'?" in refused("check", f"{file}:plain", "--json")
     assert "'x' is no question" in refused("check", f"{file}:plain", "--only", "x")
     assert "uses w; it may use" in refused("check", f"{file}:plain", "--call", "subject(w)")
 

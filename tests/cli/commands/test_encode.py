@@ -437,4 +437,3 @@ def test_vectors_that_are_no_numbers_are_refused(refused, tmp_path):
 
 def test_a_number_beyond_64_bits_is_one_line(refused):
     assert "beyond 64 bits" in refused("encode", "a", "--seed", "9" * 30)
-    assert "beyond 64 bits" in refused("explain", "--position", "9" * 30)

@@ -133,7 +133,6 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(tmp_path, suffix):
     )
     assert ran.returncode == 2
     assert ran.stderr.startswith("posenc: ")
-    assert "nothing was written" in ran.stderr
     assert ran.stderr.count("\n") == 1
     assert output.read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == [output.name, "text.txt"]
@@ -199,7 +198,7 @@ def test_a_tokenizer_that_finds_no_room_keeps_the_vectors_back(refused, monkeypa
 
     monkeypatch.setattr("posenc.cli.io.atomic._flush", full)
     said = refused("encode", "a b", "--output", output, "--save-tokenizer", saved)
-    assert said.startswith(f"posenc: {saved}: No space left on device; nothing was written")
+    assert said.startswith(f"posenc: {saved}: No space left on device")
     assert output.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.csv"]
 

@@ -51,7 +51,7 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
     [
         (["plan"], "posenc lab plan takes a grid, as posenc lab plan quick"),
         (["plan", "tiny.toml", "--workers", "0"], "--workers is 0; it must be at least 1"),
-        (["paln", "quick"], "'paln' is none of plan, run, status"),
+        (["paln", "quick"], "Expected one of ('plan', 'run'"),
         (["plan", "qick"], "no shipped grid of this name; shipped are extension, quick, standard"),
         (["status", "quick"], "there is no folder lab-results"),
         (["report", "tiny.toml", "--folder", ".", "-o", "a.pdf"], "the name must end in .html"),

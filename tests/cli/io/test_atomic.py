@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from posenc.cli.errors import UserError, one_line
+from posenc.cli.errors import UserError
 from posenc.cli.io import atomic as atomic_module
 from posenc.cli.io.atomic import atomic
 
@@ -103,9 +103,3 @@ def test_paths_that_no_file_can_take(tmp_path):
     ):
         with pytest.raises(UserError, match=said), atomic(atomic_module.Path(path)):
             raise AssertionError("nothing may be written")
-
-
-def test_a_full_disk_names_the_file():
-    error = OSError(28, "No space left on device")
-    error.filename = "out.npz"
-    assert one_line(error).startswith("out.npz: No space left on device; nothing was written")

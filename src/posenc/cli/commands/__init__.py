@@ -1,32 +1,32 @@
 """The commands: one a file, each a frozen dataclass of its options with ``run``.
 
-They are named here in the order in which the help lists them. A file imports what is light at its
-top and everything else inside ``run``, so that help and mistakes answer without torch, and no two
-files need each other.
+A file imports what is light at its top and everything else inside ``run``, so that help and
+mistakes answer without torch.
 """
 
 from importlib import import_module
 
-COMMANDS = (
-    "encode",
-    "table",
-    "explain",
-    "walk",
-    "heatmap",
-    "curves",
-    "binary",
-    "shift",
-    "distance",
-    "compare",
-    "inspect",
-    "convert",
-    "export",
-    "check",
-    "parity",
-    "lab",
-    "explore",
-    "info",
-)
+COMMANDS = {
+    "encode": "Encode text: tokens, ids, embeddings, and their positions added.",
+    "table": "Print what positions alone say, one row a position.",
+    "explain": "Explain one number of the table, step by step.",
+    "walk": "Walk a sentence through a transformer encoder, every number shown.",
+    "heatmap": "Draw the table as a heatmap, in a file or in the terminal.",
+    "curves": "Draw columns of the table as curves over the position.",
+    "binary": "Print binary numbers beside sines: both count, fast and slow.",
+    "shift": "Print the map that moves an encoding by an offset, and its error.",
+    "distance": "Print what an encoding makes of distances, query - key.",
+    "compare": "Compare the sinusoidal conventions by their properties.",
+    "inspect": "Say what a config.json does with positions; of two, what differs.",
+    "convert": "Write a checkpoint with rotated channels in the other pairing.",
+    "export": "Write what a config.json says in the words of another program.",
+    "check": "Find known faults of somebody's own implementation; say what it is.",
+    "parity": "Say where the bits of two rotary implementations part.",
+    "lab": "Compare encodings by training small models with each.",
+    "explore": "Open the explorer in a browser, or write it as one file.",
+    "info": "Say which versions, compiled kernels and optional parts are here.",
+}
+"""In the order of the help, which says these words of each; its docstring says what follows."""
 
 
 def command_named(name: str) -> type:
@@ -37,13 +37,3 @@ def command_named(name: str) -> type:
         'Table'
     """
     return getattr(import_module(f"posenc.cli.commands.{name}"), name.capitalize())
-
-
-def summary(name: str) -> str:
-    """The first line of what a command says of itself.
-
-    Example:
-        >>> summary("info")
-        'Say which versions, compiled kernels and optional parts are here.'
-    """
-    return (command_named(name).__doc__ or "").strip().splitlines()[0]

@@ -5,25 +5,24 @@ from typing import Annotated
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 
 @dataclass(frozen=True)
 class Binary:
-    """Print binary numbers beside sines: both count, fast and slow."""
+    """Two dimensions of an encoding are one sine; the fastest stands first."""
 
     length: options.Length = 16
     dim: Annotated[
         int,
-        options.Option(
-            "Width of a vector; two dimensions are one sine.", metavar="N", most=options.WIDEST
-        ),
+        option("Width of a vector; two dimensions are one sine.", metavar="N"),
     ] = 8
-    base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 16.0
+    base: Annotated[float, option("The n of the formula.", metavar="X")] = 16.0
     format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.limits import check_memory
+        from posenc.cli.errors import check_memory
         from posenc.cli.render import formats
 
         if self.length < 1:

@@ -4,11 +4,12 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.io.aside import printed_aside
+from posenc.cli.options import by_place, option
 from posenc.cli.targets import arguments_in, imported
 
 if TYPE_CHECKING:
@@ -19,72 +20,69 @@ MODEL = "model:"
 
 @dataclass(frozen=True)
 class Check:
-    """Find known faults of somebody's own implementation; say what it is.
-
-    Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
+    """Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
     or nothing essential could be asked.
     """
 
     target: Annotated[
         str,
-        options.Argument(
+        by_place,
+        option(
             "A class, a function that builds it, or the thing itself, where MODULE may be a .py "
             "file; or model:PATH, a config.json or the folder of a transformers model.",
             metavar="MODULE:FACTORY",
         ),
     ]
     arguments: Annotated[
-        str, options.Option("Keyword arguments of the factory, as a JSON object.", metavar="JSON")
+        str, option("Keyword arguments of the factory, as a JSON object.", metavar="JSON")
     ] = "{}"
     kind: Annotated[
-        Literal["added", "rotary", "bias", "table", "tokens", "pairs"] | None,
-        options.Option("What it is; found out if not given.", short="--as"),
+        Optional[Literal["added", "rotary", "bias", "table", "tokens", "pairs"]],
+        option(
+            "What it is; found out if not given.",
+            "added|rotary|bias|table|tokens|pairs",
+            short="--as",
+        ),
     ] = None
     layout: Annotated[
-        str | None,
-        options.Option(
+        Optional[str],
+        option(
             "The order of axes that it must take: bsd, sbd, bhsd, bshd, sbhd, …; measured if not "
             "given.",
             metavar="AXES",
         ),
     ] = None
     call: Annotated[
-        str | None,
-        options.Option(
+        Optional[str],
+        option(
             "How to call it: Python with subject and any of x, q, k, p (positions), offset, q_len, "
             'k_len, scores, length, dim, as "subject(q, k, position_ids=p)".',
             metavar="PYTHON",
         ),
     ] = None
     dim: Annotated[
-        int | None,
-        options.Option(
-            "Width of embeddings or of a head, where it cannot be found out.", metavar="N"
-        ),
+        Optional[int],
+        option("Width of embeddings or of a head, where it cannot be found out.", metavar="N"),
     ] = None
     length: Annotated[
-        int | None,
-        options.Option(
+        Optional[int],
+        option(
             "Up to which position precision counts.", metavar="N",
-            shown="what it is built for, else 8192", most=1 << 20,
+            shown="what it is built for, else 8192",
         ),
     ] = None  # fmt: skip
-    strict: Annotated[bool, options.Option("What is lossy counts as what is wrong.")] = False
+    strict: Annotated[bool, option("What is lossy counts as what is wrong.")] = False
     ignore: Annotated[
-        tuple[str, ...], options.Option("Faults that do not count.", metavar="FAULT")
-    ] = ()
+        Union[None, tuple[str, ...]], option("Faults that do not count.", metavar="FAULT")
+    ] = None
     only: Annotated[
-        tuple[str, ...], options.Option("Questions to ask, and no others.", metavar="QUESTION")
-    ] = ()
-    seq_first: Annotated[bool, options.Option("It takes [seq, batch, dim].")] = False
-    format: Annotated[
-        Literal["text", "json", "junit", "sarif"], options.Option("How to print.")
-    ] = "text"
+        Union[None, tuple[str, ...]], option("Questions to ask, and no others.", metavar="QUESTION")
+    ] = None
+    seq_first: Annotated[bool, option("It takes [seq, batch, dim].")] = False
+    format: Annotated[Literal["text", "json", "junit", "sarif"], option("How to print.")] = "text"
     figure: Annotated[
-        Path | None,
-        options.Option(
-            "Where to draw the error over the position: .png, .svg or .pdf.", metavar="FILE"
-        ),
+        Optional[Path],
+        option("Where to draw the error over the position: .png, .svg or .pdf.", metavar="FILE"),
     ] = None
     dpi: options.Dpi = None
 
@@ -127,8 +125,8 @@ class Check:
                     dim=self.dim,
                     length=self.length,
                     strict=self.strict,
-                    ignore=self.ignore,
-                    only=self.only,
+                    ignore=self.ignore or (),
+                    only=self.only or (),
                     seq_first=self.seq_first,
                     name=self.target,
                 )

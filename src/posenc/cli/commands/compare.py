@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 # Positions that are timed to tell how long all will take, and seconds that need no word before.
 SAMPLE, PATIENCE = 1500, 5.0
@@ -18,21 +19,19 @@ MARGIN = 16
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare the sinusoidal conventions by their properties.
-
-    Bounds, distances, shifts, norms, and what a narrow dtype leaves. In conventions whose sines
+    """Bounds, distances, shifts, norms, and what a narrow dtype leaves. In conventions whose sines
     and cosines come in pairs, rows differ by their offset alone; in the others every position is
     compared with every other, and how long that takes is said before.
     """
 
     length: options.Length = 512
-    dim: Annotated[int, options.Option("Width of a vector.", metavar="N", most=options.WIDEST)] = 64
-    base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 10_000.0
+    dim: Annotated[int, option("Width of a vector.", metavar="N")] = 64
+    base: Annotated[float, option("The n of the formula.", metavar="X")] = 10_000.0
     format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.limits import check_memory, check_range
+        from posenc.cli.errors import check_memory, check_range
         from posenc.cli.render import formats
 
         if self.length < 11:

@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
-from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from posenc.inspection.safetensors_header import Header
@@ -19,9 +19,7 @@ MARK = "posenc_pairing"  # checkpoint.MARK of posenc.interop.weights, which woul
 
 @dataclass(frozen=True)
 class Convert:
-    """Write a checkpoint with rotated channels in the other pairing.
-
-    The rows of query and key projections, their biases and norms change places; no number is
+    """The rows of query and key projections, their biases and norms change places; no number is
     changed, and converting back gives what was, bit for bit: every tensor, and the whole file where
     the safetensors library wrote it. Sharded checkpoints go from folder to folder: the shards,
     their index and config.json, and nothing else. What is written is streamed, and appears whole
@@ -30,26 +28,27 @@ class Convert:
 
     weights: Annotated[
         Path,
-        options.Argument(
+        by_place,
+        option(
             "A .safetensors file, an index of shards (.index.json), or the folder of either.",
             metavar="WEIGHTS",
         ),
     ]
     to: Annotated[
-        Literal["half", "interleaved"] | None,
-        options.Option(
-            "half pairs channels i and i + width/2, interleaved 2i and 2i + 1.", shown="the other"
+        Optional[Literal["half", "interleaved"]],
+        option(
+            "half pairs channels i and i + width/2, interleaved 2i and 2i + 1.",
+            "half|interleaved",
+            shown="the other",
         ),
     ] = None
     config: Annotated[
-        Path | None,
-        options.Option(
-            "The model's config.json.", metavar="FILE", shown="config.json beside the weights"
-        ),
+        Optional[Path],
+        option("The model's config.json.", metavar="FILE", shown="config.json beside the weights"),
     ] = None
     output: Annotated[
-        Path | None,
-        options.Option("The new file; of shards, the new folder.", metavar="OUT", short="-o"),
+        Optional[Path],
+        option("The new file; of shards, the new folder.", metavar="OUT", short="-o"),
     ] = None
 
     def run(self) -> None:

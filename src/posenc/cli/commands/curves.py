@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional, Union
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 if TYPE_CHECKING:
     from posenc.cli.rows import Rows
@@ -15,37 +16,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curves:
-    """Draw columns of the table as curves over the position.
-
-    Those of a bias are its heads, over the distance query - key; where more than the distance
+    """Those of a bias are its heads, over the distance query - key; where more than the distance
     counts, the first of both stands at 0.
     """
 
     length: options.Length = 100
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="20", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="20"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
     start: Annotated[
-        int | None,
-        options.Option(
+        Optional[int],
+        option(
             "First position; may be negative. A bias is drawn on both sides of distance 0.",
             metavar="P",
             shown="0",
         ),
     ] = None
     dimensions: Annotated[
-        tuple[int, ...],
-        options.Option(
-            "Which columns; without it, some that are spread over the width.", metavar="J"
-        ),
-    ] = ()
+        Union[None, tuple[int, ...]],
+        option("Which columns; without it, some that are spread over the width.", metavar="J"),
+    ] = None
     output: Annotated[
-        Path | None,
-        options.Option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
+        Optional[Path],
+        option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
     ] = None
     theme: options.Theme = "light"
     dpi: options.Dpi = None

@@ -1,25 +1,24 @@
 """``posenc distance``: what an encoding makes of the distance between two positions."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 from posenc.cli import options
+from posenc.cli.options import option
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Print what an encoding makes of distances, query - key.
-
-    Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
+    """Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
     rotary one the score of a query and a key that are equal; of a bias its number in every head.
     Where more than the distance counts, the key stands at 0.
     """
 
-    length: Annotated[int, options.Option("Number of distances, from 0 on.", metavar="N")] = 60
+    length: Annotated[int, option("Number of distances, from 0 on.", metavar="N")] = 60
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="128", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="128"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
@@ -29,8 +28,7 @@ class Distance:
     def run(self) -> None:
         """Prints."""
         from posenc.cli.encodings import chosen, described
-        from posenc.cli.errors import UserError
-        from posenc.cli.limits import check_range
+        from posenc.cli.errors import UserError, check_range
         from posenc.cli.render import formats
         from posenc.cli.render.distance import profile_of, show
 

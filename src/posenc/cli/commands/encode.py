@@ -4,10 +4,11 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -26,9 +27,7 @@ MOST_WORDS = 100_000
 
 @dataclass(frozen=True)
 class Encode:
-    """Encode text: tokens, ids, embeddings, and their positions added.
-
-    Each line is a sentence. Without --output the numbers are printed; with it they stream into a
+    """Each line is a sentence. Without --output the numbers are printed; with it they stream into a
     file of any size, in bounded memory, and the file appears whole or not at all.
 
     A binary file (.safetensors, .npz) holds ragged rows: values [tokens, dim], ids and positions
@@ -39,91 +38,84 @@ class Encode:
     """
 
     text: Annotated[
-        str | None, options.Argument("The text itself, or - for standard input.", metavar="TEXT")
+        Optional[str], by_place, option("The text itself, or - for standard input.", metavar="TEXT")
     ] = None
     file: Annotated[
-        Path | None, options.Option("A text file, UTF-8, one sentence a line.", metavar="FILE")
+        Optional[Path], option("A text file, UTF-8, one sentence a line.", metavar="FILE")
     ] = None
     dim: Annotated[
-        int | None,
-        options.Option(
+        Optional[int],
+        option(
             "Width of a vector; that of the --embeddings where they are given.",
             metavar="N",
             shown="64",
-            most=options.WIDEST,
         ),
     ] = None
-    base: Annotated[float, options.Option("The n of the formula.", metavar="X")] = 10_000.0
+    base: Annotated[float, option("The n of the formula.", metavar="X")] = 10_000.0
     convention: Annotated[
-        str, options.Option("One of those that posenc compare lists.", metavar="NAME")
+        str, option("One of those that posenc compare lists.", metavar="NAME")
     ] = "paper"
     scale: Annotated[
         bool,
-        options.Option(
-            "Multiply the embeddings by the square root of dim first, as the paper does."
-        ),
+        option("Multiply the embeddings by the square root of dim first, as the paper does."),
     ] = False
     output: Annotated[
-        Path | None,
-        options.Option(
-            "Where to write: .safetensors, .npz, .csv or .json.", metavar="FILE", short="-o"
-        ),
+        Optional[Path],
+        option("Where to write: .safetensors, .npz, .csv or .json.", metavar="FILE", short="-o"),
     ] = None
     pad: Annotated[
         bool,
-        options.Option("Pad all rows to the longest, with a mask; this can be many times larger."),
+        option("Pad all rows to the longest, with a mask; this can be many times larger."),
     ] = False
     format: options.Format = "text"
     dtype: options.DType = "float32"
     tokenizer: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "A tokenizer.json of Hugging Face; what it puts around a text, as [CLS], is left out. "
             "Without it, words and marks are the tokens.",
             metavar="FILE",
         ),
     ] = None
     vocabulary: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "Your own words: one a line, or JSON. Without it, the text gives them.", metavar="FILE"
         ),
     ] = None
     vocabulary_size: Annotated[
-        int | None,
-        options.Option(
+        Optional[int],
+        option(
             "Most words to take from the text; rarer ones become [UNK].",
             metavar="N",
             shown=str(MOST_WORDS),
         ),
     ] = None
-    lowercase: Annotated[bool, options.Option("Lowercase the text first.")] = False
+    lowercase: Annotated[bool, option("Lowercase the text first.")] = False
     save_tokenizer: Annotated[
-        Path | None,
-        options.Option(
-            "Also write the tokenizer, to encode more text with the same ids.", metavar="FILE"
-        ),
+        Optional[Path],
+        option("Also write the tokenizer, to encode more text with the same ids.", metavar="FILE"),
     ] = None
     embeddings: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.",
             metavar="FILE",
         ),
     ] = None
     tensor: Annotated[
-        str | None, options.Option("Which tensor of the .safetensors file to take.", metavar="NAME")
+        Optional[str], option("Which tensor of the .safetensors file to take.", metavar="NAME")
     ] = None
     seed: options.Seed = 0
     max_length: Annotated[
         int,
-        options.Option(
+        option(
             "Most tokens of a row; a longer line continues in the next row, and goes on counting.",
             metavar="N",
         ),
     ] = 512
     batch_size: Annotated[
-        int | None, options.Option("Rows that are encoded together.", metavar="N", shown="to fit")
+        Optional[int], option("Rows that are encoded together.", metavar="N", shown="to fit")
     ] = None
 
     def run(self) -> None:

@@ -1,10 +1,11 @@
 """``posenc explain``: where one number of the table comes from."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import check_seed
+from posenc.cli.options import option
 
 if TYPE_CHECKING:
     from posenc.cli.render.explanation import Explanation
@@ -12,23 +13,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explain:
-    """Explain one number of the table, step by step.
-
-    The formula, the numbers put in, and the value, line by line. A number of a bias is that of a
+    """The formula, the numbers put in, and the value, line by line. A number of a bias is that of a
     distance (--position) and a head (--dimension).
     """
 
     position: Annotated[
         int,
-        options.Option("The position, from 0; the distance query - key of a bias.", metavar="P"),
+        option("The position, from 0; the distance query - key of a bias.", metavar="P"),
     ] = 3
     dimension: Annotated[
-        int, options.Option("The column of the table, from 0; the head of a bias.", metavar="J")
+        int, option("The column of the table, from 0; the head of a bias.", metavar="J")
     ] = 2
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="6", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="6"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None

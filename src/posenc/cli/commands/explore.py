@@ -3,32 +3,30 @@
 import errno
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
-from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 
 @dataclass(frozen=True)
 class Explore:
-    """Open the explorer in a browser, or write it as one file.
-
-    The page needs no network and sends nothing anywhere: it is served to this machine alone, and
+    """The page needs no network and sends nothing anywhere: it is served to this machine alone, and
     the file opens from a disk, a stick or an attachment.
     """
 
     output: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "Where to write the page: a name ending in .html. Without it the page is served.",
             metavar="FILE",
             short="-o",
         ),
     ] = None
     port: Annotated[
-        int, options.Option("Port of 127.0.0.1 to serve at; 0 takes a free one.", metavar="N")
+        int, option("Port of 127.0.0.1 to serve at; 0 takes a free one.", metavar="N")
     ] = 0
-    no_browser: Annotated[bool, options.Option("Do not open a browser.")] = False
+    no_browser: Annotated[bool, option("Do not open a browser.")] = False
 
     def run(self) -> None:
         """Writes or serves."""

@@ -7,19 +7,17 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, Optional
 
-from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import by_place, option
 
 Target = Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors", "onnx"]
 
 
 @dataclass(frozen=True)
 class Export:
-    """Write what a config.json says in the words of another program.
-
-    Of positions, that is: for llama.cpp (GGUF metadata keys, and tensors of factors), vLLM
+    """Of positions, that is: for llama.cpp (GGUF metadata keys, and tensors of factors), vLLM
     (--hf-overrides) and Megatron-LM (its command line); or frequencies and exact tables as arrays
     (.npz, .safetensors), or the rotation as an ONNX program. What the other program cannot express
     is refused, and said.
@@ -27,36 +25,43 @@ class Export:
 
     config: Annotated[
         Path,
-        options.Argument(
+        by_place,
+        option(
             "The config.json of a Hugging Face model, or the folder that it is in.",
             metavar="CONFIG.json",
         ),
     ]
-    to: Annotated[Target | None, options.Option("In whose words; it must be said.")] = None
+    to: Annotated[
+        Optional[Target],
+        option(
+            "In whose words; it must be said.",
+            "gguf-keys|vllm-overrides|megatron|npz|safetensors|onnx",
+        ),
+    ] = None
     output: Annotated[
-        Path | None,
-        options.Option("File to write; npz, safetensors and onnx need one.", "FILE",
+        Optional[Path],
+        option("File to write; npz, safetensors and onnx need one.", "FILE",
                        shown="standard output", short="-o"),
     ] = None  # fmt: skip
     part: Annotated[
-        str | None,
-        options.Option("Which part of a model of several, as text.", "NAME", shown="the only one"),
+        Optional[str],
+        option("Which part of a model of several, as text.", "NAME", shown="the only one"),
     ] = None
     longest: Annotated[
-        int | None,
-        options.Option("Number of positions in tables; onnx needs it.", "N", most=1 << 24),
+        Optional[int],
+        option("Number of positions in tables; onnx needs it.", "N"),
     ] = None
     length: Annotated[
-        int | None,
-        options.Option("Length of the sequences, for frequencies that depend on it.", "N"),
+        Optional[int],
+        option("Length of the sequences, for frequencies that depend on it.", "N"),
     ] = None
     architecture: Annotated[
-        str | None,
-        options.Option("What llama.cpp calls it.", "NAME", shown="that of the model type"),
+        Optional[str],
+        option("What llama.cpp calls it.", "NAME", shown="that of the model type"),
     ] = None
     operator: Annotated[
         Literal["basic", "RotaryEmbedding"],
-        options.Option(
+        option(
             "ONNX: basic operators, or that of opset 23. The program takes 2 query heads and 1 key "
             "head; in Python onnx_program(heads=...) makes others."
         ),

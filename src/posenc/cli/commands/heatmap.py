@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 if TYPE_CHECKING:
     from posenc.cli.rows import Rows
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Draw the table as a heatmap, in a file or in the terminal.
-
-    Colors diverge around zero and end at -1 and 1, or at the largest number where one is larger;
+    """Colors diverge around zero and end at -1 and 1, or at the largest number where one is larger;
     those of a bias, which is drawn query by key for one head, end at its largest. A figure whose
     table is longer than its pixels draws means of several positions, and says so. The terminal
     shows as many cells as it has room for, from --start and --first-dimension on.
@@ -25,23 +24,23 @@ class Heatmap:
     length: options.Length = 50
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="128", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="128"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
     start: options.Start = 0
     first_dimension: Annotated[
-        int | None,
-        options.Option("First dimension that the terminal shows.", metavar="J", shown="0"),
+        Optional[int],
+        option("First dimension that the terminal shows.", metavar="J", shown="0"),
     ] = None
     head: Annotated[
-        int | None,
-        options.Option("Which head of a bias is drawn.", metavar="H", shown="0"),
+        Optional[int],
+        option("Which head of a bias is drawn.", metavar="H", shown="0"),
     ] = None
     output: Annotated[
-        Path | None,
-        options.Option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
+        Optional[Path],
+        option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
     ] = None
     theme: options.Theme = "light"
     dpi: options.Dpi = None

@@ -8,7 +8,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Annotated, Literal
 
-from posenc.cli import options
+from posenc.cli.options import option
 
 OPTIONAL = {
     "numpy": "npz files, figures",
@@ -24,9 +24,9 @@ OPTIONAL = {
 
 @dataclass(frozen=True)
 class Info:
-    """Say which versions, compiled kernels and optional parts are here."""
+    """None of the parts is imported for it."""
 
-    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
 
     def run(self) -> None:
         """Prints the list, without importing any of the parts."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from posenc.inspection.model import SetupNumbers
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Say what a config.json does with positions; of two, what differs.
-
-    Part by part and layer by layer, for any scheme: what it is, in words, numbers and the
+    """Part by part and layer by layer, for any scheme: what it is, in words, numbers and the
     expression that builds it. Of rotary encodings: frequencies, rotated channels, pairing, factors,
     wavelengths against trained and target length, and what is lost there by implementations with
     floating positions. Weights beside the file (model.safetensors) confirm its widths.
@@ -23,28 +21,27 @@ class Inspect:
 
     config: Annotated[
         Path,
-        options.Argument(
+        by_place,
+        option(
             "The config.json of a Hugging Face model, or the folder that it is in.",
             metavar="CONFIG.json",
         ),
     ]
     other: Annotated[
-        Path | None, options.Argument("Another one, to compare with.", metavar="OTHER.json")
+        Optional[Path], by_place, option("Another one, to compare with.", metavar="OTHER.json")
     ] = None
     length: Annotated[
-        int | None, options.Option("Target length, in tokens.", metavar="N", shown="its longest")
+        Optional[int], option("Target length, in tokens.", metavar="N", shown="its longest")
     ] = None
     dtype: Annotated[
         Literal["bfloat16", "float16", "float32"],
-        options.Option("In which other implementations hold positions and frequencies."),
+        option("In which other implementations hold positions and frequencies."),
     ] = "bfloat16"
     figure: Annotated[
-        Path | None,
-        options.Option(
-            "Draw wavelengths, or biases, into this file: .png, .svg or .pdf.", metavar="FILE"
-        ),
+        Optional[Path],
+        option("Draw wavelengths, or biases, into this file: .png, .svg or .pdf.", metavar="FILE"),
     ] = None
-    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
 
     def run(self) -> None:
         """Inspects."""

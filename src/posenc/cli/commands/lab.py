@@ -4,10 +4,10 @@ import json
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from posenc.lab import Grid, Store
@@ -28,47 +28,48 @@ EXPORTS = (".json", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Lab:
-    """Compare encodings by training small models with each.
+    """plan GRID says how many runs a grid has, and how long they take on this machine.
 
-    plan GRID    say how many runs a grid has, and how long they take on this machine
-    run GRID     make those that are not made; it may be stopped and run again at any time
-    status GRID  say which are made, running, failed and left
-    report GRID  write what they say as one HTML page, with Markdown and CSV beside it
-    show RUN     print everything about one run, by its id or how it begins
-    clean        remove leftovers of runs that were killed or failed; results stay
+    run GRID makes those that are not made; it may be stopped and run again at any time.
+
+    status GRID says which are made, running, failed and left.
+
+    report GRID writes what they say as one HTML page, with Markdown and CSV beside it.
+
+    show RUN prints everything about one run, by its id or how it begins.
+
+    clean removes leftovers of runs that were killed or failed; results stay.
 
     GRID is a TOML file, or one that comes with posenc: quick, standard or extension.
     """
 
-    action: Annotated[Action, options.Argument("What to do.", "ACTION")]
-    target: Annotated[str | None, options.Argument("A grid; for show, a run.", "GRID")] = None
+    action: Annotated[Action, by_place, option("What to do.", "ACTION")]
+    target: Annotated[Optional[str], by_place, option("A grid; for show, a run.", "GRID")] = None
     folder: Annotated[
         Path,
-        options.Option(
+        option(
             "Where results are kept; many grids can share it. To report: an export of them too.",
             "FOLDER",
         ),
     ] = Path("lab-results")
-    workers: Annotated[int, options.Option("Runs at a time, a process each.", "N", most=256)] = 1
+    workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
     engine: Annotated[
-        Literal["local", "ray"], options.Option("Who runs: this machine, or Ray (RAY_ADDRESS).")
+        Literal["local", "ray"], option("Who runs: this machine, or Ray (RAY_ADDRESS).")
     ] = "local"
     output: Annotated[
-        Path | None,
-        options.Option(
-            "The report: a name ending in .html.", "FILE", shown="GRID.html", short="-o"
-        ),
+        Optional[Path],
+        option("The report: a name ending in .html.", "FILE", shown="GRID.html", short="-o"),
     ] = None
     export: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "Write results too: .json to be kept, or all as one table, .csv or .parquet (DuckDB).",
             "FILE",
         ),
     ] = None
     query: Annotated[
-        str | None,
-        options.Option("For show: SQL over the table runs of all results (DuckDB).", "SQL"),
+        Optional[str],
+        option("For show: SQL over the table runs of all results (DuckDB).", "SQL"),
     ] = None
 
     def run(self) -> int | None:

@@ -3,11 +3,12 @@
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.io.aside import printed_aside
+from posenc.cli.options import by_place, option
 from posenc.cli.targets import arguments_in, imported
 
 if TYPE_CHECKING:
@@ -20,82 +21,75 @@ SUFFIXES = (".safetensors", ".pt")
 
 @dataclass(frozen=True)
 class Parity:
-    """Say where the bits of two rotary implementations part.
-
-    A trainer and a server may compute one formula in different orders and dtypes.
+    """A trainer and a server may compute one formula in different orders and dtypes.
     Exit status: 0 equal bits, 1 they differ, 2 could not be compared. Profiles: transformers, vllm,
     vllm-native, sglang, megatron, torchtitan, torchtune, flash-attention, llama.cpp, mlx, exact.
     """
 
     a: Annotated[
         str,
-        options.Argument(
+        by_place,
+        option(
             "A profile; or an own implementation, MODULE:NAME or FILE.py:NAME; or model:PATH, what "
             "transformers builds of a config.json.",
             metavar="A",
         ),
     ]
-    b: Annotated[str, options.Argument("The other.", metavar="B")]
+    b: Annotated[str, by_place, option("The other.", metavar="B")]
     config: Annotated[
-        Path | None,
-        options.Option("The config.json that says what both compute.", metavar="CONFIG.json"),
+        Optional[Path],
+        option("The config.json that says what both compute.", metavar="CONFIG.json"),
     ] = None
     layer_type: Annotated[
-        str | None,
-        options.Option(
-            "Of which layers of that, as full_attention, where they differ.", metavar="TYPE"
-        ),
+        Optional[str],
+        option("Of which layers of that, as full_attention, where they differ.", metavar="TYPE"),
     ] = None
     encoding: Annotated[
-        str | None,
-        options.Option(
-            'The same as an expression, as "Rotary(128, base=500000)".', metavar="EXPRESSION"
-        ),
+        Optional[str],
+        option('The same as an expression, as "Rotary(128, base=500000)".', metavar="EXPRESSION"),
     ] = None
-    dtype: Annotated[
-        Literal["bfloat16", "float16", "float32"], options.Option("Of queries and keys.")
-    ] = "bfloat16"
+    dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Of queries and keys.")] = (
+        "bfloat16"
+    )
     length: Annotated[
-        int | None,
-        options.Option(
-            "Number of positions.", metavar="N", shown="8192, or as many as there are", most=1 << 20
-        ),
+        Optional[int],
+        option("Number of positions.", metavar="N", shown="8192, or as many as there are"),
     ] = None
     weights: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "A .safetensors file with tensors q and k, or with q_proj.weight and k_proj.weight.",
             metavar="FILE",
         ),
     ] = None
-    layer: Annotated[int, options.Option("Of which layer the projections are.", metavar="N")] = 0
+    layer: Annotated[int, option("Of which layer the projections are.", metavar="N")] = 0
     arguments: Annotated[
         str,
-        options.Option("Keyword arguments of own implementations, as JSON.", metavar="JSON"),
+        option("Keyword arguments of own implementations, as JSON.", metavar="JSON"),
     ] = "{}"
     layout: Annotated[
-        str | None,
-        options.Option("Order of axes of own implementations, as bhsd.", metavar="AXES"),
+        Optional[str],
+        option("Order of axes of own implementations, as bhsd.", metavar="AXES"),
     ] = None
     call: Annotated[
-        str | None,
-        options.Option("How to call own implementations, as posenc check.", metavar="PYTHON"),
+        Optional[str],
+        option("How to call own implementations, as posenc check.", metavar="PYTHON"),
     ] = None
     write: Annotated[
-        Path | None,
-        options.Option(
+        Optional[Path],
+        option(
             "Write the exact table, for both sides to load: .safetensors or .pt.", metavar="FILE"
         ),
     ] = None
     table: Annotated[
         Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"],
-        options.Option(
+        option(
             "Its form: of vLLM and SGLang; transformers; torchtitan and Llama 4; flash-attention; "
             "torchtune."
         ),
     ] = "cos_sin_cache"
     seed: options.Seed = 0
-    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
 
     def run(self) -> int:
         """Compares, prints, and says by the status whether bits differ."""
@@ -157,7 +151,7 @@ class Parity:
                 raise UserError(f"could not compare {self.a} with {self.b}: {reason}") from None
 
     def _target(self, name: str) -> Any:
-        from posenc.cli.parsing import close
+        from posenc.cli.errors import close
         from posenc.numerics.arithmetic import PROFILES
 
         if name in PROFILES:

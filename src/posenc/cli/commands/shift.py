@@ -1,10 +1,11 @@
 """``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.options import option
 
 if TYPE_CHECKING:
     from posenc.inspection.shift import ShiftMap
@@ -12,31 +13,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shift:
-    """Print the map that moves an encoding by an offset, and its error.
-
-    The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys;
+    """The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys;
     where queries have another, text and JSON say so.
     A bias has none: of it is told how much it changes when query and key both move.
     """
 
-    offset: Annotated[
-        int, options.Option("How far, in positions; may be negative.", metavar="K")
-    ] = 10
+    offset: Annotated[int, option("How far, in positions; may be negative.", metavar="K")] = 10
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="4", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="4"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
-    length: Annotated[int, options.Option("Number of positions to look at.", metavar="N")] = 256
+    length: Annotated[int, option("Number of positions to look at.", metavar="N")] = 256
     seed: options.Seed = 0
     format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
         from posenc.cli.encodings import chosen
-        from posenc.cli.limits import check_range
+        from posenc.cli.errors import check_range
         from posenc.cli.rows import rows_of
         from posenc.encodings.bias import ScoreBias
 

@@ -1,24 +1,23 @@
 """``posenc table``: what positions alone say."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Optional
 
 from posenc.cli import options
+from posenc.cli.options import option
 
 
 @dataclass(frozen=True)
 class Table:
-    """Print what positions alone say, one row a position.
-
-    A bias has one row a distance, query − key, and one column a head; where more than the distance
-    counts, the first of both stands at 0.
+    """A bias has one row a distance, query - key, and one column a head; where more than the
+    distance counts, the first of both stands at 0.
     """
 
     length: options.Length = 10
     encoding: options.Expression = None
     dim: Annotated[
-        int | None,
-        options.Option("Width of a vector.", metavar="N", shown="4", most=options.WIDEST),
+        Optional[int],
+        option("Width of a vector.", metavar="N", shown="4"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None

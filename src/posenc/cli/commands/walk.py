@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError
-from posenc.cli.parsing import close
+from posenc.cli.errors import UserError, close
+from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,53 +20,46 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True)
 class Walk:
-    """Walk a sentence through a transformer encoder, every number shown.
-
-    The weights and embeddings are seeded random numbers: they show the mechanism, not a meaning.
+    """The weights and embeddings are seeded random numbers: they show the mechanism, not a meaning.
     An encoding acts where it belongs: on the tokens, on queries and keys, or on the scores.
     """
 
-    text: Annotated[str, options.Argument("The sentence.", metavar="TEXT")] = (
+    text: Annotated[str, by_place, option("The sentence.", metavar="TEXT")] = (
         "your cat is a lovely cat"
     )
     encoding: options.Expression = None
-    dim: Annotated[int, options.Option("Width of a token.", metavar="N", most=options.WIDEST)] = 16
+    dim: Annotated[int, option("Width of a token.", metavar="N")] = 16
     heads: Annotated[
         int,
-        options.Option(
-            "Number of attention heads; they share the width.", metavar="N", most=options.WIDEST
-        ),
+        option("Number of attention heads; they share the width.", metavar="N"),
     ] = 2
     depth: Annotated[
         int,
-        options.Option("Number of blocks; the first is shown.", metavar="N", most=1000),
+        option("Number of blocks; the first is shown.", metavar="N"),
     ] = 1
     inner: Annotated[
-        int | None,
-        options.Option(
+        Optional[int],
+        option(
             "Width inside the feed-forward layer.",
             metavar="N",
             shown="4 x dim",
-            most=options.WIDEST,
         ),
     ] = None
     norm: Annotated[
         Literal["pre", "post"],
-        options.Option(
-            "Whether the norms come before attention and feed-forward, or after their sums."
-        ),
+        option("Whether the norms come before attention and feed-forward, or after their sums."),
     ] = "pre"
-    causal: Annotated[bool, options.Option("Hide from each token those after it.")] = False
+    causal: Annotated[bool, option("Hide from each token those after it.")] = False
     stage: Annotated[
-        str | None,
-        options.Option(
+        Optional[str],
+        option(
             "Show one stage alone, by its number, or all of a name, as softmax.", metavar="STAGE"
         ),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0
-    format: Annotated[Literal["text", "json"], options.Option("How to print.")] = "text"
+    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
 
     def run(self) -> None:
         """Walks: the real modules run, and every number is kept."""

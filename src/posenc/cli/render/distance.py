@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc.cli.encodings import key_heads, note_of
-from posenc.cli.limits import check_memory
+from posenc.cli.errors import check_memory
 from posenc.cli.render.screen import Screen, console
 from posenc.cli.render.sparklines import marks_for, sparkline
 from posenc.cli.rows import rows_of

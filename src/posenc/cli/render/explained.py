@@ -8,7 +8,7 @@ import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
 from posenc.cli.encodings import name_of, note_of
-from posenc.cli.limits import check_range
+from posenc.cli.errors import check_range
 from posenc.cli.render.explanation import (
     Explanation,
     Step,

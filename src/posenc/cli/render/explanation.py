@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from posenc.cli.errors import UserError
-from posenc.cli.limits import check_range
+from posenc.cli.errors import UserError, check_range
 from posenc.cli.render.grids import print_grid
 from posenc.cli.render.screen import console
 from posenc.cli.sinusoid import Sinusoid

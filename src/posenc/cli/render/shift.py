@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc.cli.encodings import key_heads
-from posenc.cli.errors import UserError
-from posenc.cli.limits import check_memory
+from posenc.cli.errors import UserError, check_memory
 from posenc.cli.render.grids import number, print_grid
 from posenc.cli.render.screen import console
 from posenc.encodings.base import QueryKeyEncoding

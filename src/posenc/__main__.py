@@ -1,0 +1,7 @@
+"""``python -m posenc``: the command line."""
+
+import sys
+
+from posenc.cli.main import main
+
+sys.exit(main())
