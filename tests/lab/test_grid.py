@@ -1,4 +1,4 @@
-"""Grids: what they resolve to, and which line a mistake stands on."""
+"""Grids: what they resolve to, and which field a mistake names."""
 
 import pytest
 from tests.lab.conftest import TINY
@@ -23,6 +23,16 @@ class MyBias(RelativeBias):
     def profile(self, distance, *, dtype=torch.float32):
         return (-self.slope * distance.abs()).to(dtype).expand(self.heads, *distance.shape)
 '''
+ROTARY = '[[encodings]]\nname = "Rotary"\nuse = "Rotary({head_dim})"\n'
+LINEAR = """
+[[extensions]]
+name = "Linear"
+of = "Rotary"
+use = "Rotary(Linear(Geometric({head_dim}), factor={factor}))"
+factors = [2, 4]
+steps = [0, 3]
+"""
+RATES = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\ntuning_steps = 2\nsteps = 4")
 
 
 def test_a_grid_is_tasks_by_encodings_by_seeds(tiny, store):
@@ -33,55 +43,54 @@ def test_a_grid_is_tasks_by_encodings_by_seeds(tiny, store):
     assert {run.configuration.training.steps for run in plan.runs} == {4}
 
 
-def test_names_do_not_make_a_run_another_one(tiny, store):
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "ALiBi"', 'name = "Linear biases"'),
+        ("steps = 4", "steps = 4\nclip = 1\nlearning_rates = 2e-3"),
+        ("steps = 4", "steps = 4\nclip = 1.0"),
+        ("seeds = 2", "seeds = [0, 1]"),
+    ],
+)
+def test_words_and_ways_of_writing_change_no_run(tiny, store, old, new):
     ids = {run.id for run in planned(tiny(), store).runs}
-    renamed = TINY.replace('name = "ALiBi"', 'name = "Linear biases"')
-    assert {run.id for run in planned(tiny(text=renamed), store).runs} == ids
+    assert {run.id for run in planned(tiny(text=TINY.replace(old, new)), store).runs} == ids
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "field"),
     [
-        ("seeds = 2", "seeds = 2 3", 3, "this is no TOML"),
-        ("seeds = 2", 'seeds = "two"', 3, "seeds holds 'two'; it must hold a whole number."),
-        ("seeds = 2", "sedes = 2", 1, "seeds is missing"),
-        ("seeds = 2", "seeds = [0, 1000003]", 3, "seeds holds 1000003; from 1000003 on they tune"),
-        ("steps = 4", "stpes = 4", 6, "'stpes' means nothing here; expected one of"),
-        ("steps = 4", "steps = 4\ntuning_seeds = 0", 7, "tuning_seeds is 0; it must be at least 1"),
-        ("steps = 4", "steps = 0", 6, "steps is 0; it must be a whole number from 1 on."),
-        ("heads = 2", "heads = 3", 11, "dim is 8; it must be a multiple of heads, 3."),
-        ('task = "k_front"', 'task = "k_frnt"', 16, "'k_frnt' is no task; known are word_order"),
-        ("trained = 4", "trained = 5", 18, "tested is [4, 8]; it must hold the trained length, 5"),
-        ("k = 2", "kk = 2", 19, "k_front has no option 'kk'; it has trained, tested, k."),
-        ("k = 2", "k = -1", 19, "k is -1; it must be a whole number from 1 on."),
-        ("ALiBi({heads})", "ALibi({heads})", 26, "'ALibi' is no encoding; did you mean 'ALiBi'?"),
-        ("ALiBi({heads})", "ALiBi({head})", 26, "{head} is none of {dim}, {heads}, {head_dim}"),
-        ("ALiBi({heads})", "ALiBi(3)", 26, "built with heads=3; this encoder has heads 2"),
-        ("ALiBi({heads})", "Learned({dim}, {trained})", 26, "KFront at length 8"),
-        ("ALiBi({heads})", "none.py:My(1)", 26, "there is no file"),
-        ('name = "ALiBi"', 'name = "NoPE"', 25, "'NoPE' is the name of two encodings"),
-        ('name = "ALiBi"', 'nmae = "ALiBi"', 24, "name is missing"),
-        ('use = "ALiBi({heads})"', "nope_layers = [2]", 26, "nope_layers holds 2; the model has"),
+        ("seeds = 2", "seeds = 2 3", "line 3"),
+        ("seeds = 2", 'seeds = "two"', "seeds"),
+        ("seeds = 2", "sedes = 2", "sedes"),
+        ("seeds = 2", "seeds = [0, 1000003]", "seeds"),
+        ("seeds = 2", "seeds = [1, 1]", "seeds"),
+        ("steps = 4", "stpes = 4", "training: .*stpes"),
+        ("steps = 4", "tuning_seeds = 0", "tuning_seeds"),
+        ("steps = 4", "steps = 0", "training: steps is 0"),
+        ("heads = 2", "heads = 3", r"multiple of heads, 3\..*models\[0\]"),
+        ('task = "k_front"', 'task = "k_frnt"', r"tasks\[0\]: .*k_frnt"),
+        ("trained = 4", "trained = 5", r"tasks\[0\]: .*trained length"),
+        ("k = 2", "kk = 2", r"tasks\[0\]: .*'kk'"),
+        ("k = 2", 'k = "2"', r"tasks\[0\]: .*\.k"),
+        ("ALiBi({heads})", "ALibi({heads})", "encodings 'ALiBi' .*ALibi"),
+        ("ALiBi({heads})", "ALiBi({head})", "{head} is none of"),
+        ("ALiBi({heads})", "ALiBi(3)", "heads"),
+        ("ALiBi({heads})", "Learned({dim}, {trained})", "encodings 'ALiBi' on k_front"),
+        ("ALiBi({heads})", "none.py:My(1)", "no file"),
+        ('name = "ALiBi"', 'name = "NoPE"', "NoPE twice"),
+        ('name = "ALiBi"', 'nmae = "ALiBi"', r"encodings\[1\]"),
+        ('use = "ALiBi({heads})"', "nope_layers = [2]", "nope_layers"),
     ],
-)  # fmt: skip
-def test_a_mistake_is_told_with_its_line(tiny, tmp_path, old, new, line, said):
-    assert TINY.count(old) == 1 or old == 'name = "ALiBi"'
-    with pytest.raises(GridError) as error:
+)
+def test_a_mistake_names_its_field(tiny, old, new, field):
+    with pytest.raises(GridError, match=rf"tiny\.toml: .*{field}"):
         tiny(text=TINY.replace(old, new))
-    told = str(error.value)
-    assert told.startswith(f"{tmp_path / 'tiny.toml'}, line {line}: "), told
-    assert said in told
 
 
 def test_a_grid_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(GridError, match=r"no shipped grid of this name; shipped are .*quick"):
+    with pytest.raises(GridError, match="quick"):
         grid_from("quik")
-
-
-@pytest.mark.parametrize("name", shipped())
-def test_shipped_grids_are_whole(name, store):
-    plan = planned(grid_from(name, check=False), store)
-    assert plan.total > 10
 
 
 @pytest.mark.slow("builds and calls every encoding of the shipped grids at the longest lengths")
@@ -101,7 +110,7 @@ def test_a_class_of_ones_own_is_an_encoding(tiny, tmp_path, store):
     assert planned(grid, store).runs[-1].id != run.id
 
 
-def test_encodings_are_composed(tiny, store):
+def test_encodings_are_composed():
     made = positional(["Rotary(4)", "ALiBi(2)", "Randomized(64)", "Sinusoidal(8)"], depth=2)
     places = (made.tokens, made.queries_keys, made.scores, made.positions)
     assert [len(each) for each in places] == [1, 1, 1, 1]
@@ -110,7 +119,7 @@ def test_encodings_are_composed(tiny, store):
     bare = positional(["Rotary(4)", "Sinusoidal(8)"], depth=3, nope_layers=[0, 2])
     assert [len(each.queries_keys) for each in bare] == [0, 1, 0]
     assert len(bare[0].tokens) == 1  # what is added to tokens is no matter of layers
-    with pytest.raises(ValueError, match=r"is a OrderedDict, which is no encoding"):
+    with pytest.raises(ValueError, match="OrderedDict"):
         positional(["collections:OrderedDict()"], depth=1)
 
 
@@ -120,39 +129,31 @@ def test_the_version_is_that_of_the_source():
     assert version(["Rotary(16)"]) != version(["Rotary(Linear(Geometric(16), factor=2))"])
 
 
+def chosen(grid, store) -> dict:
+    runs = [run for run in planned(grid, store).runs if run.kind == "reported"]
+    return {run.encoding: run.configuration.training.learning_rate for run in runs}
+
+
 def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, store):
-    text = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\ntuning_steps = 2\nsteps = 4")
-    grid = tiny(text=text)
+    grid = tiny(text=RATES)
     plan = planned(grid, store)
     assert (len(plan.runs), plan.waiting) == (4, 4)
     assert {run.configuration.training.steps for run in plan.runs} == {2}
     assert min(run.configuration.seed for run in plan.runs) > 1000  # never a reported one
-    losses = {}
-    for run in plan.runs:
-        outcome = make(run.configuration, store)["outcome"]
-        # What a longer row gives has no say: it is best where the trained length is worst.
-        rate = run.configuration.training.learning_rate
-        losses.setdefault(run.encoding, {})[rate] = outcome["losses"]["4"]
-        result = store.result(run.id)
-        result["outcome"]["losses"]["8"] = -outcome["losses"]["4"]
-        store.keep(run.id, result)
-    plan = planned(grid, store)
-    assert (plan.waiting, plan.total) == (0, 8)
-    for run in plan.runs:
-        if run.kind == "reported":
-            own = losses[run.encoding]
-            assert run.configuration.training.learning_rate == min(own, key=own.__getitem__)
-    for run in plan.runs:  # what diverged is not chosen, however little it had lost until then
-        result = store.result(run.id)
-        if run.kind == "tuning":
-            rate = run.configuration.training.learning_rate
-            best = rate == min(losses[run.encoding], key=losses[run.encoding].__getitem__)
-            result["outcome"]["diverged"] = best
+
+    def settled(of) -> dict:
+        for run in plan.runs:
+            result = make(run.configuration, store)
+            result["outcome"] |= of(run.configuration.training.learning_rate)
             store.keep(run.id, result)
-    for run in planned(grid, store).runs:
-        if run.kind == "reported":
-            own = losses[run.encoding]
-            assert run.configuration.training.learning_rate == max(own, key=own.__getitem__)
+        return chosen(grid, store)
+
+    # What a longer row gives has no say, and what diverged is not chosen.
+    high = settled(lambda rate: {"loss": -rate, "losses": {"4": -rate, "8": rate}})
+    assert set(high.values()) == {1e-2}
+    low = settled(lambda rate: {"loss": -rate, "diverged": rate > 2e-3})
+    assert set(low.values()) == {1e-3}
+    assert (planned(grid, store).waiting, planned(grid, store).total) == (0, 8)
 
 
 @pytest.mark.parametrize(
@@ -163,47 +164,19 @@ def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, sto
     ],
 )
 def test_two_names_of_one_run_are_refused(tiny, store, more):
-    with pytest.raises(ValueError, match=r"k_front · .* and .*again.* are one and the same run"):
+    with pytest.raises(ValueError, match="again"):
         planned(tiny(more), store)
-
-
-def test_whole_numbers_and_reals_of_one_value_are_one_run(tiny, store):
-    ids = [
-        [r.id for r in planned(tiny(text=TINY.replace("steps = 4", text)), store).runs]
-        for text in (
-            "steps = 4\nclip = 2\nweight_decay = 0",
-            "steps = 4\nclip = 2.0\nweight_decay = 0.0",
-        )
-    ]
-    assert ids[0] == ids[1]
 
 
 def test_two_extensions_of_one_name_are_refused(tiny):
     """A report would show the runs of both as one."""
-    rotary = '[[encodings]]\nname = "{0}"\nuse = "Rotary({{head_dim}}, base={1})"\n'
-    extension = '[[extensions]]\nname = "{1}"\nof = "{0}"\nuse = "Rotary(4)"\nfactors = [{2}]\n'
-    both = rotary.format("one", 100.0) + rotary.format("other", 500.0)
-    assert tiny(both + extension.format("one", "A", 2) + extension.format("other", "A", 4))
-    with pytest.raises(GridError, match=r"line 39: 'A ×2' is the name of two encodings"):
-        tiny(both + extension.format("one", "A", 2) + extension.format("other", "A", 2))
-    with pytest.raises(GridError, match=r"'ALiBi ×2' is the name of two"):
-        tiny(both.replace("other", "ALiBi ×2") + extension.format("one", "ALiBi", 2))
+    other = LINEAR.replace("factors = [2, 4]", "factors = [4]").replace("steps = [0, 3]", "")
+    with pytest.raises(GridError, match="Linear ×4 twice"):
+        tiny(ROTARY + LINEAR + other)
 
 
 def test_extensions_wait_for_what_they_extend(tiny, store):
-    more = """
-[[encodings]]
-name = "Rotary"
-use = "Rotary({head_dim})"
-
-[[extensions]]
-name = "Linear"
-of = "Rotary"
-use = "Rotary(Linear(Geometric({head_dim}), factor={factor}))"
-factors = [2, 4]
-steps = [0, 3]
-"""
-    plan = planned(tiny(more), store)
+    plan = planned(tiny(ROTARY + LINEAR), store)
     extended = [run for run in plan.runs if run.kind == "extended"]
     assert [run.encoding for run in extended[:4]] == [
         "Linear ×2", "Linear ×2, tuned 3 steps", "Linear ×4", "Linear ×4, tuned 3 steps"

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 from tests.lab.conftest import TINY, configuration
 
@@ -69,7 +70,7 @@ def test_what_is_said_follows_from_the_numbers(comparison):
 def test_a_gap_that_does_not_hold_in_every_seed_is_said(comparison):
     (task,) = comparison.tasks
     (gap,) = task.gaps
-    missed = replace(gap, gap=replace(gap.gap, least=0.5))
+    missed = replace(gap, gap=msgspec.structs.replace(gap.gap, least=0.5))
     assert gap.holds
     assert missed.holds is False
     said = sentences(replace(task, gaps=[missed, replace(gap, differences={})]))
@@ -314,6 +315,8 @@ def test_whatever_tells_runs_apart_has_a_column_of_its_own(store):
     from posenc.lab.tables import rows
 
     base, other = configuration(), configuration(version="other")
+    from msgspec.structs import replace
+
     longer = Extension(base.id, ("ALiBi(2)",), "", 2, 3)
     trained = {"warm_up": 1, "clip": 0.5, "weight_decay": 0.5, "examined": 3}
     extensions = longer, replace(longer, learning_rate=1.0), replace(longer, of=other.id)

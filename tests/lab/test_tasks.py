@@ -1,10 +1,10 @@
 """Each task against a solver that was written from its description, one row at a time."""
 
-from dataclasses import replace
 from math import isnan, log, log2
 
 import pytest
 import torch
+from msgspec.structs import replace
 from tests.lab.conftest import configuration
 
 from posenc.lab import ModelSize, Training

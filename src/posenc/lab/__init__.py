@@ -14,8 +14,9 @@ Report           the same numbers as HTML, Markdown and CSV (``report``).
 """
 
 from posenc.lab.configuration import Configuration, Extension, ModelSize, Training
-from posenc.lab.grid import Grid, GridError, grid_from, shipped
+from posenc.lab.grid import Grid
 from posenc.lab.planning import Plan, Planned, planned
+from posenc.lab.reading import GridError, grid_from, shipped
 from posenc.lab.store import Store
 from posenc.lab.tasks import TASKS, Batch, Published, Task
 from posenc.lab.training import Outcome, trained

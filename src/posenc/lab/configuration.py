@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from hashlib import sha256
-from typing import Any
+from math import cos, pi
+from typing import Any, TypeVar
 
-from posenc.arguments import MOST, check_number, check_positive_number, check_whole
+import msgspec
+
+from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
 
 FORMAT = 1
 """Raised when training itself changes, so that all runs are made anew."""
 
+Kind = TypeVar("Kind")
 
-@dataclass(frozen=True)
-class ModelSize:
+
+class ModelSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body: pre-norm blocks, GELU, no dropout.
 
     Args:
@@ -33,15 +37,14 @@ class ModelSize:
             raise ValueError(f"dim is {self.dim}; it must be a multiple of heads, {self.heads}.")
 
 
-@dataclass(frozen=True)
-class Training:
-    """The budget, in steps: AdamW, a linear warm-up, a cosine to 0, gradients clipped.
+class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The budget, in steps: AdamW, a linear warm-up, a cosine to 0, clipped gradients.
 
     Args:
         steps: Updates.
         batch: Rows in each.
-        learning_rate: Its largest.
-        warm_up: Steps until then; a tenth of ``steps`` where that is less.
+        learning_rate: The largest one.
+        warm_up: Steps of warm-up; a tenth of ``steps`` where that is less.
         clip: The largest norm of gradients.
         weight_decay: Of AdamW.
         examined: Rows of each length that are scored.
@@ -61,30 +64,23 @@ class Training:
         check_positive_number(learning_rate=self.learning_rate, clip=self.clip)
         check_number(0.0, weight_decay=self.weight_decay)
         for name in ("learning_rate", "clip", "weight_decay"):  # 1 and 1.0 name the same run
-            object.__setattr__(self, name, float(getattr(self, name)))
+            msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
 
     def rate(self, step: int) -> float:
         """The learning rate of update ``step``, from 0 on.
-
-        Raises:
-            ValueError: ``step`` is no whole number from 0 on.
 
         Example:
             >>> training = Training(steps=1000, learning_rate=1.0)
             >>> training.rate(0), training.rate(99), round(training.rate(550), 6)
             (0.01, 1.0, 0.5)
         """
-        from math import cos, pi
-
-        check_whole(0, step=step)
         warm = min(self.warm_up, self.steps // 10)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
         return self.learning_rate * (1 + cos(pi * (step - warm) / (self.steps - warm))) / 2
 
 
-@dataclass(frozen=True)
-class Extension:
+class Extension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A trained model whose encoding is exchanged for longer rows.
 
     Args:
@@ -94,10 +90,6 @@ class Extension:
         factor: The longer rows, in trained lengths.
         steps: Updates at the longer length; 0 is none.
         learning_rate: Constant, in these.
-
-    Raises:
-        ValueError: ``factor`` is no whole number from 1 on, ``steps`` none from 0 on, or the rate
-            not positive.
     """
 
     of: str
@@ -113,8 +105,7 @@ class Extension:
         check_positive_number(learning_rate=self.learning_rate)
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run: a pure function of this value.
 
     Attributes:
@@ -122,21 +113,17 @@ class Configuration:
         task_version: That of its rows.
         options: Its fields, written out.
         use: Expressions of encodings, sizes filled in.
-        nope_layers: Layers in which attention is told nothing.
+        nope_layers: Layers whose attention has no positions.
         version: Digest of the encodings' source.
         model: The body.
         training: The budget.
         seed: Of everything that is drawn.
         extension: What happens after training, if anything.
-
-    Raises:
-        TypeError: ``seed`` is no whole number.
-        ValueError: A version or a layer is no whole number from 0 on.
     """
 
     task: str
     task_version: int
-    options: Mapping[str, Any]
+    options: dict[str, Any]
     use: tuple[str, ...]
     nope_layers: tuple[int, ...]
     version: str
@@ -144,13 +131,11 @@ class Configuration:
     training: Training
     seed: int
     extension: Extension | None = None
-    format: int = field(default=FORMAT)
+    format: int = FORMAT
 
     def __post_init__(self):
-        check_whole(0, task_version=self.task_version, format=self.format)
-        check_whole(-MOST, seed=self.seed)
-        for layer in self.nope_layers:
-            check_whole(0, nope_layers=layer)
+        if self.format != FORMAT:
+            raise ValueError(f"the configuration has format {self.format}; expected {FORMAT}.")
 
     @property
     def id(self) -> str:
@@ -167,34 +152,28 @@ class Configuration:
 
     def written(self) -> dict[str, Any]:
         """The same as JSON holds it."""
-        return json.loads(json.dumps(asdict(self)))
+        return json.loads(msgspec.json.encode(self))
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Configuration":
-        """From what ``written`` gave.
-
-        Raises:
-            ValueError: It was written by another version of the lab.
-        """
-        known = {each.name for each in fields(cls)}
-        if set(written) != known or written["format"] != FORMAT:
-            raise ValueError(
-                f"the configuration has format {written.get('format')!r} and fields "
-                f"{sorted(written)}; this lab reads format {FORMAT}. Plan the grid anew."
-            )
-        given = dict(written)
-        given["model"] = ModelSize(**given["model"])
-        given["training"] = Training(**given["training"])
-        for name in ("use", "nope_layers"):
-            given[name] = tuple(given[name])
-        if given["extension"] is not None:
-            extension = given["extension"]
-            given["extension"] = Extension(**{**extension, "use": tuple(extension["use"])})
-        return cls(**given)
+        """From what ``written`` gave."""
+        return converted(written, cls)
 
     def made_task(self) -> Task:
         """The task with its options."""
         return made_task(self.task, self.options)
+
+
+def converted(given: Any, kind: type[Kind]) -> Kind:
+    """``given`` as a struct or dataclass.
+
+    Raises:
+        ValueError: A field is unknown, missing or of another type; it names the field.
+    """
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 def made_task(name: str, options: Mapping[str, Any]) -> Task:
@@ -208,15 +187,11 @@ def made_task(name: str, options: Mapping[str, Any]) -> Task:
         (4, 8)
     """
     if name not in TASKS:
-        raise ValueError(f"{name!r} is no task; known are {', '.join(TASKS)}.")
+        raise ValueError(f"no task is called {name!r}; expected one of {', '.join(TASKS)}.")
     known = [each.name for each in fields(TASKS[name])]
-    for option in options:
-        if option not in known:
-            raise ValueError(f"{name} has no option {option!r}; it has {', '.join(known)}.")
-    given = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
-    if "tested" in given and not isinstance(given["tested"], tuple):
-        raise ValueError(f"tested is {given['tested']!r}; it must be a list of lengths.")
-    return TASKS[name](**given)  # type: ignore[arg-type]
+    if unknown := options.keys() - known:
+        raise ValueError(f"{name} has no option {min(unknown)!r}; expected {', '.join(known)}.")
+    return converted(options, TASKS[name])
 
 
 def options_of(task: Task) -> dict[str, Any]:

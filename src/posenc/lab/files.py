@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and outlive the process that wrote them."""
+"""Files that appear whole or not at all."""
 
 import contextlib
 import errno
@@ -17,9 +17,7 @@ PART = ".part"
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write; it is on disk (fsync) before it takes the name ``path`` (rename).
-
-    Whatever fails before leaves what was there, and no part of the new one.
+    """A file to write; it takes the name ``path`` once it is on disk.
 
     Example:
         >>> import tempfile
@@ -36,11 +34,8 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(passing, path)
-        _sync(path.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            passing.unlink(missing_ok=True)
-        raise
+    finally:
+        passing.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -61,12 +56,3 @@ def read_json(path: Path) -> Any:
         return None
     except ValueError as error:
         raise ValueError(f"{path} is no JSON ({error}); remove it, and run again.") from None
-
-
-def _sync(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)

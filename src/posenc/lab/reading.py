@@ -1,0 +1,223 @@
+"""A grid from its TOML file, with every mistake named by its field."""
+
+import tomllib
+from contextlib import chdir
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+from msgspec import Meta, Struct
+
+from posenc.lab import encodings as naming
+from posenc.lab.configuration import ModelSize, Training, converted, made_task
+from posenc.lab.grid import (
+    TUNING_SEED,
+    Gap,
+    Grid,
+    GridEncoding,
+    GridExtension,
+    GridTask,
+    filled,
+    sizes,
+)
+from posenc.lab.model import Model
+from posenc.lab.tasks import Task
+
+Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
+Count = Annotated[int, Meta(ge=1)]
+Rates = Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
+
+
+class GridError(ValueError):
+    """What is wrong with a grid, with its file and field."""
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    """A grid as its file holds it."""
+
+    name: str
+    seeds: Count | Annotated[tuple[Seed, ...], Meta(min_length=1)]
+    tasks: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    encodings: Annotated[tuple[GridEncoding, ...], Meta(min_length=1)]
+    about: str = ""
+    training: dict[str, Any] = {}
+    models: tuple[ModelSize, ...] = (ModelSize(),)
+    extensions: tuple[GridExtension, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+class _Tuning(Struct, forbid_unknown_fields=True):
+    learning_rates: Rates = (Training().learning_rate,)
+    tuning_seeds: Count = 1
+    tuning_steps: Count | None = None
+
+
+class _TaskNames(Struct, forbid_unknown_fields=True):
+    task: str
+    name: str = ""
+    encodings: tuple[str, ...] = ()
+    learning_rates: Rates | None = None
+
+
+BUDGET = set(Training.__struct_fields__) - {"learning_rate"}
+LISTS = {"use", "nope_layers", "encodings", "learning_rates", "factors"}
+
+
+def shipped() -> list[str]:
+    """The names of the grids that come with the library.
+
+    Example:
+        >>> "quick" in shipped()
+        True
+    """
+    names = (each.name for each in files("posenc.lab").joinpath("grids").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def grid_from(asked: str | Path, *, check: bool = True) -> Grid:
+    """The grid of a file, or a shipped one by its name.
+
+    Args:
+        asked: A path, or one of ``shipped()``.
+        check: Whether every encoding is built for every task, and called at the longest length.
+
+    Raises:
+        GridError: Something is wrong; it names the field.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> [task.name for task in grid_from("quick", check=False).tasks]
+        ['flip_flop', 'local_language_model']
+    """
+    path, folder = Path(asked), Path(asked).resolve().parent
+    if not path.is_file():
+        if str(asked) not in shipped():
+            raise GridError(
+                f"{asked}: no such file, and no shipped grid of this name; shipped are "
+                f"{', '.join(shipped())}."
+            )
+        path, folder = files("posenc.lab").joinpath("grids", f"{asked}.toml"), Path.cwd()
+    try:
+        grid = _grid(tomllib.loads(path.read_text(encoding="utf-8")), folder)
+        if check:
+            with chdir(folder):
+                _check_encodings(grid)
+    except ValueError as error:  # of TOML and Unicode too
+        raise GridError(f"{path}: {error}") from None
+    return grid
+
+
+def _grid(values: dict[str, Any], folder: Path) -> Grid:
+    for name, part in values.items():
+        for table in part if isinstance(part, list) else [part]:
+            if isinstance(table, dict):
+                _list_single(table, {"steps"} if name == "extensions" else set())
+    found = converted(values, _File)
+    budget, rest = _parted(found.training, BUDGET)
+    tuning = _at("training", converted, rest, _Tuning)
+    _at("training", converted, budget, Training)
+    grid = Grid(
+        name=found.name,
+        about=found.about,
+        folder=folder,
+        tasks=tuple(
+            _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
+            for index, each in enumerate(found.tasks)
+        ),
+        encodings=found.encodings,
+        extensions=found.extensions,
+        models=found.models,
+        seeds=tuple(range(found.seeds)) if isinstance(found.seeds, int) else found.seeds,
+        tuning_seeds=tuning.tuning_seeds,
+        tuning_steps=tuning.tuning_steps,
+        gaps=found.gaps,
+    )
+    _check_names(grid)
+    return grid
+
+
+def _list_single(table: dict[str, Any], more: set[str]) -> None:
+    """Single values become lists where lists belong."""
+    for name in (LISTS | more) & table.keys():
+        if not isinstance(table[name], list):
+            table[name] = [table[name]]
+
+
+def _task(values: dict[str, Any], budget: dict[str, Any], rates: tuple[float, ...]) -> GridTask:
+    """The task with its options; its own budget comes before that of the grid."""
+    own, left = _parted(values, BUDGET)
+    names, options = _parted(left, set(_TaskNames.__struct_fields__))
+    asked = converted(names, _TaskNames)
+    task = made_task(asked.task, options)
+    training = converted({"steps": task.steps, **budget, **own}, Training)
+    return GridTask(
+        name=asked.name or asked.task,
+        kind=asked.task,
+        task=task,
+        training=training,
+        rates=asked.learning_rates or rates,
+        encodings=asked.encodings,
+    )
+
+
+def _parted(values: dict[str, Any], names: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values with these names, and the others."""
+    taken = {name: value for name, value in values.items() if name in names}
+    return taken, {name: value for name, value in values.items() if name not in names}
+
+
+def _at(place: str, make: Any, *given: Any) -> Any:
+    """What ``make`` gives; its complaint names the place in the file."""
+    try:
+        return make(*given)
+    except (ValueError, TypeError, RuntimeError, IndexError) as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _check_names(grid: Grid) -> None:
+    tasks = [each.name for each in grid.tasks]
+    plain = [each.name for each in grid.encodings]
+    every = plain + [name for each in grid.extensions for name, _, _ in each.variants()]
+    seeds = [str(seed) for seed in grid.seeds]
+    for place, names in (("tasks", tasks), ("encodings", every), ("seeds", seeds)):
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"{place} has {min(twice)} twice; names and seeds must differ.")
+    asked = [
+        *(("tasks.encodings", name, plain) for task in grid.tasks for name in task.encodings),
+        *(("extensions.of", each.of, plain) for each in grid.extensions),
+        *(("gaps.task", gap.task, tasks) for gap in grid.gaps),
+        *(("gaps", name, every) for gap in grid.gaps for name in (gap.better, gap.worse)),
+    ]
+    for place, name, known in asked:
+        if name not in known:
+            raise ValueError(f"{place} is {name!r}; expected one of {', '.join(known)}.")
+
+
+def _check_encodings(grid: Grid) -> None:
+    """Builds every encoding for every task and calls it, at the longest length, once."""
+    for task in grid.tasks:
+        for model in grid.models:
+            for each in grid.on(task):
+                place, given = f"encodings {each.name!r} on {task.name}", (task.task, model)
+                _at(place, _call, each.use, each.nope_layers, *given)
+                for extension in grid.extensions:
+                    for factor in extension.factors if extension.of == each.name else ():
+                        place = f"extensions {extension.name!r} on {task.name}"
+                        _at(place, _call, extension.use, each.nope_layers, *given, factor)
+
+
+def _call(
+    use: tuple[str, ...],
+    nope_layers: tuple[int, ...],
+    task: Task,
+    size: ModelSize,
+    factor: int | None = None,
+) -> None:
+    length = max(task.tested) if factor is None else task.trained * factor
+    use = filled(use, sizes(task, size, factor))
+    encodings = naming.drawn(use, depth=size.depth, nope_layers=nope_layers, seed=0)
+    with torch.random.fork_rng(devices=()), torch.no_grad():
+        model = Model(task.vocabulary, size, encodings, is_causal=task.is_causal)
+        batch = task.generate(torch.Generator().manual_seed(0), length, 1)
+        model(batch.tokens, batch.positions)
