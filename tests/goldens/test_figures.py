@@ -18,7 +18,7 @@ from posenc.positions import consecutive
 FILE = Path(__file__).with_name("figures.json")
 ROWS = Sinusoidal(8).table(consecutive(12)).numpy()
 NEAR, FAR = consecutive(11, start=-5), consecutive(300, start=-150)
-WAVES, LONGER = (kind.wavelengths() for kind in (Geometric(8), Linear(Geometric(8), 4.0)))
+PLAIN, LONGER = (kind.wavelengths() for kind in (Geometric(8), Linear(Geometric(8), 4.0)))
 GRID = np.arange(60.0).reshape(6, 10) / 50
 BUCKETS = np.abs(np.stack((FAR // 40, FAR // -30 - 7))) * [[1.0], [-2.0]]
 WORDS = ["your", "cat", "is"]
@@ -29,8 +29,8 @@ DRAWN = {
     "heatmap free": lambda: plots.heatmap(9 * ROWS, limit=None, annotate=False, theme="dark"),
     "curves": lambda: plots.curves(2 * ROWS, start=7),
     "curves some": lambda: plots.curves(ROWS, dimensions=[7, 0], labels=["a", "b"]),
-    "wavelengths": lambda: plots.wavelengths({"a": WAVES}, trained_length=9, target_length=90),
-    "scaling": lambda: plots.scaling(WAVES, {"b": LONGER}, trained_length=64, factor=4.0),
+    "wavelengths": lambda: plots.wavelengths({"a": PLAIN}, trained_length=9, target_length=90),
+    "scaling": lambda: plots.scaling(PLAIN, {"b": LONGER}, trained_length=64, factor=4.0),
     "bias": lambda: plots.bias(ALiBi(8).profile(NEAR), NEAR, title="ALiBi"),
     "bias buckets": lambda: plots.bias(BUCKETS, FAR, heads=[3, 1], random=True),
     "profile": lambda: plots.distance_profile({"a": [3.0, 2.0], "b": [1.0, 0.5, 0.2]}, first=4),

@@ -1,6 +1,9 @@
-"""Figures draw the table they are given: data, limits, labels, and text that stays text."""
+"""Figures: where things stand, what can be read, and what is refused. Goldens hold the data."""
 
 import io
+import runpy
+from itertools import pairwise
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -11,23 +14,14 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
+from tests.goldens.test_figures import DRAWN as SHOWN
 
-from posenc import Sinusoidal, plots
-from posenc.plots import (
-    binary_comparison,
-    curves,
-    grid_channels,
-    heatmap,
-    phasors,
-    save,
-    shift_map,
-    timestep_fan,
-)
-from posenc.plots.cells import Notes
-from posenc.plots.style import look
-from posenc.positions import consecutive
+from posenc import ALiBi, Sinusoidal, T5Bias, plots
+from posenc.frequencies import FromCheckpoint, Geometric
+from posenc.plots.style import LOOKS, look, told_apart
 
-SOURCE_FIGURES = [(10, 4, 100.0), (1000, 512, 10_000.0), (50, 128, 10_000.0)]
+ROOT = Path(__file__).parents[2]
+LONG = "A title of many words, more than one line of a small figure holds, and so two"
 
 
 @pytest.fixture(autouse=True)
@@ -36,88 +30,114 @@ def _closed():
     plt.close("all")
 
 
-def table(length, dim, base):
-    return Sinusoidal(dim, base).table(consecutive(length)).numpy()
+def table(length, dim, base=10_000.0):
+    return Sinusoidal(dim, base).table(range(length)).numpy()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("length", "dim", "base"), SOURCE_FIGURES)
-def test_the_heatmaps_of_the_source_documents(length, dim, base, theme):
-    values = table(length, dim, base)
-    ax = heatmap(values, theme=theme)
-    (image,) = ax.images
-    np.testing.assert_array_equal(image.get_array(), values)
-    assert image.get_clim() == (-1.0, 1.0)
-    assert ax.get_xlabel() == "dimension (index)"
-    assert ax.get_ylabel() == "position (token)"
-    # Row 0, dimension 0 stands at the top left.
-    left, right, bottom, top = image.get_extent()
-    assert left < right
-    assert top < bottom
+ROWS = table(12, 8)
+DISTANCE = torch.arange(-5, 6)
+DRAWN = {
+    "heatmap": lambda **o: plots.heatmap(ROWS, **o),
+    "curves": lambda **o: plots.curves(ROWS, **o),
+    "wavelengths": lambda **o: plots.wavelengths({"a": Geometric(8).wavelengths()}, **o),
+    "scaling": lambda **o: plots.scaling([9.0, 99.0], {"a": [9.0, 200.0]}, trained_length=64, **o),
+    "bias": lambda **o: plots.bias(ALiBi(4).profile(DISTANCE), DISTANCE, **o),
+    "distance_profile": lambda **o: plots.distance_profile([3.0, 2.0, 2.5], **o),
+    "rotary_score": lambda **o: plots.rotary_score({"b": [1.0, 0.5]}, **o),
+    "similarity_matrix": lambda **o: plots.similarity_matrix(ROWS @ ROWS.T, **o),
+    "shift_map": lambda **o: plots.shift_map(np.eye(4), offset=3, residual=1e-16, **o),
+    "embedding_sum": lambda **o: plots.embedding_sum(ROWS * 2, ROWS, **o),
+    "binary_comparison": lambda **o: plots.binary_comparison(ROWS[:, ::2], **o),
+    "attention": lambda **o: plots.attention(np.eye(3), np.full((3, 3), 1 / 3), **o),
+    "directions": lambda **o: plots.directions({"a": [[1.0, 0.0], [0.1, 0.1]]}, **o),
+    "phasors": lambda **o: plots.phasors([1.0, 0.0], [0.0, 1.0], position=3, **o),
+    "norms": lambda **o: plots.norms([3.0, 4.0], [2.0, 2.0], **o),
+    "growth": lambda **o: plots.growth({"mine": {512: 1.0, 2048: 3.0}}, **o),
+    "error_curve": lambda **o: plots.error_curve({"mine": {10: 1e-6, 100: 1e-5}}, **o),
+    "grid_channels": lambda **o: plots.grid_channels(ROWS, (3, 4), **o),
+    "patch_similarity": lambda **o: plots.patch_similarity({"a": np.eye(3)}, (1, 2), **o),
+    "timestep_fan": lambda **o: plots.timestep_fan([[1.0, 0.9]], [[0.0, 0.1]], [3.0], **o),
+    "length_curve": lambda **o: plots.length_curve({"a": {1: [0.9]}}, {"a": {1: (0.9, 0, 1)}}, **o),
+    "paired_differences": lambda **o: plots.paired_differences({"a": [1]}, {"a": (1, 0, 2)}, **o),
+    "loss_curves": lambda **o: plots.loss_curves({"a": [[[1, 2.0], [2, 1.0]]]}, **o),
+    "costs": lambda **o: plots.costs({"a": [9.0]}, {}, **o),
+}
+
+
+@pytest.mark.slow("every figure", spares=6)
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("theme", LOOKS)
+def test_each_figure_draws_where_it_is_told_in_the_colors_of_the_theme(name, theme):
+    figure, ax = plt.subplots()
+    assert DRAWN[name](ax=ax, theme=theme, title="A title") is ax
+    assert ax.get_title() == "A title"
+    assert ax.get_xlabel()
+    assert ax.title.get_color() == ax.xaxis.label.get_color() == LOOKS[theme].ink
+    own = DRAWN[name](theme=theme, title=LONG)
+    assert own.figure is not figure
+    assert own.get_facecolor() == mpl.colors.to_rgba(LOOKS[theme].ground)
+    own.figure.canvas.draw()
+    (title,) = (text for text in own.findobj(Text) if text.get_text()[:8] == "A title ")
+    edges, box = title.get_window_extent(), own.figure.bbox
+    assert box.x0 <= edges.x0 < edges.x1 <= box.x1
+    assert box.y0 <= edges.y0 < edges.y1 <= box.y1 or name == "shift_map"
+
+
+def test_every_function_is_drawn_and_held():
+    assert set(DRAWN) == set(plots.__all__) - {"save"}
+    assert len(SHOWN) >= len(DRAWN)
+
+
+@pytest.mark.parametrize("dpi", [None, 150, 300])
+@pytest.mark.parametrize(("length", "dim"), [(10, 4), (1000, 512), (50, 128)])
+def test_an_own_figure_gives_every_cell_whole_pixels(length, dim, dpi):
+    ax = plots.heatmap(table(length, dim), dpi=dpi)
+    box = ax.get_window_extent()
+    for pixels, count in ((box.width, dim), (box.height, length)):
+        assert pixels / count == pytest.approx(max(1, round(pixels / count)), abs=1e-6)
 
 
 def test_zero_is_the_middle_of_the_colors():
-    (image,) = heatmap(table(10, 4, 100.0)).images
+    (image,) = plots.heatmap(ROWS).images
     low, middle, high = image.cmap(image.norm([-1.0, 0.0, 1.0]))[:, :3]
     assert middle.min() > 0.9
     assert low[2] > low[0]
     assert high[0] > high[2]
 
 
-def test_an_own_figure_gives_every_cell_a_pixel():
-    ax = heatmap(table(1000, 512, 10_000.0))
+def pixels_of(ax):
+    """The colors within ``ax`` as they are drawn, ``[rows, columns, 3]`` from 0 to 1."""
     ax.figure.canvas.draw()
+    drawn = np.asarray(ax.figure.canvas.buffer_rgba())[::-1, :, :3] / 255
     box = ax.get_window_extent()
-    assert box.width >= 512
-    assert box.height >= 1000
-
-
-@pytest.mark.parametrize("limit", [-1.0, 0.0, float("nan"), float("inf")])
-def test_an_end_of_colors_that_would_turn_them_over_is_refused(limit):
-    with pytest.raises(ValueError, match="positive and finite"):
-        heatmap(table(4, 4, 100.0), limit=limit)
-    with pytest.raises(ValueError, match="positive and finite"):
-        grid_channels(table(4, 4, 100.0), (2, 2), limit=limit)
-
-
-def test_cells_smaller_than_a_pixel_become_means_and_are_said_so():
-    _, ax = plt.subplots(figsize=(2, 2))
-    values = table(1000, 512, 10_000.0).astype(np.float64)
-    heatmap(values, ax=ax)
-    assert "each pixel is the mean of 7 rows by 4 columns" in ax.get_xlabel()
-    (image,) = ax.images
-    shown = np.asarray(image.get_array())
-    box = ax.get_window_extent()
-    assert shown.shape[0] <= box.height
-    assert shown.shape[1] <= box.width
-    np.testing.assert_allclose(shown[3, 5], values[21:28, 20:24].mean(), atol=1e-12)
-    np.testing.assert_allclose(shown[-1, -1], values[994:, 508:].mean(), atol=1e-12)
-    assert image.get_extent() == [-0.5, 511.5, 999.5, -0.5]
+    return drawn[int(box.y0) + 2 : int(box.y1) - 2, int(box.x0) + 2 : int(box.x1) - 2]
 
 
 def test_a_wave_shorter_than_a_pixel_leaves_no_pattern():
     """Every n-th row alone would show one: sin p at every 22nd position turns slowly."""
-    length = 44_000
-    (image,) = heatmap(table(length, 2, 10_000.0)).images
-    shown = np.asarray(image.get_array())
-    each = -(-length // len(shown))
-    assert each > 10
-    # The sum of n sines of one step is at most 1 / sin(1/2).
-    assert np.abs(shown[:-1]).max() < 2.1 / each + 1e-9
+    _, ax = plt.subplots(figsize=(2, 2))
+    plots.heatmap(table(3000, 1), ax=ax)
+    middle = np.array(look("light").signed(0.5)[:3])
+    assert np.abs(pixels_of(ax) - middle).max() < 0.1
 
 
-def test_each_of_several_positions_a_row_is_counted():
-    ax = heatmap(np.zeros((10, 4)), start=100, each=25)
-    assert "each pixel is the mean of 25 rows" in ax.get_xlabel()
+def test_a_shift_map_loses_no_weight():
+    matrix, at = np.zeros((1024, 1024)), [(0, 0), (511, 3), (700, 701), (1023, 1023)]
+    for sign, place in zip((1, -1, 1, -1), at, strict=True):
+        matrix[place] = sign * 0.75
+    ax = plots.shift_map(matrix, offset=1, residual=0.0)
+    found = np.asarray(ax.images[0].get_array())
+    assert [found[row // 4, column // 4] for row, column in at] == [0.75, -0.75, 0.75, -0.75]
+    assert np.count_nonzero(found) == 4
+    assert "4 rows by 4 columns" in ax.get_xlabel()
+
+
+def test_a_row_of_means_says_so():
+    ax = plots.heatmap(np.zeros((10, 4)), start=100, each=25)
+    assert "mean of 25 rows" in ax.get_xlabel()
     assert ax.images[0].get_extent() == [-0.5, 3.5, 349.5, 99.5]
 
 
-def test_limits_follow_numbers_that_have_no_bound():
-    assert heatmap([[0.0, -3.0]], limit=None).images[0].get_clim() == (-3.0, 3.0)
-    assert heatmap([[0.0, 0.0]], limit=None).images[0].get_clim() == (-1.0, 1.0)
-
-
-@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize(
     ("values", "ends", "said"),
     [
@@ -129,36 +149,16 @@ def test_limits_follow_numbers_that_have_no_bound():
         ([[np.nan, np.nan]], "neither", "value"),
     ],
 )
-@pytest.mark.parametrize("own", [True, False])
-def test_what_the_colors_do_not_reach_is_said(values, ends, said, own):
-    ax = heatmap(values, ax=None if own else plt.subplots()[1])
-    scale = next(each for each in ax.figure.axes if each is not ax)
+def test_what_the_colors_do_not_reach_is_said(values, ends, said):
+    scale = plots.heatmap(values).figure.axes[1]
     assert scale.get_ylabel() == said
     assert scale._colorbar.extend == ends
-    ax.figure.canvas.draw()
-    box, whole = scale.yaxis.label.get_window_extent(), ax.figure.bbox
-    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
-    assert box.x1 <= whole.x1
-
-
-@pytest.mark.parametrize(("rows", "each", "down"), [(4, 1, 1), (4, 10, 1), (1500, 1, 2)])
-def test_numbers_stand_at_the_positions_that_they_are_of(rows, each, down):
-    """In the middle of the rows of which a number is the mean."""
-    values = np.arange(2.0 * rows).reshape(rows, 2) / rows
-    ax = heatmap(values, start=5, first_column=3, each=each, annotate=True)
-    assert len(ax.texts) == 2 * rows // down
-    for text in (ax.texts[0], ax.texts[3], ax.texts[-1]):
-        column, middle = text.get_position()
-        row = (middle - 5 + 0.5) / each - down / 2
-        meant = values[round(row) : round(row) + down, round(column) - 3].mean()
-        assert text.get_text() == f"{meant:.2f}"
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ([[1e-5, 2e-5]], ["1.0e-05", "2.0e-05"]),
-        ([[-1e-3, 0.05]], ["-1.0e-03", "5.0e-02"]),
         ([[-0.0, 0.0]], ["0.00", "0.00"]),
         ([[-0.001, 1.0]], ["0.00", "1.00"]),
         ([[-0.0, 3e7]], ["0", "3.0e+07"]),
@@ -166,354 +166,157 @@ def test_numbers_stand_at_the_positions_that_they_are_of(rows, each, down):
     ],
 )
 def test_numbers_tell_the_largest_and_zero_has_no_sign(values, said):
-    ax = heatmap(values, limit=None)
-    assert [text.get_text() for text in ax.texts] == said
+    assert [text.get_text() for text in plots.heatmap(values, limit=None).texts] == said
 
 
-def test_channels_say_what_their_colors_do_not_reach():
-    for limit, said in ((1.0, "value; from 0 to 2 in all"), (None, "value"), (2.0, "value")):
-        ax = grid_channels([[0.0, 1.0], [2.0, 0.5]], (1, 2), limit=limit)
-        assert ax.figure.axes[1].get_ylabel() == said
+@pytest.mark.parametrize("each", [1, 10])
+def test_numbers_stand_at_the_positions_that_they_are_of(each):
+    values = np.arange(8.0).reshape(4, 2)
+    ax = plots.heatmap(values, start=5, first_column=3, each=each, annotate=True, limit=None)
+    for text in ax.texts:
+        column, middle = text.get_position()
+        row = round((middle - 5 + 0.5) / each - 0.5)
+        assert text.get_text() == f"{values[row, column - 3]:.2f}"
 
 
 def test_frames_follow_what_is_longer_than_one():
     """An attention factor makes cosines and sines longer; learned rows have no bound."""
     twice = 2.0 * np.array([[1.0, 0.0], [-0.5, 0.75]])
-    drawn = (
-        curves(twice),
-        curves(np.vstack((twice, [np.nan, np.inf]))),
-        timestep_fan(twice, twice[::-1], [1.0, 2.0]),
-        phasors(twice[0], twice[1], position=3),
-    )
-    for ax in drawn:
+    for ax in (
+        plots.curves(np.vstack((twice, [np.nan, np.inf]))),
+        plots.timestep_fan(twice, twice[::-1], [1.0, 2.0]),
+        plots.phasors(twice[0], twice[1], position=3),
+    ):
         points = np.concatenate([np.column_stack(line.get_data()) for line in ax.lines[:2]])
         points = points[np.isfinite(points).all(axis=1)]
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
         assert (points[:, 1] >= low[1]).all()
         assert (points <= high).all()
-    assert curves(twice / 2).get_ylim() == curves(twice / 100).get_ylim() == (-1.08, 1.08)
-    assert curves(twice, dimensions=[1]).get_ylim() == (-1.62, 1.62)
+    assert (
+        plots.shift_map(np.diag([3.0, -4.0]), offset=1, residual=0.0).images[0].get_clim()[1] == 4
+    )
 
 
-def test_colors_follow_weights_and_waves_above_one():
-    assert shift_map(np.diag([3.0, -4.0]), offset=1, residual=0.0).images[0].get_clim() == (-4, 4)
-    assert shift_map(np.eye(2) / 2, offset=1, residual=0.0).images[0].get_clim() == (-1, 1)
-    assert binary_comparison([[0.0], [-5.0]]).images[1].get_clim() == (-5, 5)
-    assert binary_comparison([[0.0], [0.5]]).images[1].get_clim() == (-1, 1)
-
-
-def test_a_finer_figure_keeps_whole_pixels():
-    for dpi in (100, 150, 300):
-        ax = heatmap(table(50, 128, 10_000.0), dpi=dpi)
-        box = ax.get_window_extent()
-        assert abs(box.width / 128 - round(box.width / 128)) < 1e-6
-        assert abs(box.height / 50 - round(box.height / 50)) < 1e-6
-        assert box.width >= 6 * 128 * dpi / 100 - 64
-
-
-@pytest.mark.parametrize("title", ["short", "a title of very many words " * 6])
-@pytest.mark.parametrize("shape", [(3, 4), (60, 8), (300, 500)])
-def test_no_word_of_a_figure_is_cut_off(shape, title):
-    ax = heatmap(np.zeros(shape), start=123_456, title=title)
+@pytest.mark.parametrize(("trained", "target"), [(4096, 4096), (4096, 4100), (4100, 4096)])
+def test_names_of_lengths_do_not_stand_on_each_other(trained, target):
+    given = {"trained_length": trained, "target_length": target}
+    ax = plots.wavelengths({"a": Geometric(64).wavelengths()}, **given)
+    assert {line.get_ydata()[0] for line in ax.lines[1:]} == {trained, target}
     ax.figure.canvas.draw()
-    whole, inside = ax.figure.bbox, ax.get_window_extent().expanded(1.01, 1.01)
-    down = [t for t in ax.get_yticklabels() if inside.containsy(t.get_window_extent().y0 + 7)]
-    across = [t for t in ax.get_xticklabels() if inside.containsx(t.get_window_extent().x0 + 4)]
-    assert len(down) > 1
-    assert len(across) > 1
-    for text in [*down, *across, ax.xaxis.label, ax.yaxis.label, ax.title, ax._left_title]:
-        box = text.get_window_extent()
-        assert box.x0 >= whole.x0 - 1, text
-        assert box.x1 <= whole.x1 + 1, text
-        assert box.y1 <= whole.y1 + 1, text
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
 
 
-def test_only_kinds_that_are_known_are_saved():
-    with pytest.raises(ValueError, match="kind is 'gif'; it must be one of png, svg, pdf"):
-        save(heatmap([[0.0]]).figure, io.BytesIO(), "gif")
+def test_pairs_that_turn_backwards_stand_where_others_of_their_size_do():
+    signed, plain = (FromCheckpoint([1.0, sign * 0.5, 0.0]).wavelengths() for sign in (-1, 1))
+    one, other = (plots.wavelengths({"of": lengths}).lines[0] for lengths in (signed, plain))
+    np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+    assert len(one.get_xdata()) == 2  # what does not turn is left out
+    line = plots.scaling(signed[:2], {"of": np.multiply(signed[:2], 2)}, trained_length=9).lines[0]
+    np.testing.assert_allclose(line.get_xdata(), [9 / length for length in plain[:2]])
+    np.testing.assert_array_equal(line.get_ydata(), [2.0, 2.0])
 
 
-def test_curves_are_columns_of_the_table():
-    values = table(50, 128, 10_000.0)
-    ax = curves(values, dimensions=[0, 1, 40], start=7)
-    handles, names = ax.get_legend_handles_labels()
-    assert names == ["dimension 0", "dimension 1", "dimension 40"]
-    for line, column in zip(handles, (0, 1, 40), strict=True):
-        np.testing.assert_array_equal(line.get_xdata(), np.arange(7, 57))
-        np.testing.assert_array_equal(line.get_ydata(), values[:, column].astype(np.float64))
-    low, high = ax.get_ylim()
-    assert low < -1 < 1 < high
-
-
-@pytest.mark.slow("every figure", spares=3)
-@pytest.mark.parametrize("draw", [heatmap, curves])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("words", [1, 8, 40])
-def test_a_title_has_the_color_of_text_and_stays_inside(draw, theme, words):
-    """A long one too, wherever it begins and in however many lines it is written."""
-    ax = draw(table(40, 8, 100.0), title=" ".join(["geometric"] * words), theme=theme)
+def test_heads_whose_slopes_differ_by_much_stand_apart():
+    distance = torch.arange(-20, 101)
+    ax = plots.bias(ALiBi(8).profile(distance), distance)
     ax.figure.canvas.draw()
-    (title,) = (text for text in ax.findobj(Text) if text.get_text().startswith("geometric"))
-    assert title.get_color() == look(theme).ink
-    edges, box = title.get_window_extent(), ax.figure.bbox
-    assert box.x0 <= edges.x0 < edges.x1 <= box.x1
-    assert box.y0 <= edges.y0 < edges.y1 <= box.y1
+    ends = [ax.transData.transform((100, line.get_ydata()[-1]))[1] for line in ax.lines[1:]]
+    assert np.diff(sorted(ends)).min() > 10  # pixels
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [f"head {head}" for head in reversed(range(8))]
 
 
-def test_figures_draw_where_they_are_told():
-    _, ax = plt.subplots()
-    assert heatmap(table(10, 4, 100.0), ax=ax) is ax
-    assert curves(table(10, 4, 100.0), ax=ax) is ax
-
-
-def test_what_is_no_table_is_refused():
-    with pytest.raises(ValueError, match=r"table has shape \[3\]; expected \[positions, dim\]"):
-        heatmap([1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="dimension 9 is not in the table"):
-        curves(table(10, 4, 100.0), dimensions=[9])
-    with pytest.raises(ValueError, match="dimensions is empty, and there is nothing to draw"):
-        curves(table(10, 4, 100.0), dimensions=[])
-
-
-LONG = "A title of many words, more than one line of any figure holds, " * 3
-TITLED = {
-    "bias": lambda: plots.bias(np.zeros((2, 5)), range(5), random=True, title=LONG),
-    "binary": lambda: plots.binary_comparison(table(10, 4, 100.0), title=LONG),
-    "curves": lambda: curves(table(10, 4, 100.0), title=LONG),
-    "matrix": lambda: plots.similarity_matrix(np.eye(4), title=LONG),
-    "norms": lambda: plots.norms(np.ones(4), np.ones(4), title=LONG),
-    "wavelengths": lambda: plots.wavelengths({"a": [6.3, 63.0]}, title=LONG),
-}
-
-
-@pytest.mark.slow("every figure", spares=3)
-@pytest.mark.parametrize("name", TITLED)
-def test_a_long_title_stays_within_the_figure(name):
-    ax = TITLED[name]()
+def test_buckets_near_the_query_are_as_wide_as_far_ones():
+    distance = torch.arange(-150, 151)
+    ax = plots.bias(T5Bias(3, std=1.0).profile(distance).detach(), distance, random=True)
     ax.figure.canvas.draw()
-    title, figure = ax.title.get_window_extent(), ax.figure.bbox
-    assert figure.x0 <= title.x0 < title.x1 <= figure.x1
-    assert figure.y0 <= title.y0 < title.y1 <= figure.y1
+    at = [ax.transData.transform((place, 0))[0] for place in (0, 1, 2, 64, 128)]
+    assert min(at[1] - at[0], at[2] - at[1]) > 5  # pixels; on a linear axis it would be 2
+    assert at[4] - at[3] > 20
+    assert "not learned" in ax.get_title()
 
 
-@pytest.mark.parametrize("draw", [heatmap, curves])
-def test_axes_tell_far_positions_or_refuse_them(draw):
-    values, far = np.zeros((20, 4)), 10**14 - 19
-    axes = draw(values, start=far)
-    axes.figure.canvas.draw()
-    axis = axes.yaxis if draw is heatmap else axes.xaxis
-    low, high = sorted(axis.get_view_interval())
-    assert far - 2 < low < high < far + 21
-    before = int(float(axis.get_offset_text().get_text().replace("−", "-") or 0))
-    for mark, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
-        assert before + int(label.get_text().replace("−", "-")) == mark
-    plt.close(axes.figure)
-    for start in (far + 1, 10**17, -(10**17)):
-        with pytest.raises(ValueError, match="an axis tells them apart up to"):
-            draw(values, start=start)
-    with pytest.raises(ValueError, match="an axis tells them apart up to"):
-        plots.bias([[0.0, 1.0]], [10**17, 10**17 + 1])
+def test_attention_has_its_bars_beside_its_panels():
+    words = ["your", "cat", "is", "lovely"]
+    ax = plots.attention(np.full((4, 4), 0.25), np.eye(4), tokens=words)
+    ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_xticklabels()] == 3 * words
+    panels = [image.get_window_extent() for image in ax.images]
+    bars = {each.get_ylabel(): each.get_window_extent() for each in ax.child_axes}
+    assert panels[1].x1 < bars["weight"].x0 < bars["weight"].x1 < panels[2].x0
+    assert panels[2].x1 < bars["difference"].x0
+    for bar in bars.values():
+        assert (bar.y0, bar.y1) == pytest.approx((panels[0].y0, panels[0].y1), abs=2)
+
+
+def test_a_blade_ends_after_one_turn_or_a_large_step():
+    run, speeds = [0.5, 250.25, 999.75], 10_000.0 ** (-np.arange(128) / 128)
+    angles = np.outer(run, speeds)
+    for line, time in zip(
+        plots.timestep_fan(np.cos(angles), np.sin(angles), run).lines, run, strict=True
+    ):
+        assert len(line.get_xdata()) == (time * speeds < 2 * np.pi).sum()
+    steps = np.array([[0.0, 2.1, 0.3, 0.1]])
+    assert len(plots.timestep_fan(np.cos(steps), np.sin(steps), [1.0]).lines[0].get_xdata()) == 2
+
+
+def test_powers_are_straight_in_a_figure_of_growth():
+    costs = {"mine": {4: 8.0, 1: 0.5, 2: 2.0}, "peer": {2: 9.0}, "copy": {1: 1.0, 4: 4.0}}
+    ax = plots.growth(costs, against="copy", dashed=["peer"])
+    steps = np.diff(ax.transData.transform(ax.lines[0].get_xydata()), axis=0)
+    np.testing.assert_allclose(steps[0], steps[1])
+    assert [line.get_linestyle() for line in ax.lines] == ["-", "--", ":"]
+
+
+def test_losses_have_their_median_at_steps_that_all_seeds_have():
+    seeds = np.array([[[1, 3.0], [2, 1.0]], [[1, 2.0], [2, 2.0]], [[1, 9.0], [2, 1.5]]])
+    assert list(plots.loss_curves({"a": seeds}).lines[-1].get_ydata()) == [3, 1.5]
+    seeds = [[[2, 3.0], [3, 9.0]], [[2, 1.0], [4, 0.5]], [[2, 2.0], [4, 0.4]]]
+    assert plots.loss_curves({"a": seeds}).lines[-1].get_xydata().tolist() == [[2.0, 2.0]]
+
+
+def test_many_curves_are_told_apart():
+    for colors in LOOKS.values():
+        assert len({tuple(told_apart(turn, colors).values()) for turn in range(24)}) == 24
 
 
 @pytest.mark.parametrize("draw", [plots.heatmap, plots.curves, plots.similarity_matrix])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_tensors_that_train_are_drawn_in_any_dtype(draw, dtype):
     """numpy has no bfloat16, and takes no tensor of a graph."""
-    table = torch.eye(4, dtype=dtype, requires_grad=True)
-    draw(table)
-    draw(table * 1)
-    with pytest.raises(TypeError, match="Complex numbers have two parts"):
+    draw(torch.eye(4, dtype=dtype, requires_grad=True) * 1)
+    with pytest.raises(TypeError, match="complex"):
         draw(torch.eye(4, dtype=torch.complex64))
 
 
-def shown(ax, **options):
-    """What each picture of ``ax`` is made of once it is saved, and its room in pixels."""
-    ax.figure.savefig(io.BytesIO(), **options)
-    images = [np.asarray(image.get_array()) for image in ax.images]
-    corners = [
-        ax.transData.transform([image.get_extent()[::2], image.get_extent()[1::2]])
-        for image in ax.images
-    ]
-    return images, [np.abs(b - a)[::-1] for a, b in corners]
-
-
-def test_a_shift_map_loses_no_weight():
-    """Single weights of any place, and each where it is."""
-    dim, at = 1024, [(0, 0), (511, 3), (700, 701), (1023, 1023)]
-    matrix = np.zeros((dim, dim))
-    for sign, place in zip((1, -1, 1, -1), at, strict=True):
-        matrix[place] = sign * 0.75
-    ax = shift_map(matrix, offset=1, residual=0.0)
-    (image,), ((high, wide),) = shown(ax)
-    count = -(-dim // image.shape[0])
-    assert count > 1
-    assert image.shape[0] <= high + 0.5
-    assert image.shape[1] <= wide + 0.5
-    assert f"each pixel is the largest by size of {count} rows by {count} col" in ax.get_xlabel()
-    for sign, (row, column) in zip((1, -1, 1, -1), at, strict=True):
-        assert image[row // count, column // count] == sign * 0.75
-    assert np.count_nonzero(image) == len(at)
-
-
-SQUARE = np.random.default_rng(0).normal(size=(900, 900))
-MEANS = {
-    "similarity": lambda: plots.similarity_matrix(SQUARE),
-    "sum": lambda: plots.embedding_sum(SQUARE[:8], SQUARE[:8]),
-    "bits": lambda: binary_comparison(SQUARE[:8]),
-    "attention": lambda: plots.attention(SQUARE[:8] ** 2, SQUARE[:8] ** 2),
-    "patches": lambda: plots.patch_similarity({"A": SQUARE, "B": SQUARE}, (0, 0)),
-    "channels": lambda: grid_channels(SQUARE[:, :8].repeat(40, 0), (180, 200)),
-}
-
-
-@pytest.mark.slow("every figure", spares=3)
-@pytest.mark.parametrize("make", MEANS.values(), ids=MEANS)
-def test_pictures_of_more_cells_than_pixels_show_means_and_say_so(make):
-    ax = make()
-    ax.figure.draw_without_rendering()
-    before = ax.get_xlabel()
-    assert "each pixel is the mean of " in before
-    images, rooms = shown(ax, dpi=ax.figure.dpi)
-    assert ax.get_xlabel() == before
-    for image, room in zip(images, rooms, strict=True):
-        assert (np.array(image.shape) <= room + 0.5).all()
-    finer, _ = shown(ax, dpi=4 * ax.figure.dpi)
-    assert all(len(many) >= len(few) for many, few in zip(finer, images, strict=True))
-    assert finer[-1].shape[1] > images[-1].shape[1]
-
-
-def test_a_mean_is_that_of_its_cells():
-    (image,) = plots.similarity_matrix(SQUARE).images
-    found = np.asarray(image.get_array())
-    count = -(-900 // len(found))
-    expected = SQUARE[count : 2 * count, 2 * count : 3 * count].mean()
-    assert found[1, 2] == pytest.approx(expected, abs=1e-12)
-
-
-def test_pictures_are_fitted_to_what_a_layout_leaves_of_their_axes():
-    """By the layout of the whole figure, and by what comes into it afterwards."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
-    values = Sinusoidal(200).table(range(195))
-    heatmap(values, ax=left, title="a title\nof two lines")
-    heatmap(values, ax=right)
-    figure.draw_without_rendering()
-    assert "each pixel is the mean of 2 rows" in left.get_xlabel()
-    right.set_title("\n".join(["a title of many lines"] * 5))
-    for ax in (left, right):
-        (image,), (room,) = shown(ax, dpi=figure.dpi)
-        assert (np.array(image.shape) <= room + 0.5).all()
-        each = -(-195 // image.shape[0])
-        assert f"mean of {each} rows" in ax.get_xlabel()
-        assert ax.get_xlabel().count("each pixel") == 1
-        ax.set_xlabel("token")
-        figure.draw_without_rendering()
-        assert ax.get_xlabel().startswith(f"token\neach pixel is the mean of {each} rows")
-
-
-def test_a_picture_lays_out_no_figure(monkeypatch):
-    """Each of many would lay out all of them again, and draw what others have not finished."""
-    figure, axes = plt.subplots(2, 2, layout="constrained")
-    monkeypatch.setattr(type(figure), "draw_without_rendering", lambda _: pytest.fail("drawn"))
-    for ax in axes.flat:
-        heatmap(Sinusoidal(200).table(range(195)), ax=ax)
-        plots.similarity_matrix(SQUARE, ax=ax)
-
-
-@pytest.mark.slow("every figure", spares=3)
 @pytest.mark.parametrize(
     "draw",
-    [lambda figure: figure.savefig(io.BytesIO()), lambda figure: figure.canvas.draw()],
-    ids=["saved", "shown"],
-)
-@pytest.mark.parametrize(
-    ("rows", "columns", "size", "count", "layout"),
     [
-        (1, 2, (6.8, 2.6), 180, "constrained"),
-        (1, 2, (6.8, 2.6), 180, "tight"),
-        (1, 3, (8, 3), 128, "constrained"),
-        (2, 1, (6.8, 5.0), 165, "constrained"),
+        lambda: plots.bias(np.zeros((2, 3)), [1, 2]),
+        lambda: plots.embedding_sum(ROWS, ROWS[:1]),
+        lambda: plots.embedding_sum(ROWS, ROWS, tokens=["a"]),
+        lambda: plots.distance_profile([float("nan")]),
+        lambda: plots.directions({"a": np.ones((2, 2, 3))}),
+        lambda: plots.grid_channels(np.ones((5, 2)), (2, 2)),
+        lambda: plots.patch_similarity({"a": np.eye(2), "b": np.eye(3)}, (0, 0)),
+        lambda: plots.curves(ROWS, dimensions=[0, 1], labels=["a"]),
+        lambda: plots.heatmap(ROWS, theme="blue"),
+        lambda: plots.save(plots.heatmap(ROWS).figure, io.BytesIO(), "gif"),
     ],
 )
-def test_the_first_picture_has_room_for_what_a_pixel_is(rows, columns, size, count, layout, draw):
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout=layout, squeeze=False)
-    for ax in axes.flat:
-        heatmap(Sinusoidal(128).table(range(count)), ax=ax, title="a title\nof two lines")
-    draw(figure)
-    renderer = figure.canvas.get_renderer()
-    for ax in axes.flat:
-        assert "each pixel is the mean of 2 " in ax.get_xlabel()
-    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) > 0
+def test_what_does_not_fit_is_an_error(draw):
+    with pytest.raises(ValueError):  # noqa: PT011
+        draw()
 
 
-@pytest.mark.parametrize(("rows", "columns", "size"), [(1, 2, (6.8, 2.6)), (2, 2, (6.4, 4.8))])
-def test_a_layout_by_hand_cuts_no_note_off(rows, columns, size):
-    """It cannot know what a pixel is in the axes that it leaves."""
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
-    for ax in axes.flat:
-        heatmap(Sinusoidal(128).table(range(150)), ax=ax, title="a title\nof two lines")
-    assert "each pixel" not in axes[0, 0].get_xlabel()
-    plt.tight_layout()
-    figure.canvas.draw()
-    renderer, placed = figure.canvas.get_renderer(), axes[-1, 0].get_position().bounds
-    assert "each pixel is the mean of 2 " in axes[-1, 0].get_xlabel()
-    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes.flat) >= 0
-    figure.canvas.draw()
-    assert axes[-1, 0].get_position().bounds == placed
-
-
-def test_room_that_one_row_takes_from_the_next_is_looked_at_again():
-    figure, axes = plt.subplots(2, 1, figsize=(4, 4.2), layout="constrained")
-    for ax, count in zip(axes, (130, 120), strict=True):
-        heatmap(Sinusoidal(128).table(range(count)), ax=ax, title="a title\nof two lines")
-    figure.savefig(io.BytesIO())
-    renderer = figure.canvas.get_renderer()
-    assert all("each pixel is the mean of" in ax.get_xlabel() for ax in axes)
-    assert min(ax.xaxis.label.get_window_extent(renderer).y0 for ax in axes) > 0
-
-
-@pytest.mark.filterwarnings("ignore:.*not compatible with tight_layout")
-@pytest.mark.parametrize("layout", ["constrained", "tight"])
-def test_a_picture_within_axes_has_room_for_what_a_pixel_is(layout):
-    figure, outer = plt.subplots(figsize=(4, 2.6), layout=layout)
-    outer.axis("off")
-    outer.set_title("two\nlines\nof title\nand more")
-    ax = outer.inset_axes([0, 0, 1, 1])
-    heatmap(Sinusoidal(128).table(range(150)), ax=ax, title="a title\nof two lines")
-    figure.savefig(io.BytesIO())
-    assert "each pixel is the mean of" in ax.get_xlabel()
-    assert ax.xaxis.label.get_window_extent(figure.canvas.get_renderer()).y0 > 0
-
-
-def test_nothing_but_pictures_takes_room_in_a_file_that_is_cut_to_them():
-    figure = plt.figure(figsize=(4, 4))
-    heatmap(Sinusoidal(8).table(range(10)), ax=figure.add_axes((0.5, 0.5, 0.2, 0.2)))
-    (note,) = [artist for artist in figure.artists if isinstance(artist, Notes)]
-    box = figure.get_tightbbox(figure.canvas.get_renderer())
-    note.remove()
-    assert box.bounds == figure.get_tightbbox(figure.canvas.get_renderer()).bounds
-
-
-def test_a_layout_is_made_again_only_where_a_label_changed(monkeypatch):
-    figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.6), layout="constrained")
-    for ax in axes:
-        heatmap(Sinusoidal(128).table(range(180)), ax=ax)
-    engine, made = figure.get_layout_engine(), []
-    execute = engine.execute
-    monkeypatch.setattr(engine, "execute", lambda root: (made.append(1), execute(root)))
-    figure.draw_without_rendering()
-    first = len(made)
-    figure.draw_without_rendering()
-    assert first <= 3
-    assert len(made) == first + 1
-
-
-def test_the_note_leaves_a_label_where_it_stands():
-    figure, ax = plt.subplots(figsize=(4, 2.6), layout="constrained")
-    heatmap(Sinusoidal(8).table(range(150)), ax=ax)
-    ax.set_xlabel("token", loc="right")
-    place = ax.xaxis.label.get_position()[0], ax.xaxis.label.get_horizontalalignment()
-    figure.set_size_inches(4, 1.4)
-    figure.draw_without_rendering()
-    assert "token\neach pixel is the mean of" in ax.get_xlabel()
-    assert (ax.xaxis.label.get_position()[0], ax.xaxis.label.get_horizontalalignment()) == place
-    assert place == (1.0, "right")
+def test_the_gallery_is_drawn_by_its_script_and_shown_on_its_page():
+    made = runpy.run_path(str(ROOT / "docs/make_gallery.py"))
+    page, script = (
+        (ROOT / f"docs/{name}").read_text() for name in ("gallery.md", "make_gallery.py")
+    )
+    for name in made["GALLERY"]:
+        assert f"(pictures/{name}.png)" in page, name
+        assert (ROOT / f"docs/pictures/{name}.png").is_file(), name
+    assert [name for name in plots.__all__ if f"plots.{name}(" not in script] == []
+    made["GALLERY"]["phasors"]("dark")

@@ -1,4 +1,8 @@
-"""Figures: numbers in, Axes out. One palette, axes with units, a light and a dark ground."""
+"""Figures: numbers in, matplotlib ``Axes`` out.
+
+Every function that draws takes three keywords besides its own: ``title``, a line above the picture;
+``ax``, where to draw (a new figure by default); and ``theme``, ``"light"`` or ``"dark"``.
+"""
 
 from posenc.plots.bias import bias
 from posenc.plots.costs import costs

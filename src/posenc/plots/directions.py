@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, dress, in_float64, key, look, new_axes, numbers
+from posenc.plots.style import Look, Theme, finished, in_float64, key, opened
 
 INNERMOST = 0.25
 """Where the slowest pair stands, of the radius of the fastest: the middle would hide directions."""
@@ -27,15 +27,8 @@ def directions(
     rows of an image do. Pairs that do not turn are left out.
 
     Args:
-        vectors: ``[pairs, 2]`` by name, along (y, x) in radians a unit, as of
-            ``posenc.inspection.directions.frequency_vectors``; of ``[heads, pairs, 2]`` the pairs
-            of all heads.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        ValueError: There are no vectors, they have other axes than two, or none of them turns.
+        vectors: ``[*heads, pairs, 2]`` by name, along (y, x) in radians a unit, as of
+            ``posenc.inspection.directions.frequency_vectors``.
 
     Example:
         >>> ax = directions({"axial": [[1.0, 0.0], [0.0, 1.0]]})
@@ -43,45 +36,29 @@ def directions(
         'direction along x; rings: radians a unit'
     """
     given = {name: _moving(name, values) for name, values in vectors.items()}
-    if not given:
-        raise ValueError("vectors is empty; give frequencies [pairs, 2] by name.")
-    colors = look(theme)
-    ax = new_axes(5.6, 5.8, colors) if ax is None else ax
+    ax, colors = opened(ax, theme, 5.6, 5.8)
     speeds = np.concatenate([np.hypot(*pairs.T) for pairs in given.values()])
     slowest, fastest = float(speeds.min()), float(speeds.max())
     _draw_rings(ax, colors, slowest, fastest)
     for turn, (name, pairs) in enumerate(given.items()):
         color, marker = colors.lines[turn % len(colors.lines)], "os^Dv"[turn % 5]
         length = np.hypot(*pairs.T)
-        at = (pairs / length[:, None]) * _radius(length, slowest, fastest)[:, None]
-        y, x = at.T
+        y, x = (pairs.T / length) * _radius(length, slowest, fastest)
         size = 26 if len(pairs) <= 64 else 9
         ax.scatter(x, y, size, color=color, marker=marker, label=name, zorder=3)
         ax.scatter(-x, -y, size, color=color, marker=marker, alpha=0.25, linewidths=0, zorder=2)
-    ax.set_xlim(-1.08, 1.08)
-    ax.set_ylim(1.08, -1.08)
-    ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_xlabel("direction along x; rings: radians a unit")
-    ax.set_ylabel("direction along y (downward)")
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    key(ax, colors, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=max(len(given), 1))
-    dress(ax, colors)
-    return ax
+    ax.set(xlim=(-1.08, 1.08), ylim=(1.08, -1.08), aspect="equal", xticks=[], yticks=[])
+    key(ax, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(given))
+    xlabel = "direction along x; rings: radians a unit"
+    return finished(ax, colors, title, xlabel, "direction along y (downward)")
 
 
 def _moving(name: str, values: ArrayLike) -> np.ndarray:
-    if np.ndim(values) == 3:
-        values = np.concatenate(in_float64(values), axis=0)
-    pairs = numbers(values, name, 2)
-    if pairs.shape[1] != 2:
-        raise ValueError(f"{name} has {pairs.shape[1]} axes; the plane has two. Pick two of them.")
-    pairs = pairs[np.hypot(*pairs.T) > 0]
-    if not len(pairs):
-        raise ValueError(f"No pair of {name} turns.")
-    return pairs
+    pairs = in_float64(values)
+    if pairs.shape[-1] != 2:
+        raise ValueError(f"{name} has {pairs.shape[-1]} axes; expected the two of a plane.")
+    pairs = pairs.reshape(-1, 2)
+    return pairs[np.hypot(*pairs.T) > 0]
 
 
 def _radius(speeds: np.ndarray, slowest: float, fastest: float) -> np.ndarray:
@@ -101,5 +78,5 @@ def _draw_rings(ax: Axes, colors: Look, slowest: float, fastest: float) -> None:
             fontsize="x-small", color=colors.ink,
             bbox={"facecolor": colors.ground, "edgecolor": "none", "pad": 0.6},
         )  # fmt: skip
-    for end in ((1.0, 0.0), (0.0, 1.0)):
-        ax.plot([-end[0], end[0]], [-end[1], end[1]], color=colors.faint, linewidth=0.8, zorder=0)
+    for x, y in ((1.0, 0.0), (0.0, 1.0)):
+        ax.plot([-x, x], [-y, y], color=colors.faint, linewidth=0.8, zorder=0)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Theme, dress, key, look, new_axes, numbers
+from posenc.plots.style import Theme, finished, key, numbers, opened
 
 MARKERS = "os^DvpPX"
 
@@ -31,13 +31,6 @@ def growth(
         dashed: Contenders with dashed lines, such as those of others.
         xlabel: What the size counts.
         ylabel: What is drawn, with its unit.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        ValueError: There is nothing to draw, or a size or a cost is not above zero, or no
-            contender is called ``against``, or as one in ``dashed``.
 
     Example:
         >>> times = {"mine": {512: 1.0, 1024: 2.1}, "copy": {512: 0.5, 1024: 1.0}}
@@ -45,25 +38,19 @@ def growth(
         >>> ax.get_legend_handles_labels()[1], ax.get_xscale(), ax.get_yscale()
         (['mine', 'copy'], 'log', 'log')
     """
-    if not costs:
-        raise ValueError("costs is empty; give at least one contender.")
-    if against is not None and against not in costs:
-        raise ValueError(f"against is {against!r}; expected one of {', '.join(costs)}.")
-    if unknown := [name for name in dashed if name not in costs]:
-        raise ValueError(f"dashed has {unknown[0]!r}; expected names of {', '.join(costs)}.")
-    colors, every = look(theme), []
-    ax = new_axes(7.0, 4.2, colors) if ax is None else ax
-    styles = {}
-    for turn, name in enumerate(name for name in costs if name != against):
-        dashes = {"linestyle": "--" if name in dashed else "-", "marker": MARKERS[turn % 8]}
-        styles[name] = {"color": colors.lines[turn % len(colors.lines)], **dashes}
-    styles[against] = {"color": colors.ink, "linestyle": ":", "marker": "."}
+    ax, colors = opened(ax, theme, 7.0, 4.2)
+    every, turn = [], 0
     for name, by_size in costs.items():
-        sizes = numbers(sorted(by_size), f"sizes of {name}", 1)
+        sizes = sorted(by_size)
         values = numbers([by_size[size] for size in sizes], f"costs of {name}", 1)
-        if min(sizes.min(), values.min()) <= 0:
-            raise ValueError(f"{name} has a size or a cost of 0 or less; a logarithm needs more.")
-        ax.plot(sizes, values, linewidth=1.6, markersize=4.5, label=name, **styles[name])
+        color, line, marker = colors.ink, ":", "."
+        if name != against:
+            color, marker = colors.lines[turn % len(colors.lines)], MARKERS[turn % 8]
+            line, turn = "--" if name in dashed else "-", turn + 1
+        ax.plot(
+            sizes, values, line, color=color, marker=marker, linewidth=1.6, markersize=4.5,
+            label=name,
+        )  # fmt: skip
         every += values.tolist()
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
@@ -71,10 +58,5 @@ def growth(
         ax.yaxis.set_major_formatter("{x:g}")  # 0.1, 1, 10; powers of ten where there are many
         ax.yaxis.set_minor_formatter("" if max(every) > 10 * min(every) else "{x:g}")
     ax.grid(color=colors.faint, linewidth=0.6)
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    key(ax, colors, fontsize="small")
-    dress(ax, colors)
-    return ax
+    key(ax, fontsize="small")
+    return finished(ax, colors, title, xlabel, ylabel)

@@ -1,6 +1,5 @@
 """The table as a picture: one row a position, one column a dimension."""
 
-from collections.abc import Sequence
 from textwrap import wrap
 
 import matplotlib.pyplot as plt
@@ -8,28 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.arguments import check_whole
-from posenc.plots.cells import cells, fitted
-from posenc.plots.style import (
-    Look,
-    Theme,
-    bar,
-    check_limit,
-    check_places,
-    dress,
-    in_float64,
-    look,
-)
+from posenc.plots.style import Look, Theme, bar, finished, in_float64, look, picture
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
 WANTED, MOST = 480, 8000
-# Pixels for means of several cells: a picture of these need not be that long.
+# Pixels of a picture that has more cells than it may take pixels.
 MEANS = 1000
 # Pixels of a letter at the usual size, and of a mark with its number.
 LETTER, MARK = 8, 42
@@ -52,66 +38,64 @@ def heatmap(
 ) -> Axes:
     """Draws ``table`` in colors that are centered at zero and end at −1 and 1.
 
-    A figure of its own gives each cell a whole number of pixels, so that no cell is lost or
-    blended. Where there are fewer pixels than cells, each shows the mean of several, and the
-    picture says so: every n-th cell alone would show a pattern that the table does not have.
+    A figure of its own gives each cell a whole number of pixels, up to 8,000 in all, so that no
+    cell is lost or blended.
 
     Args:
-        table: [positions, dim], plain numbers.
+        table: [positions, dim].
         start: The position of the first row.
         first_column: The number of the first column.
-        each: How many positions a row stands for, where the table holds means already.
+        each: How many positions a row stands for, where the table holds means.
         limit: The end of the colors; the largest size of any number if None. Where numbers lie
             beyond it, the color bar is pointed and says how far they reach.
         xlabel: What the columns are.
         ylabel: What the rows are.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
         annotate: Whether each cell holds its number; by default where there are at most 80.
         dpi: Pixels per inch of a figure of its own, for more pixels; 100 by default.
-
-    Raises:
-        TypeError: ``start`` or ``first_column`` is no whole number.
-        ValueError: ``table`` is not a matrix, the theme is unknown, or ``each`` or ``dpi`` is no
-            whole number from 1 on, ``limit`` is not positive and finite, or a row stands beyond
-            10^14, where axes are no longer exact.
 
     Example:
         >>> ax = heatmap([[0.0, 1.0], [0.84, 0.54]])
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('dimension (index)', 'position (token)')
     """
-    values = in_float64(table)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"table has shape {list(values.shape)}; expected [positions, dim].")
-    check_whole(each=each, dpi=DPI if dpi is None else dpi)
-    check_limit(limit)
-    colors = look(theme)
-    most = np.abs(values[np.isfinite(values)]).max(initial=0.0) if limit is None else limit
-    most = float(most) or 1.0
-    if annotate is None:
-        annotate = values.size <= 80 and each == 1
-    bottom, right = start + values.shape[0] * each, first_column + values.shape[1]
-    check_places(start, bottom - 1)
-    place = None
+    values, colors = in_float64(table), look(theme)
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    most = limit or largest or 1.0
+    annotate = values.size <= 80 and each == 1 if annotate is None else annotate
+    bottom, right = start + len(values) * each, first_column + values.shape[1]
+    where = {"ax": ax, "pad": 0.02}
     if ax is None:
-        page = _Page(values.shape, len(f"{bottom:.0f}"), title, annotate, each > 1, dpi or DPI)
-        ax, place = page.axes(colors)
-        title = page.title
-    shades = ScalarMappable(Normalize(-most, most), colors.signed)
+        pixels = cell_pixels((len(values), values.shape[1]), annotate)
+        if each > 1:  # of many rows: a cell is no square anyway
+            pixels = pixels[0], max(1, round(1.6 * WANTED) // values.shape[1])
+        ax, side, title = _page(values.shape, pixels, len(str(bottom)), title, colors, dpi or DPI)
+        where = {"cax": side}
     # The bar first: beside axes that came it takes some of their room.
-    bar(shades, ax, "value", colors, values, place)
+    shades = ScalarMappable(Normalize(-most, most), colors.signed)
+    bar(shades, "value", colors, values, **where)
     extent = (first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5)
-    image = cells(ax, values, colors.signed, (-most, most), extent, aspect="auto", each=each)
-    _label(ax, title, colors, xlabel, ylabel)
-    fitted(ax)
+    picture(ax, values, colors.signed, (-most, most), extent, "auto")
+    box, shrunk = ax.get_window_extent(), DPI / ax.figure.dpi
+    for axis, room in ((ax.xaxis, box.width * shrunk), (ax.yaxis, box.height * shrunk)):
+        count = max(2, min(9, int(room / MARK)))
+        axis.set_major_locator(MaxNLocator(nbins=count, integer=True, min_n_ticks=1))
     if annotate:
-        _write_numbers(image, image.shown, most, colors)
+        for (row, column), value in np.ndenumerate(values):
+            red, green, blue, _ = shades.to_rgba(value)
+            bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
+            place = first_column + column, start + each * (row + 0.5) - 0.5
+            ax.text(*place, _written(float(value), largest), ha="center", va="center", fontsize=8,
+                    color="#111111" if bright else "#ffffff")  # fmt: skip
+    if each > 1:
+        xlabel += f"\neach pixel is the mean of {each:,} rows"
+    finished(ax, colors, None, xlabel, ylabel)
+    if title:  # a long one begins at the left edge, where it has the whole width
+        long = len(title) * LETTER > box.width * shrunk
+        ax.set_title(title, fontsize="medium", loc="left" if long else "center", color=colors.ink)
     return ax
 
 
-def cell_pixels(shape: Sequence[int], annotate: bool = False) -> tuple[int, int]:
+def cell_pixels(shape: tuple[int, int], annotate: bool = False) -> tuple[int, int]:
     """Pixels of a cell (height, width) in a figure of its own: whole numbers, at least one.
 
     Example:
@@ -125,88 +109,35 @@ def cell_pixels(shape: Sequence[int], annotate: bool = False) -> tuple[int, int]
     return (max(height, 24), max(width, 56)) if annotate else (height, width)
 
 
-class _Page:
-    """A figure around whole pixels for each cell, with room for its labels."""
+def _page(
+    shape: tuple[int, ...],
+    pixels: tuple[int, int],
+    digits: int,
+    title: str | None,
+    colors: Look,
+    dpi: int,
+) -> tuple[Axes, Axes, str]:
+    """Axes of a picture and of its color bar in a figure of their own, and the title in lines.
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        digits: int,
-        title: str | None,
-        annotate: bool,
-        means: bool,
-        dpi: int,
-    ):
-        larger = dpi / DPI
-        pixels = cell_pixels(shape, annotate)
-        if means:  # of many rows: a cell is no square anyway
-            pixels = pixels[0], max(1, round(1.6 * WANTED) // shape[1])
-        self.dpi = dpi
-        # Each cell its pixels, or as many pixels as means are worth.
-        self.high, self.wide = (
-            each * count if each * count <= MOST else round(MEANS * larger)
-            for each, count in zip((max(1, round(p * larger)) for p in pixels), shape, strict=True)
-        )
-        self.left, self.right = larger * (56 + LETTER * digits), larger * 130
-        self.below, self.gap = larger * 75, larger
-        # The picture gets at least the room that its labels need.
-        self.full_wide = max(self.wide, 200 * larger) + self.left + self.right
-        room = int((self.full_wide - self.left) / (LETTER * larger))
-        lines = wrap(title or "", room, break_long_words=True) or [""]
-        self.title = "\n".join(lines) or None
-        self.above = larger * (32 + 18 * len(lines))
-        self.full_high = max(self.high, 160 * larger) + self.below + self.above
-
-    def axes(self, colors: Look) -> tuple[Axes, Axes]:
-        """The axes of the picture, and those of its color bar."""
-        size = self.full_wide, self.full_high
-        figure: Figure = plt.figure(
-            figsize=(size[0] / self.dpi, size[1] / self.dpi),
-            dpi=self.dpi,
-            facecolor=colors.ground,
-        )
-        picture = (self.left, self.below, self.wide, self.high)
-        bar = (self.left + self.wide + 24 * self.gap, self.below, 16 * self.gap, self.high)
-        return tuple(
-            figure.add_axes((x / size[0], y / size[1], wide / size[0], high / size[1]))
-            for x, y, wide, high in (picture, bar)
-        )  # type: ignore[return-value]
-
-
-def _label(ax: Axes, title: str | None, colors: Look, xlabel: str, ylabel: str) -> None:
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    box = ax.get_window_extent()
-    if title:
-        # A long title begins at the left edge, where it has the whole width.
-        long = len(title) * LETTER > box.width * DPI / ax.figure.dpi  # type: ignore[union-attr]
-        place = "left" if long else "center"
-        ax.set_title(title, fontsize="medium", loc=place, color=colors.ink)
-    for axis, pixels in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
-        count = max(2, min(9, int(pixels * DPI / ax.figure.dpi / MARK)))  # type: ignore[union-attr]
-        axis.set_major_locator(MaxNLocator(nbins=count, integer=True, min_n_ticks=1))
-    dress(ax, colors)
-
-
-def _write_numbers(image: AxesImage, values: np.ndarray, most: float, colors: Look) -> None:
-    """Writes each number into the middle of its cell, however many positions that stands for."""
-    left, right, bottom, top = image.get_extent()
-    high, wide = (bottom - top) / values.shape[0], (right - left) / values.shape[1]
-    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-    for row, column in np.ndindex(values.shape):
-        value = float(values[row, column])
-        red, green, blue, _ = colors.signed((value / most + 1) / 2)
-        bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-        color = "#111111" if bright else "#ffffff"
-        image.axes.text(  # type: ignore[union-attr]
-            left + (column + 0.5) * wide,
-            top + (row + 0.5) * high,
-            _written(value, largest),
-            ha="center",
-            va="center",
-            color=color,
-            fontsize=8,
-        )
+    Each cell has its whole pixels, or the picture as many as means are worth.
+    """
+    larger = dpi / DPI
+    high, wide = (
+        each * count if each * count <= MOST else round(MEANS * larger)
+        for each, count in zip((max(1, round(p * larger)) for p in pixels), shape, strict=True)
+    )
+    left, right, below = larger * (56 + LETTER * digits), larger * 130, larger * 75
+    # The picture gets at least the room that its labels need.
+    full_wide = max(wide, 200 * larger) + left + right
+    lines = wrap(title or "", int((full_wide - left) / (LETTER * larger))) or [""]
+    full_high = max(high, 160 * larger) + below + larger * (32 + 18 * len(lines))
+    size = full_wide / dpi, full_high / dpi
+    figure = plt.figure(figsize=size, dpi=dpi, facecolor=colors.ground)
+    picture, side = (
+        figure.add_axes((x / full_wide, below / full_high, width / full_wide, high / full_high))
+        for x, width in ((left, wide), (left + wide + 24 * larger, 16 * larger))
+    )
+    return picture, side, "\n".join(lines)
 
 
 def _written(value: float, largest: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Theme, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, finished, numbers, opened
 
 
 def paired_differences(
@@ -22,26 +22,13 @@ def paired_differences(
         differences: By comparison, one number a seed.
         intervals: By comparison: mean, lower and upper end.
         label: What differs, in which direction.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        ValueError: There is nothing to draw, a difference is not finite, or one has no interval.
 
     Example:
         >>> ax = paired_differences({"a − b": [0.1, 0.3]}, {"a − b": (0.2, 0.1, 0.3)})
         >>> [text.get_text() for text in ax.get_yticklabels()]
         ['a − b']
     """
-    if not differences:
-        raise ValueError("differences is empty; give at least one comparison.")
-    if missing := [name for name in differences if name not in intervals]:
-        raise ValueError(
-            f"intervals has none of {missing[0]!r}; give (mean, low, high) of every comparison."
-        )
-    colors = look(theme)
-    ax = new_axes(7.0, 1.0 + 0.32 * len(differences), colors) if ax is None else ax
+    ax, colors = opened(ax, theme, 7.0, 1.0 + 0.32 * len(differences))
     ax.axvline(0, color=colors.ink, linewidth=0.8)
     for row, (name, seeds) in enumerate(differences.items()):
         values = numbers(seeds, f"differences of {name}", 1)
@@ -56,8 +43,4 @@ def paired_differences(
     ax.set_ylim(len(differences) - 0.5, -0.5)
     ax.grid(axis="x", color=colors.faint, linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.set_xlabel(label)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    dress(ax, colors)
-    return ax
+    return finished(ax, colors, title, label)

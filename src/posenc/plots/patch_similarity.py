@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from posenc.arguments import check_whole
-from posenc.plots.cells import fitted
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers
+from posenc.plots.style import Theme, bar, finished, numbers, opened
 from posenc.plots.tiles import tiled
 
 
@@ -30,42 +29,20 @@ def patch_similarity(
             ``posenc.inspection.patches.patch_similarity``; all of one size.
         patch: (row, column) of the patch, which a ring marks.
         columns: Small pictures side by side.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        TypeError: A coordinate of the patch, or ``columns``, is no whole number.
-        ValueError: There are none, their sizes differ, or there is no such patch.
 
     Example:
         >>> ax = patch_similarity({"MAE": [[1.0, 0.5], [0.5, 0.2]]}, (0, 0))
         >>> ax.images[0].get_clim(), ax.texts[0].get_text()
         ((-1.0, 1.0), 'MAE')
     """
-    pictures = [numbers(values, name, 2) for name, values in similarities.items()]
-    sizes = {picture.shape for picture in pictures}
-    check_whole(columns=columns)
-    if len(sizes) != 1 or columns < 1:
-        raise ValueError(
-            f"similarities have sizes {sorted(sizes)}; give one or more, all of one, and columns "
-            f"from 1 on."
-        )
-    (size,) = sizes
-    if len(patch) != 2 or not all(0 <= p < n for p, n in zip(patch, size, strict=True)):
-        raise ValueError(f"patch is {tuple(patch)}; it must be (row, column) in {size}.")
-    colors = look(theme)
-    if ax is None:
-        rows, across = -(-len(pictures) // columns), min(columns, len(pictures))
-        ax = new_axes(2.3 * across + 1.2, 2.6 * rows * size[0] / size[1] + 0.7, colors)
+    pictures = np.stack([numbers(values, name, 2) for name, values in similarities.items()])
+    count, high, wide = pictures.shape
+    rows, across = -(-count // columns), min(columns, count)
+    ax, colors = opened(ax, theme, 2.3 * across + 1.2, 2.6 * rows * high / wide + 0.7)
     image, corners = tiled(ax, pictures, list(similarities), columns, 1.0, colors)
     for left, top in corners:
         ax.plot(left + patch[1], top + patch[0], "o", markersize=7, markerfacecolor="none",
                 markeredgecolor=colors.ink)  # fmt: skip
-    ax.set_xlabel(f"patch at row {patch[0]}, column {patch[1]} of {size[0]} by {size[1]}")
-    bar(image, ax, "cosine", colors, pictures)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    dress(ax, colors)
-    fitted(ax)
-    return ax
+    bar(image, "cosine", colors, pictures, ax=ax, pad=0.02)
+    label = f"patch at row {patch[0]}, column {patch[1]} of {high} by {wide}"
+    return finished(ax, colors, title, label)

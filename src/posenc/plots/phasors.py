@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, dress, look, new_axes, numbers, reach
+from posenc.plots.style import Theme, finished, numbers, opened, reach, without_frame
 
 
 def phasors(
@@ -28,13 +28,6 @@ def phasors(
         cos: [pairs].
         sin: [pairs], likewise.
         position: The position of the token, for the label.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        TypeError: ``position`` is no whole number.
-        ValueError: The numbers of cosines and sines differ.
 
     Example:
         >>> ax = phasors([1.0, 0.0], [0.0, 1.0], position=0)
@@ -42,10 +35,7 @@ def phasors(
         [['pair', '0', '0°'], ['pair', '1', '90°']]
     """
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
-    if len(xs) != len(ys):
-        raise ValueError(f"There are {len(xs)} cosines and {len(ys)} sines; give one each.")
-    colors = look(theme)
-    ax = new_axes(max(4.0, 1.25 * len(xs)), 2.4, colors) if ax is None else ax
+    ax, colors = opened(ax, theme, max(4.0, 1.25 * len(xs)), 2.4)
     angles, edge = plt.get_cmap("twilight"), reach(np.hypot(xs, ys))
     for pair, (x, y) in enumerate(zip(xs, ys, strict=True)):
         center, turn = 2.6 * edge * pair, atan2(y, x) / tau % 1.0
@@ -60,12 +50,6 @@ def phasors(
     ax.set_xlim(-1.3 * edge, 2.6 * edge * (len(xs) - 1) + 1.3 * edge)
     ax.set_ylim(-2.2 * edge, 1.2 * edge)
     ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_xlabel(f"angle of each pair at position {position:,} (degrees from cos = 1)")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    dress(ax, colors)
-    return ax
+    without_frame(ax)
+    label = f"angle of each pair at position {position:,} (degrees from cos = 1)"
+    return finished(ax, colors, title, label)

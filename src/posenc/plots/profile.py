@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, check_places, dress, key, look, new_axes, numbers
+from posenc.plots.style import Theme, dashed, finished, key, numbers, opened
 
 
 def distance_profile(
@@ -23,14 +23,6 @@ def distance_profile(
         products: One number a distance; several by name.
         first: The distance of the first number, in positions.
         quantity: What is drawn.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        TypeError: ``first`` is no whole number.
-        ValueError: There are no numbers, or a distance is beyond 10^14, where axes are no longer
-            exact.
 
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])
@@ -38,28 +30,15 @@ def distance_profile(
         ([0, 1, 2], 'distance query − key (positions)')
     """
     named = products if isinstance(products, Mapping) else {"": products}
-    colors = look(theme)
-    ax = new_axes(7.0, 4.0, colors) if ax is None else ax
+    ax, colors = opened(ax, theme, 7.0, 4.0)
     for turn, (name, values) in enumerate(named.items()):
         row = numbers(values, name or "products", 1)
-        check_places(first, first + len(row) - 1)
-        ax.plot(
-            range(first, first + len(row)),
-            row,
-            ("-", "--", "-.", ":")[turn % 4],
-            color=colors.lines[turn % len(colors.lines)],
-            linewidth=1.3,
-            label=name or None,
-        )
+        places = range(first, first + len(row))
+        ax.plot(places, row, linewidth=1.3, label=name or None, **dashed(turn, colors))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
-    ax.set_xlabel("distance query − key (positions)")
-    ax.set_ylabel(quantity)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
     if isinstance(products, Mapping):
-        key(ax, colors)
-    dress(ax, colors)
-    return ax
+        key(ax)
+    return finished(ax, colors, title, "distance query − key (positions)", quantity)
 
 
 def rotary_score(
@@ -72,7 +51,7 @@ def rotary_score(
 ) -> Axes:
     """Draws R(distance) q · k: what rotary attention sees of two vectors, the query after the key.
 
-    Arguments and errors are those of ``distance_profile``.
+    Arguments are those of ``distance_profile``.
 
     Example:
         >>> rotary_score([1.0, 0.5]).get_ylabel()

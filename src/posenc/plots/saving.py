@@ -1,14 +1,19 @@
 """Figures to files, with text that stays text."""
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import Any, BinaryIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from posenc.arguments import check_whole
+DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""The formats, and what each calls the date that is left out."""
 
-if TYPE_CHECKING:
-    from matplotlib.typing import RcKeyType
+TEXT: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "posenc",
+    "pdf.fonttype": 42,
+}
+"""Letters as letters: in an SVG by name, in a PDF with the font beside them."""
 
 
 def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -> None:
@@ -23,9 +28,6 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
         kind: The format.
         dpi: Pixels per inch of a ``png``; those of the figure if not given.
 
-    Raises:
-        ValueError: There is no such format here, or ``dpi`` is no whole number from 1 on.
-
     Example:
         >>> import io
         >>> from posenc.plots import heatmap
@@ -35,9 +37,7 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
         True
     """
     if kind not in DATES:
-        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(DATES)}.")
-    if dpi is not None:
-        check_whole(dpi=dpi)
+        raise ValueError(f"kind is {kind!r}; expected one of {', '.join(DATES)}.")
     with mpl.rc_context(TEXT):
         figure.savefig(
             file,
@@ -47,14 +47,3 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
             facecolor=figure.get_facecolor(),
             bbox_inches=None,
         )
-
-
-DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""The formats, and what each calls the date that is left out."""
-
-TEXT: "dict[RcKeyType, object]" = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "posenc",
-    "pdf.fonttype": 42,
-}
-"""Letters as letters: in an SVG by name, in a PDF with the font beside them."""

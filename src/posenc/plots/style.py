@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 Theme = Literal["light", "dark"]
@@ -59,9 +60,6 @@ LOOKS = {
 def look(theme: Theme) -> Look:
     """The colors of ``theme``.
 
-    Raises:
-        ValueError: There is no such theme.
-
     Example:
         >>> look("dark").ground
         '#17181c'
@@ -71,47 +69,84 @@ def look(theme: Theme) -> Look:
     return LOOKS[theme]
 
 
-def new_axes(width: float, height: float, colors: Look) -> Axes:
-    """Axes in a figure of their own, of so many inches."""
-    _, ax = plt.subplots(figsize=(width, height), facecolor=colors.ground, layout="constrained")
+def opened(ax: Axes | None, theme: Theme, width: float, height: float) -> tuple[Axes, Look]:
+    """``ax``, or axes in a figure of their own of so many inches, and the colors of the theme."""
+    colors = look(theme)
+    if ax is None:
+        size = (width, height)
+        _, ax = plt.subplots(figsize=size, facecolor=colors.ground, layout="constrained")
+    return ax, colors
+
+
+def finished(
+    ax: Axes,
+    colors: Look,
+    title: str | None,
+    xlabel: str,
+    ylabel: str = "",
+    pad: float | None = None,
+) -> Axes:
+    """Labels ``ax``, and gives ground, frame and text the colors of the theme."""
+    ax.set_xlabel(xlabel, color=colors.ink)
+    ax.set_ylabel(ylabel, color=colors.ink)
+    if title:
+        ax.set_title(title, fontsize="medium", wrap=True, pad=pad)
+    legend = ax.get_legend()
+    for text in (ax.title, *(legend.get_texts() if legend else ())):
+        text.set_color(colors.ink)
+    ax.set_facecolor(colors.ground)
+    ax.tick_params(colors=colors.ink, which="both")
+    for spine in ax.spines.values():
+        spine.set_color(colors.faint)
     return ax
 
 
-def dress(ax: Axes, colors: Look) -> None:
-    """Ground, frame and labels of ``ax`` in the colors of the theme."""
-    ax.set_facecolor(colors.ground)
-    ax.tick_params(colors=colors.ink, which="both")
-    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
-        text.set_color(colors.ink)
-    for spine in ax.spines.values():
-        spine.set_color(colors.faint)
+def without_frame(ax: Axes) -> None:
+    """Takes ticks and frame away, where a picture has no axes."""
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
 
 
-def key(ax: Axes, colors: Look, **options: object) -> None:
-    """The legend of ``ax``, without a frame, in the color of the text."""
-    legend = ax.legend(frameon=False, **options)  # type: ignore[arg-type]
-    for text in legend.get_texts():
-        text.set_color(colors.ink)
-    if legend.get_title() is not None:
-        legend.get_title().set_color(colors.ink)
+def key(ax: Axes, **options: Any) -> None:
+    """The legend of ``ax``, without a frame."""
+    ax.legend(frameon=False, **options)
+
+
+def beside(ax: Axes, **options: Any) -> None:
+    """The legend of ``ax``, at its right."""
+    key(ax, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+
+
+def picture(
+    ax: Axes,
+    values: np.ndarray,
+    cmap: Colormap | str,
+    limits: tuple[float, float],
+    extent: tuple[float, float, float, float],
+    aspect: Literal["equal", "auto"] = "equal",
+) -> AxesImage:
+    """Adds a matrix to ``ax``; where cells are more than pixels, matplotlib smooths the numbers."""
+    return ax.imshow(
+        values, cmap=cmap, vmin=limits[0], vmax=limits[1], extent=extent, aspect=aspect,
+        interpolation="auto", interpolation_stage="data",
+    )  # fmt: skip
 
 
 def bar(
     image: ScalarMappable,
-    ax: Axes,
     label: str,
     colors: Look,
     values: ArrayLike | None = None,
-    place: Axes | None = None,
+    **where: Any,
 ) -> None:
-    """A color bar with its label and unit, beside ``ax`` or in a ``place`` of its own.
+    """A color bar with its label, beside the axes ``ax`` or in axes of its own, ``cax``.
 
     Where some of ``values`` lie beyond its ends, it is pointed there, and its label says from where
     to where they go: they have the color of the end.
     """
     past, told = beyond(values, *image.get_clim())
-    where = {"ax": ax, "pad": 0.02} if place is None else {"cax": place}
-    scale = ax.figure.colorbar(image, extend=past, **where)  # type: ignore[arg-type]
+    axes = where.get("ax") or where["cax"]
+    scale = axes.figure.colorbar(image, extend=past, **where)
     scale.set_label(label + told, color=colors.ink)
     scale.ax.tick_params(colors=colors.ink)
     scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
@@ -142,9 +177,6 @@ def beyond(values: ArrayLike | None, low: float | None, high: float | None) -> t
 def in_float64(values: ArrayLike) -> np.ndarray:
     """Numbers to draw, those of tensors of any device, dtype and graph too.
 
-    Raises:
-        TypeError: They are complex.
-
     Example:
         >>> in_float64(torch.ones(2, dtype=torch.bfloat16, requires_grad=True))
         array([1., 1.])
@@ -153,26 +185,12 @@ def in_float64(values: ArrayLike) -> np.ndarray:
         values = values.detach().cpu()
         values = (values if values.is_complex() else values.double()).numpy()
     if np.iscomplexobj(values):
-        raise TypeError("Complex numbers have two parts. Draw them apart, as x.real and x.imag.")
+        raise TypeError("The numbers are complex; draw x.real and x.imag.")
     return np.asarray(values, dtype=np.float64)
-
-
-def reach(values: ArrayLike) -> float:
-    """The largest size of any finite number, and 1 at least: how far a frame must go.
-
-    Example:
-        >>> reach([0.5, -0.25]), reach([0.5, -3.0])
-        (1.0, 3.0)
-    """
-    known = in_float64(values)
-    return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
     """``values`` as finite float64 numbers with so many axes.
-
-    Raises:
-        ValueError: They have other axes, are none, or are not finite.
 
     Example:
         >>> numbers([1, 2], "profile", 1)
@@ -186,31 +204,15 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
     return made
 
 
-def check_limit(limit: float | None) -> None:
-    """Refuses an end of signed colors that would turn them over, or be none.
+def reach(values: ArrayLike) -> float:
+    """The largest size of any finite number, and 1 at least: how far a frame must go.
 
-    Raises:
-        ValueError: It is not positive and finite.
+    Example:
+        >>> reach([0.5, -0.25]), reach([0.5, -3.0])
+        (1.0, 3.0)
     """
-    if limit is not None and not 0 < limit < float("inf"):
-        raise ValueError(f"limit is {limit}; colors end at a positive and finite number, or None.")
-
-
-FARTHEST = 10**14
-"""Positions farther away are not told apart by the marks of an axis, which counts in float64."""
-
-
-def check_places(first: float, last: float) -> None:
-    """Refuses positions at which an axis would have other numbers than theirs.
-
-    Raises:
-        ValueError: One is beyond 10^14.
-    """
-    if max(abs(first), abs(last)) > FARTHEST:
-        raise ValueError(
-            f"Positions {first:.0f} to {last:.0f} are to be drawn; an axis tells them apart up to "
-            f"{FARTHEST}. Begin nearer to 0, or take the numbers without a figure."
-        )
+    known = in_float64(values)
+    return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
 def told_apart(turn: int, colors: Look) -> dict[str, Any]:
@@ -223,6 +225,11 @@ def told_apart(turn: int, colors: Look) -> dict[str, Any]:
     count = len(colors.lines)
     more = turn // count % len(MARKS)
     return {"color": colors.lines[turn % count], "marker": MARKS[more], "linestyle": DASHES[more]}
+
+
+def dashed(turn: int, colors: Look) -> dict[str, Any]:
+    """Color and dashes of the ``turn``-th of few curves, which differ in both."""
+    return {"color": colors.lines[turn % len(colors.lines)], "linestyle": DASHES[turn % 4]}
 
 
 MARKS = ("o", "s", "^", "D")

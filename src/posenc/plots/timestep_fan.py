@@ -8,7 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, dress, look, new_axes, numbers, reach
+from posenc.plots.style import Theme, bar, finished, numbers, opened, reach
 
 HUB = 0.12
 """Radius of the fastest pair, of that of the slowest."""
@@ -31,15 +31,9 @@ def timestep_fan(
     angles alone no longer tell which timestep is which.
 
     Args:
-        cos: [timesteps, pairs], from the fastest pair to the slowest, plain numbers.
+        cos: [timesteps, pairs], from the fastest pair to the slowest.
         sin: Likewise.
         timesteps: t of each row, in any order; it may be fractional.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        ValueError: The shapes differ, or there is not one timestep a row.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -52,13 +46,7 @@ def timestep_fan(
     """
     across, up = numbers(cos, "cos", 2), numbers(sin, "sin", 2)
     times = numbers(timesteps, "timesteps", 1)
-    if across.shape != up.shape or len(times) != len(across):
-        raise ValueError(
-            f"cos has shape {list(across.shape)}, sin {list(up.shape)}, and there are {len(times)} "
-            f"timesteps; give [timesteps, pairs] twice, and one timestep a row."
-        )
-    colors = look(theme)
-    ax = new_axes(6.4, 5.4, colors) if ax is None else ax
+    ax, colors = opened(ax, theme, 6.4, 5.4)
     radius = np.linspace(HUB, 1.0, across.shape[1])
     ramp = LinearSegmentedColormap.from_list("timesteps", [colors.lines[i] for i in (0, 3, 1)])
     scale = ScalarMappable(Normalize(times.min(), times.max()), ramp)
@@ -67,17 +55,10 @@ def timestep_fan(
         ax.plot(x[inner:], y[inner:], "-o", color=scale.to_rgba(time), linewidth=1.1, markersize=2,
                 markevery=[0])  # fmt: skip
     edge = 1.05 * reach(radius * np.hypot(across, up))
-    ax.set_xlim(-edge, edge)
-    ax.set_ylim(-edge, edge)
-    ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.set_xlabel(f"{across.shape[1]} pairs, the fastest in the middle; angle t · ω")
-    bar(scale, ax, "timestep t", colors)
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    dress(ax, colors)
-    return ax
+    ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", xticks=[], yticks=[])
+    bar(scale, "timestep t", colors, ax=ax, pad=0.02)
+    label = f"{across.shape[1]} pairs, the fastest in the middle; angle t · ω"
+    return finished(ax, colors, title, label)
 
 
 def _followed(x: np.ndarray, y: np.ndarray) -> int:

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.arguments import check_whole
-from posenc.plots.style import Look, Theme, dress, in_float64, key, look, new_axes
+from posenc.plots.style import Look, Theme, dashed, finished, in_float64, key, opened
 
 
 def wavelengths(
@@ -29,12 +28,6 @@ def wavelengths(
         schedules: Wavelengths in positions, by name: ``schedule.wavelengths()``.
         trained_length: L0, in positions.
         target_length: The length it is extended to, in positions.
-        title: A line above the picture.
-        ax: Where to draw; a new figure by default.
-        theme: ``light`` or ``dark``.
-
-    Raises:
-        ValueError: There is no schedule, or a length is no whole number from 1 on.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -42,37 +35,21 @@ def wavelengths(
         >>> ax.get_yscale(), ax.get_ylabel()
         ('log', 'wavelength (positions per turn)')
     """
-    if not schedules:
-        raise ValueError("schedules is empty; give wavelengths by name.")
-    lengths = {"trained_length": trained_length, "target_length": target_length}
-    check_whole(**{name: length for name, length in lengths.items() if length is not None})
-    colors = look(theme)
-    ax = new_axes(7.0, 4.2, colors) if ax is None else ax
+    ax, colors = opened(ax, theme, 7.0, 4.2)
     for turn, (name, values) in enumerate(schedules.items()):
-        pairs = np.arange(len(values))
         lengths = np.abs(in_float64(values))
-        rotating = np.isfinite(lengths)
-        ax.plot(
-            pairs[rotating],
-            lengths[rotating],
-            ("-", "--", "-.", ":")[turn % 4],
-            color=colors.lines[turn % len(colors.lines)],
-            linewidth=1.6,
-            label=name,
-        )
+        pairs = np.flatnonzero(np.isfinite(lengths))
+        ax.plot(pairs, lengths[pairs], linewidth=1.6, label=name, **dashed(turn, colors))
     ax.set_yscale("log")
-    draw_lengths(ax, colors, trained_length, target_length)
-    ax.set_xlabel("pair of channels (index)")
-    ax.set_ylabel("wavelength (positions per turn)")
+    _draw_lengths(ax, colors, trained_length, target_length)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if title:
-        ax.set_title(title, fontsize="medium", wrap=True)
-    key(ax, colors, loc="lower right")
-    dress(ax, colors)
-    return ax
+    key(ax, loc="lower right")
+    return finished(
+        ax, colors, title, "pair of channels (index)", "wavelength (positions per turn)"
+    )
 
 
-def draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
+def _draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
     """The trained and the target length as lines with their names, one where they are the same."""
     named = [(trained, "trained length"), (target, "target length")]
     if trained == target:
@@ -84,7 +61,6 @@ def draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None
             f"{name} {length:,}",
             (0.01, length),
             xycoords=("axes fraction", "data"),
-            ha="left",
             # On the outer sides of two lines, which may stand next to each other.
             va="bottom" if place == len(known) else "top",
             fontsize="small",
