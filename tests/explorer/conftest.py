@@ -92,7 +92,7 @@ def pure_modules() -> str:
         for item in SOURCES.joinpath(folder).iterdir():
             own = item.name.removesuffix(".js")
             own = own if folder == "math" else f"{folder}_{own}"
-            exported = exports(item.read_text(encoding="utf-8"), item.name)
+            exported = exports(item.read_text(encoding="utf-8"))
             listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
             imports.append(f'import {{ {listed} }} from "./{folder}/{item.name}";\n')
             fields = ", ".join(f"{each}: {own}_{each}" for each in exported)

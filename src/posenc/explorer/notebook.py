@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from html import escape
 
-from posenc.arguments import check_whole
 from posenc.explorer.bundling import page
 
 
@@ -16,18 +15,12 @@ class Explorer:
     Attributes:
         height: Height of the frame, in pixels.
 
-    Raises:
-        ValueError: ``height`` is no whole number from 1 on.
-
     Example:
         >>> Explorer(height=600)._repr_html_()[:42]
         '<iframe title="posenc explorer" width="100'
     """
 
     height: int = 900
-
-    def __post_init__(self):
-        check_whole(height=self.height)
 
     def _repr_html_(self) -> str:
         return (
@@ -42,9 +35,6 @@ def show(height: int = 900) -> Explorer:
 
     Args:
         height: Height of the frame, in pixels.
-
-    Raises:
-        ValueError: ``height`` is no whole number from 1 on.
 
     Example:
         >>> show(700)
