@@ -73,19 +73,12 @@ def test_every_measured_type_moves_its_cache(model_type):
     assert caching.fault(model_type) is None
 
 
-def test_a_rerotated_cache_is_the_one_of_the_extended_model(llama):
-    cache = llama(SAME, use_cache=True).past_key_values
-    assert rerotate_cached_keys(cache, llama, LONGER) is cache
-    with patch(llama, rotary=LONGER):
-        again = llama(SAME, use_cache=True).past_key_values
-    assert alike(cache, again)
-
-
 def test_generation_goes_on_from_a_rerotated_cache(llama):
     cache = llama(SAME, use_cache=True).past_key_values
-    rerotate_cached_keys(cache, llama, LONGER)
+    assert rerotate_cached_keys(cache, llama, LONGER) is cache
     next_one = torch.tensor([[5]])
     with patch(llama, rotary=LONGER):
+        assert alike(cache, llama(SAME, use_cache=True).past_key_values)
         given = llama(next_one, past_key_values=cache).logits
         wanted = llama(torch.cat((SAME, next_one), -1)).logits[:, -1:]
     assert torch.allclose(given, wanted, atol=1e-5)
@@ -117,7 +110,7 @@ def test_an_attention_factor_that_a_norm_takes_away_is_refused(model_type):
         plain = plain.of
     cache = model(SAME, use_cache=True).past_key_values
     before = cache.layers[0].keys.clone()
-    with pytest.raises(ValueError, match=r"factor 1\.1386.* norms them after rotating"):
+    with pytest.raises(ValueError, match="attention factor"):
         rerotate_cached_keys(cache, model, YaRN(plain, factor=4.0, trained_length=64))
     assert torch.equal(cache.layers[0].keys, before)
     rerotate_cached_keys(cache, model, Linear(plain, 4.0))
@@ -146,23 +139,13 @@ def test_static_caches_keep_their_tensors_and_their_empty_places(llama):
     before = cache.layers[0].keys
     address, empty = before.data_ptr(), before[:, :, 9:].clone()
     there = torch.arange(50, 59)
-    move_cached_keys(cache, llama, there)
+    with torch.no_grad():
+        move_cached_keys(cache, llama, there)
     again = llama(SAME, position_ids=there[None], use_cache=True).past_key_values
     assert cache.layers[0].keys.data_ptr() == address
+    assert not cache.layers[0].keys.requires_grad
     assert torch.equal(cache.layers[0].keys[:, :, 9:], empty)
     assert alike(cache, again, 9)
-
-
-def test_keys_that_move_without_gradients_have_none_in_a_static_cache(llama):
-    """They lie where those of a backward pass lay, whose rotation would be left out of it."""
-    cache = StaticCache(config=llama.config, max_cache_len=8)
-    ids = torch.arange(8)[None]
-    llama(ids, past_key_values=cache)
-    before = cache.layers[0].keys.data_ptr()
-    with torch.no_grad():
-        move_cached_keys(cache, llama, torch.arange(100, 108))
-    assert cache.layers[0].keys.data_ptr() == before
-    assert not cache.layers[0].keys.requires_grad
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
@@ -196,19 +179,6 @@ def test_padded_rows_give_their_positions(llama):
     assert torch.allclose(cache.layers[1].keys[1:, :, 4:], alone.layers[1].keys, atol=2e-6)
 
 
-def test_the_first_layer_of_any_text_and_not_the_second_is_repaired(llama):
-    """What the page on reusing caches says that moving keys does not do."""
-    ids = torch.arange(1, 10)[None]
-    cache = llama(ids, use_cache=True).past_key_values
-    rerotate_cached_keys(cache, llama, LONGER)
-    with patch(llama, rotary=LONGER):
-        again = llama(ids, use_cache=True).past_key_values
-    pairs = zip(cache.layers, again.layers, strict=True)
-    first, second = ((one.keys - other.keys).abs().max() for one, other in pairs)
-    assert first < 2e-6
-    assert second > 1e-5
-
-
 def test_the_table_speaks_of_latents_that_are_reordered():
     kept = key_storage({"model_type": "deepseek_v3", "num_hidden_layers": 1})[0]
     assert (kept.held, kept.encoding.pairing, kept.encoding.head_dim) == ("values", "half", 64)
@@ -218,31 +188,35 @@ def test_the_table_speaks_of_latents_that_are_reordered():
         key_storage({"model_type": "ours", "rope_theta": 1e4})
 
 
-def test_what_it_refuses(llama):
+REFUSED = [
+    (Geometric(16), "4 pairs"),
+    (8, "int"),
+    ({"full_attention": LONGER}, "full_attention"),
+    ({}, "nothing"),
+    (Rotary(8, pairing="interleaved"), "interleaved"),
+]
+
+
+@pytest.mark.parametrize(("new", "noun"), REFUSED)
+def test_what_does_not_fit_the_model_is_refused(llama, new, noun):
     cache = llama(SAME, use_cache=True).past_key_values
     before = cache.layers[1].keys.clone()
-    with pytest.raises(ValueError, match="8 frequencies; this model rotates 4 pairs"):
-        rerotate_cached_keys(cache, llama, Geometric(16))
-    with pytest.raises(ValueError, match="given for 3 tokens; the cache has seen 9"):
-        move_cached_keys(cache, llama, torch.arange(3))
-    with pytest.raises(TypeError, match="it must be a Rotary"):
-        rerotate_cached_keys(cache, llama, 8)
-    for mapping in ({"full_attention": LONGER}, {}):
-        with pytest.raises(ValueError, match="are of no types"):
-            rerotate_cached_keys(cache, llama, mapping)
-    with pytest.raises(ValueError, match="other pairs of channels turn"):
-        rerotate_cached_keys(cache, llama, Rotary(8, pairing="interleaved"))
-    with pytest.raises(TypeError, match="pass a DynamicCache"):
-        move_cached_keys((before, before), llama, torch.arange(9))
-    cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
-    with pytest.raises(TypeError, match="Quantized keys would be rounded once more"):
-        move_cached_keys(cache, llama, torch.arange(9))
+    with pytest.raises((TypeError, ValueError), match=noun):
+        rerotate_cached_keys(cache, llama, new)
     assert torch.equal(cache.layers[1].keys, before)
 
 
-def test_types_of_layers_that_are_not_there_are_refused(gemma):
+def test_caches_that_are_not_served_are_refused(llama, gemma):
+    cache = llama(SAME, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="3 tokens; the cache has seen 9"):
+        move_cached_keys(cache, llama, torch.arange(3))
+    with pytest.raises(TypeError, match="tuple"):
+        move_cached_keys((SAME, SAME), llama, torch.arange(9))
+    cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
+    with pytest.raises(TypeError, match="Quanto"):
+        move_cached_keys(cache, llama, torch.arange(9))
     cache = gemma(SAME, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match=r"'full'; .* of type full_attention, sliding_attention"):
+    with pytest.raises(ValueError, match="full_attention, sliding_attention"):
         rerotate_cached_keys(cache, gemma, {"full": Linear(Geometric(8, 1e6), factor=2.0)})
 
 
@@ -254,18 +228,6 @@ def test_a_model_that_keeps_its_keys_otherwise_is_refused(llama, monkeypatch):
         rerotate_cached_keys(cache, llama, Rotary(8))
 
 
-def test_frequencies_that_changed_on_the_way_are_refused():
-    config = LlamaConfig(
-        **TINY, max_position_embeddings=80,
-        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4},
-    )  # fmt: skip
-    model = LlamaForCausalLM(config).eval()
-    ids = torch.full((1, 90), 5)
-    cache = model(ids, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match="may have two kinds"):
-        rerotate_cached_keys(cache, LlamaForCausalLM(config).eval(), LONGER)
-
-
 def test_positions_past_the_change_of_frequencies_are_refused():
     """Few tokens may stand far away: transformers goes by the largest position."""
     rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
@@ -273,7 +235,7 @@ def test_positions_past_the_change_of_frequencies_are_refused():
     model, ids, far = LlamaForCausalLM(config).eval(), torch.arange(9)[None], torch.arange(200, 209)
     there = model(ids, position_ids=far[None], use_cache=True).past_key_values
     here = model(ids, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match="reach position 208 under rope type 'dynamic'"):
+    with pytest.raises(ValueError, match="reach position 208"):
         move_cached_keys(here, model, far)
     with pytest.raises(ValueError, match="reach position 208"):
         move_cached_keys(there, model, torch.arange(9), from_positions=far)
@@ -284,27 +246,26 @@ def test_positions_past_the_change_of_frequencies_are_refused():
     torch.testing.assert_close(moved.layers[0].keys, near.layers[0].keys, rtol=0, atol=1e-5)
 
 
-def test_what_was_done_to_a_cache_is_known_the_next_time(llama):
-    """Keys show neither where they stand nor how fast they turn, so neither is assumed."""
-    ids, there = torch.arange(9)[None], torch.arange(100, 109)
-    made = llama(ids, use_cache=True).past_key_values
-    kept = made.layers[0].keys.clone()
-    cache = move_cached_keys(made, llama, there)
-    with pytest.raises(ValueError, match="from_positions"):
-        move_cached_keys(cache, llama, torch.arange(9))
-    back = move_cached_keys(cache, llama, torch.arange(9), from_positions=there)
-    torch.testing.assert_close(back.layers[0].keys, kept, rtol=0, atol=1e-5)
+def test_a_model_whose_frequencies_switch_early_is_measured_before_they_do():
+    lists = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "factor": 4.0}
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, **lists,
+            "original_max_position_embeddings": 32}  # fmt: skip
+    config = LlamaConfig(**TINY, max_position_embeddings=128, rope_parameters=rope)
+    model, ids, there = LlamaForCausalLM(config).eval(), torch.arange(9)[None], torch.arange(20, 29)
+    cache = move_cached_keys(model(ids, use_cache=True).past_key_values, model, there)
+    again = model(ids, position_ids=there[None], use_cache=True).past_key_values
+    torch.testing.assert_close(cache.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-5)
 
-    pairs = rotary_width(llama)
-    longer = YaRN(Geometric(pairs), factor=4.0, trained_length=2048)
-    cache = rerotate_cached_keys(llama(ids, use_cache=True).past_key_values, llama, longer)
-    with pytest.raises(ValueError, match="Patch the model"):
-        move_cached_keys(cache, llama, there)
-    with patch(llama, rotary=longer):
+
+def test_keys_move_there_and_back_and_after_they_were_rotated_again(llama):
+    ids, there = torch.arange(9)[None], torch.arange(100, 109)
+    cache = llama(ids, use_cache=True).past_key_values
+    kept = cache.layers[0].keys.clone()
+    move_cached_keys(cache, llama, there)
+    move_cached_keys(cache, llama, torch.arange(9), from_positions=there)
+    torch.testing.assert_close(cache.layers[0].keys, kept, rtol=0, atol=1e-5)
+    rerotate_cached_keys(cache, llama, LONGER)
+    with patch(llama, rotary=LONGER):
         moved = move_cached_keys(cache, llama, there)
         again = llama(ids, position_ids=there[None], use_cache=True).past_key_values
     torch.testing.assert_close(moved.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-4)
-
-
-def rotary_width(model) -> int:
-    return model.config.hidden_size // model.config.num_attention_heads

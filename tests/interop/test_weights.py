@@ -65,22 +65,19 @@ def test_the_keys_are_those_of_our_own_rotation_of_that_pairing():
     assert torch.allclose(keys, ours, atol=1e-6)
 
 
-def test_decoding_with_a_cache_goes_on():
-    model = llama()
-    wanted = model(IDS).logits[:, -1]
+def test_what_is_done_with_models_goes_on():
+    model, longer = llama(), YaRN(Geometric(8), factor=4.0, trained_length=2048)
+    neighbor, wanted = llama(), model(IDS).logits
+    with patch(model, rotary=longer):
+        extended = model(IDS).logits
     with convert_pairing(model, to="interleaved"):
         cache = model(IDS[:, :-1], use_cache=True).past_key_values
-        given = model(IDS[:, -1:], past_key_values=cache).logits[:, -1]
-    assert torch.allclose(given, wanted, atol=1e-6)
-
-
-def test_a_converted_model_is_patched_as_any_other():
-    longer = YaRN(Geometric(8), factor=4.0, trained_length=2048)
-    model = llama()
-    with patch(model, rotary=longer):
-        wanted = model(IDS).logits
-    with convert_pairing(model, to="interleaved"), patch(model, rotary=longer):
-        assert torch.allclose(model(IDS).logits, wanted, atol=1e-6)
+        given = model(IDS[:, -1:], past_key_values=cache).logits
+        assert torch.allclose(given, wanted[:, -1:], atol=1e-6)
+        assert torch.allclose(copy.deepcopy(model)(IDS).logits, wanted, atol=1e-6)
+        assert torch.equal(neighbor(IDS).logits, wanted)
+        with patch(model, rotary=longer):
+            assert torch.allclose(model(IDS).logits, extended, atol=1e-6)
 
 
 def test_gradients_reach_the_converted_weights():
@@ -104,20 +101,6 @@ def test_a_compiled_model_gives_the_same():
         assert torch.allclose(torch.compile(model, backend="eager")(IDS).logits, wanted, atol=1e-6)
 
 
-def test_neighbors_of_its_class_keep_their_rotation():
-    one, other = llama(), llama()
-    wanted = other(IDS).logits
-    with convert_pairing(one, to="interleaved"):
-        assert torch.equal(other(IDS).logits, wanted)
-
-
-def test_a_copy_of_a_converted_model_is_converted():
-    model = llama()
-    wanted = model(IDS).logits
-    with convert_pairing(model, to="interleaved"):
-        assert torch.allclose(copy.deepcopy(model)(IDS).logits, wanted, atol=1e-6)
-
-
 def test_a_saved_model_says_its_pairing_and_gets_its_rotation_back(tmp_path):
     model = llama()
     wanted = model(IDS).logits
@@ -131,36 +114,32 @@ def test_a_saved_model_says_its_pairing_and_gets_its_rotation_back(tmp_path):
     assert torch.allclose(rotate_as_converted(loaded)(IDS).logits, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "given", [patch, lambda model: convert_pairing(model, to="interleaved")], ids=["patch", "again"]
-)
-def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(tmp_path, given):
+def refused_without_its_rotation(given, model):
+    with pytest.raises(ValueError, match="rotate_as_converted"):
+        given(model)
+
+
+def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(tmp_path):
     """Only angles are measured there, and those are right; pairs of the other kind are turned."""
     model = llama()
     wanted = model(IDS).logits
     convert_pairing(model, to="interleaved")
     model.save_pretrained(tmp_path)
     loaded = LlamaForCausalLM.from_pretrained(tmp_path, dtype=torch.float64).eval()
-    with pytest.raises(ValueError, match=r"converted to .*'interleaved'.* rotate_as_converted"):
-        given(loaded)
+    around = torch.nn.Sequential(loaded)
+    around.config = {"lr": 1e-3}  # training scripts wrap models, and name their settings so
+    refused_without_its_rotation(lambda each: convert_pairing(each, to="interleaved"), loaded)
+    refused_without_its_rotation(patch, loaded)
+    refused_without_its_rotation(patch, around)
     rotate_as_converted(loaded)
-    given(loaded)
+    patch(loaded)
     assert torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "own", [None, {"lr": 1e-3}, SimpleNamespace(lr=1e-3), "run-7", Path("run-7")]
-)
-def test_a_module_around_a_model_may_have_a_configuration_of_its_own(tmp_path, own):
-    """Training scripts wrap models, and name their own settings so; the model within counts."""
-    model = llama()
-    convert_pairing(model, to="interleaved")
-    model.save_pretrained(tmp_path)
-    around = torch.nn.Sequential(LlamaForCausalLM.from_pretrained(tmp_path).eval())
+@pytest.mark.parametrize("own", [None, SimpleNamespace(lr=1e-3), Path("run-7")])
+def test_a_module_around_a_model_may_have_a_configuration_of_its_own(own):
+    around = torch.nn.Sequential(llama())
     around.config = own
-    with pytest.raises(ValueError, match=r"converted to .*'interleaved'.* rotate_as_converted"):
-        patch(around)
-    rotate_as_converted(around[0])
     with patch(around, rotary={"rope_type": "linear", "factor": 2.0}) as patched:
         assert "0.model.rotary_emb" in repr(patched)
         assert patched.config_follows
@@ -254,9 +233,9 @@ ONE = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_
         (ONE | {"num_hidden_layers": 2}, FOUND, "Layer 1 rotates .* not found"),
         (ONE, {**FOUND, "draft." + next(iter(FOUND)): (64, 64)}, "several places"),
         (ONE, {**FOUND, "model.layers.1.self_attn.q_proj.weight": (64, 64)}, "has 1, from 0 on"),
-        (ONE, {next(iter(FOUND)) + "_packed": (64, 64)}, "packed or scaled otherwise"),
+        (ONE, {next(iter(FOUND)) + "_packed": (64, 64)}, "packed"),
         (ONE | {"head_dim": 48}, FOUND, "no whole groups"),
-        (ONE, {**FOUND, "model.layers.0.self_attn.k_proj.weight_scale": (16, 4)}, "packed or sca"),
+        (ONE, {**FOUND, "model.layers.0.self_attn.k_proj.weight_scale": (16, 4)}, "packed"),
         ({"model_type": "gpt2"}, FOUND, "no rotary encoding|rotates"),
         (ONE, {n: s for n, s in FOUND.items() if "k_proj" not in n}, "not found"),
         (ONE, {}, "names that transformers gives"),
@@ -329,7 +308,7 @@ def test_an_attention_that_cannot_be_run_again_is_refused(monkeypatch):
     kind = type(model.model.layers[0].self_attn)
     own = kind.forward
     monkeypatch.setattr(kind, "forward", narrow)
-    with pytest.raises(ValueError, match=r"cannot be converted: it could not be run.*too wide"):
+    with pytest.raises(ValueError, match="too wide"):
         convert_pairing(model, to="interleaved")
 
 
@@ -340,7 +319,7 @@ def test_wrong_orders_are_measured(monkeypatch):
         "posenc.interop.weights.models.row_orders",
         lambda _, shapes: {n: RowOrder(8, 0, 8) for n in shapes if "q_proj" in n},
     )
-    with pytest.raises(ValueError, match="outputs would change by"):
+    with pytest.raises(ValueError, match="change by"):
         convert_pairing(model, to="interleaved")
 
 

@@ -13,8 +13,14 @@ from tests.oracle_models.converting import NARROW
 from torch import nn
 
 from posenc import MultimodalRotary
-from posenc.interop.caches import KeyStorage, families, key_storage, move_cached_keys
-from posenc.interop.caches.storage import ALIKE, equal_contents, measured_storage
+from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys
+from posenc.interop.caches.storage import (
+    ALIKE,
+    LATENT,
+    REORDERED,
+    equal_contents,
+    measured_storage,
+)
 from posenc.interop.configurations import read
 from posenc.interop.rope_models import pairing_of
 
@@ -47,7 +53,8 @@ def fault(model_type: str) -> str | None:
     model = building.built(building.config_of(model_type, **NARROW.get(model_type, {})))
     known = read(model.config)
     storage = measured_storage(model)
-    expected = {(families.held_in(known), families.pairing_in_cache(known, pairing_of(known)))}
+    held = "values" if known.family in LATENT else "keys"
+    expected = {(held, "half" if known.family in REORDERED else pairing_of(known))}
     if kinds(storage) != expected:
         return f"the table says {expected}, measured was {kinds(storage)}"
     if model_type in PATH.read_text().split():

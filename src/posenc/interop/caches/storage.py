@@ -1,4 +1,4 @@
-"""Where the rotated keys of a layer lie in its cache: by the table, or by measuring."""
+"""Where the rotated keys of a layer lie in its cache: by a table of families, or by measuring."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -6,25 +6,41 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeGuard
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.moving import move_keys
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.caches import families
-from posenc.interop.caches.families import Held
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.modes import in_evaluation
 from posenc.interop.patching.measuring import TABLE, places_of
+from posenc.interop.patching.rotations import Rotation, bare, on_axes_of
+from posenc.interop.rope_models import named
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
-from posenc.numerics.pairing import Pairing, Rotated
+from posenc.numerics.pairing import Pairing
 
-Encoding = Rotary | MultimodalRotary
+Held = Literal["keys", "values"]
+
 Contents = dict[nn.Module, Tensor]
 """The first token of what layers were given."""
+
+LATENT = named(
+    "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 "
+    "longcat_flash minicpm3 mistral4 mistral_large4 youtu"
+)
+"""Latent attention: ``keys`` are the latents, which nothing rotates, and ``values`` the one rotated
+key that all heads share."""
+
+REORDERED = named(
+    "axk1 axk2 bailing_hybrid deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa longcat_flash "
+    "mistral4 mistral_large4 youtu"
+)
+"""Models that rotate pairs 2i and 2i + 1, and hand them back as i and i + width/2."""
+
+BY_LENGTH = ("dynamic", "longrope")
+"""Rope types whose frequencies transformers changes while a sequence grows."""
 
 POSITIONS = (0, 1, 2, 3, 5, 9, 30, 77)
 """Near ones, where fast pairs differ, and far ones, where slow ones do."""
@@ -46,7 +62,7 @@ class KeyStorage:
     """
 
     held: Held
-    encoding: Encoding | None
+    encoding: Rotation | None
     rope_type: str = "default"
     trained_length: int | None = None
 
@@ -71,19 +87,17 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
     if known.model_type not in measured_types():
         raise ValueError(
             f"How {known.model_type or 'a model without model_type'} caches its keys was not "
-            f"measured. Pass a loaded model to move_cached_keys or rerotate_cached_keys, which "
-            f"measure it."
+            f"measured; move_cached_keys and rerotate_cached_keys measure a loaded model."
         )
-    held = families.held_in(known)
-    found = []
-    for layer in read_layers_of(known, None):
-        if layer is None:
-            found.append(KeyStorage(held, None))
-            continue
-        pairing = families.pairing_in_cache(known, layer.rotary.pairing)
-        encoding = as_stored(layer.encoding, pairing, whole=held == "keys")
-        found.append(_storage(held, encoding, layer))
-    return tuple(found)
+    return tuple(_by_table(known, layer) for layer in read_layers_of(known, None))
+
+
+def _by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
+    held: Held = "values" if config.family in LATENT else "keys"
+    if layer is None:
+        return KeyStorage(held, None)
+    pairing = "half" if config.family in REORDERED else layer.rotary.pairing
+    return _storage(held, _as_stored(layer.encoding, pairing, whole=held == "keys"), layer)
 
 
 @cache
@@ -93,19 +107,20 @@ def measured_types() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def as_stored(encoding: Encoding, pairing: Pairing, *, whole: bool) -> Encoding:
+def _as_stored(encoding: Rotation, pairing: Pairing, *, whole: bool) -> Rotation:
     """The encoding for what is cached: whole heads, or their rotated channels alone."""
-    rotary = encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
-    place: Rotated = rotary.rotated if whole else "prefix"
+    rotary = bare(encoding)
     made = Rotary(
         rotary.frequencies,
         head_dim=rotary.head_dim if whole else None,
         pairing=pairing,
-        rotated=place,
+        rotated=rotary.rotated if whole else "prefix",
     )
-    if isinstance(encoding, MultimodalRotary):
-        return MultimodalRotary(made, encoding.sections, encoding.arrangement)  # type: ignore[arg-type]
-    return made
+    return on_axes_of(encoding, made)
+
+
+def _storage(held: Held, encoding: Rotation, layer: RotaryLayer) -> KeyStorage:
+    return KeyStorage(held, encoding, layer.rope.rope_type.name, layer.rope.trained_length)
 
 
 @torch.no_grad()
@@ -126,23 +141,18 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
             continue
-        fitting: list[tuple[Held, Encoding]] = [
+        fitting: list[tuple[Held, Rotation]] = [
             (held, encoding)
             for held, encoding in _candidates(layer.encoding, kept)
             if _fits(encoding, getattr(kept, held), positions)
         ]
         if len(fitting) != 1:
             raise ValueError(
-                f"Layer {index} of {type(model).__name__} caches keys in no manner that is known "
-                f"here ({len(fitting)} of the known ones fit what it rotates). Its cache stays as "
-                f"it is: compute it again."
+                f"Layer {index} of {type(model).__name__} caches keys in no manner that is known: "
+                f"{len(fitting)} of the known ones fit. Compute the cache again."
             )
         found.append(_storage(*fitting[0], layer))
     return found
-
-
-def _storage(held: Held, encoding: Encoding, layer: RotaryLayer) -> KeyStorage:
-    return KeyStorage(held, encoding, layer.rope.rope_type.name, layer.rope.trained_length)
 
 
 def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[RotaryLayer | None]:
@@ -151,39 +161,36 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
         return layers[:count]
     if len(set(map(id, layers))) == 1:
         return [layers[0]] * count
-    raise ValueError(
-        f"The cache has {count} layers and the configuration {len(layers)}, which differ among "
-        f"themselves; which is which is not known."
-    )
+    raise ValueError(f"The cache has {count} layers, and the configuration {len(layers)} others.")
 
 
-def _candidates(encoding: Encoding, kept: Any) -> Iterator[tuple[Held, Encoding]]:
-    rotary = encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
+def _candidates(encoding: Rotation, kept: Any) -> Iterator[tuple[Held, Rotation]]:
+    rotary = bare(encoding)
     places: tuple[Held, ...] = ("keys", "values")
     pairings: tuple[Pairing, ...] = ("half", "interleaved")
     for held in places:
         width = getattr(kept, held).shape[-1]
-        for pairing in pairings:
-            if width == rotary.head_dim:
-                yield held, as_stored(encoding, pairing, whole=True)
-            elif width == rotary.rotated_dim:
-                yield held, as_stored(encoding, pairing, whole=False)
+        for pairing in pairings if width in (rotary.head_dim, rotary.rotated_dim) else ():
+            yield held, _as_stored(encoding, pairing, whole=width == rotary.head_dim)
 
 
-def _fits(encoding: Encoding, kept: Tensor, positions: Tensor) -> bool:
+def _fits(encoding: Rotation, kept: Tensor, positions: Tensor) -> bool:
     """Whether keys at these positions, moved to the first of them, are all alike."""
     kept, positions = kept[:1].double(), positions[-kept.shape[-2] :]
     if kept.shape[-2] != len(positions) or kept.shape[-2] < 2:
         return False
     start = on_axes(positions, encoding)
     moved = move_keys(kept, start, start[:1].expand_as(start), encoding)
-    spread = lambda x: float((x - x[..., :1, :]).abs().max() / x.abs().max())  # noqa: E731
-    return spread(moved) < ALIKE < spread(kept)
+    return _spread(moved) < ALIKE < _spread(kept)
 
 
-def on_axes(positions: Tensor, encoding: Encoding) -> Tensor:
+def _spread(x: Tensor) -> float:
+    return float((x - x[..., :1, :]).abs().max() / x.abs().max())
+
+
+def on_axes(positions: Tensor, encoding: Rotation) -> Tensor:
     """Positions of text for the axes of an encoding: all alike."""
-    if not isinstance(encoding, MultimodalRotary):
+    if isinstance(encoding, Rotary):
         return positions
     return positions.unsqueeze(-1).expand(*positions.shape, len(encoding.sections))
 
@@ -194,30 +201,24 @@ def factor_reaches(model: nn.Module, storage: Sequence[KeyStorage]) -> list[bool
 
     It does not where keys are normed after they were rotated. Measured by a run over the same
     contents with cosines and sines of twice their size, which must double what rotates.
-
-    Raises:
-        ValueError: The model could not be run.
     """
     contents: Contents = {}
     plain, _ = _run(model, contents)
     with _doubled_angles(model):
         doubled, _ = _run(model, contents)
     return [
-        held.encoding is None or _is_doubled(held, plain[index], doubled[index])
+        held.encoding is None
+        or _is_doubled(held, bare(held.encoding), plain[index], doubled[index])
         for index, held in enumerate(storage)
     ]
 
 
-def _is_doubled(held: KeyStorage, plain: Any, doubled: Any) -> bool:
+def _is_doubled(held: KeyStorage, rotary: Rotary, plain: Any, doubled: Any) -> bool:
     """Whether what rotates in the keys of one layer is twice what it was."""
-    encoding = held.encoding
-    rotary = encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
-    assert rotary is not None
     before, after = getattr(plain, held.held).double(), getattr(doubled, held.held).double()
-    wanted, width = before.clone(), rotary.rotated_dim
-    turns = slice(-width, None) if rotary.rotated == "suffix" else slice(width)
-    wanted[..., turns] *= 2
-    return float((after - wanted).abs().max() / wanted.abs().max()) < ALIKE
+    width = rotary.rotated_dim
+    before[..., slice(-width, None) if rotary.rotated == "suffix" else slice(width)] *= 2
+    return float((after - before).abs().max() / before.abs().max()) < ALIKE
 
 
 @contextmanager
@@ -225,13 +226,11 @@ def _doubled_angles(model: nn.Module) -> Iterator[None]:
     """Inside the block, each place of a model gives cosines and sines of twice their size."""
     places = {id(place.module): place for place in places_of(model)}.values()
     tables = [(place.module, place.module._buffers[TABLE]) for place in places if place.keeps_rows]
-    hooks = [
-        place.module.register_forward_pre_hook(_double_table)
-        if place.keeps_rows
-        else place.module.register_forward_hook(_double_given)
-        for place in places
-    ]
+    modules = [place.module for place in places if not place.keeps_rows]
+    hooks = [module.register_forward_hook(_double) for module in modules]
     try:
+        for module, table in tables:
+            module._buffers[TABLE] = 2 * table  # type: ignore[operator]
         yield
     finally:
         for hook in hooks:
@@ -240,13 +239,7 @@ def _doubled_angles(model: nn.Module) -> Iterator[None]:
             module._buffers[TABLE] = table
 
 
-def _double_table(module: nn.Module, _: tuple) -> None:
-    table = module._buffers[TABLE]
-    assert table is not None
-    module._buffers[TABLE] = 2 * table
-
-
-def _double_given(_: nn.Module, __: tuple, given: Any) -> Any:
+def _double(_: nn.Module, __: tuple, given: Any) -> Any:
     return 2 * given if isinstance(given, Tensor) else type(given)(2 * each for each in given)
 
 
@@ -262,46 +255,34 @@ def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterat
         contents: What layers were given before, and are given again; what others are given is
             added to it.
     """
-    given = Given({} if contents is None else contents)
+    kept: Contents = {} if contents is None else contents
+
+    def first(module: nn.Module, given: Any) -> Any:
+        if not isinstance(given, Tensor) or given.ndim != 3 or not given.is_floating_point():
+            return given
+        return kept.setdefault(module, given[:, :1]).expand_as(given)
+
+    def hook(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
+        if args:
+            return (first(module, args[0]), *args[1:]), kwargs
+        hidden = first(module, kwargs.get("hidden_states"))
+        return args, kwargs if hidden is None else {**kwargs, "hidden_states": hidden}
+
     layers = [module for module in model.modules() if hasattr(module, "layer_idx")]
-    hooks = [each.register_forward_pre_hook(given, with_kwargs=True) for each in layers]
+    hooks = [each.register_forward_pre_hook(hook, with_kwargs=True) for each in layers]
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
-
-
-class Given:
-    """A hook before layers: each is given the first token at all places, and the same each time."""
-
-    def __init__(self, contents: Contents):
-        self.contents = contents
-
-    def __call__(
-        self, module: nn.Module, args: tuple, kwargs: dict[str, Any]
-    ) -> tuple[tuple, dict[str, Any]]:
-        if args and _is_hidden(args[0]):
-            return (self._first(module, args[0]), *args[1:]), kwargs
-        if _is_hidden(hidden := kwargs.get("hidden_states")):
-            return args, {**kwargs, "hidden_states": self._first(module, hidden)}
-        return args, kwargs
-
-    def _first(self, module: nn.Module, hidden: Tensor) -> Tensor:
-        return self.contents.setdefault(module, hidden[:, :1]).expand_as(hidden)
-
-
-def _is_hidden(value: Any) -> TypeGuard[Tensor]:
-    return isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point()
+        for each in hooks:
+            each.remove()
 
 
 def _run(model: nn.Module, contents: Contents | None = None) -> tuple[Sequence[Any], Tensor]:
     """The layers of a cache over a few equal tokens, and where these stand."""
     heeded = inspect.signature(model.forward).parameters
     device = next(model.parameters()).device
-    longest = read(model.config).get("longest") or 1 << 20
     positions = torch.tensor(POSITIONS, device=device)
-    if "position_ids" not in heeded or longest <= POSITIONS[-1]:
+    if "position_ids" not in heeded or _longest(model) <= POSITIONS[-1]:
         positions = torch.arange(len(POSITIONS), device=device)
     given: dict[str, Any] = {"input_ids": torch.full_like(positions, 5)[None], "use_cache": True}
     if "position_ids" in heeded:
@@ -320,3 +301,11 @@ def _run(model: nn.Module, contents: Contents | None = None) -> tuple[Sequence[A
     if held is None or not hasattr(held, "layers"):
         raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")
     return held.layers, positions
+
+
+def _longest(model: nn.Module) -> int:
+    """Up to where the frequencies of a model are those of short sequences."""
+    known = read(model.config)  # type: ignore[arg-type]
+    ropes = [layer.rope for layer in read_layers_of(known, None) if layer]
+    trained = [each.trained_length for each in ropes if each.kind in BY_LENGTH]
+    return min((n for n in (known.get("longest"), *trained) if n), default=1 << 20)

@@ -1,7 +1,6 @@
 """Whole state dicts in the other pairing: which tensors are permuted, and how."""
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -10,12 +9,11 @@ from typing import Any
 from jaxtyping import Shaped
 from torch import Tensor
 
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights import layouts
-from posenc.interop.weights.orders import RowOrder
+from posenc.interop.weights.layouts import RowOrder
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 MARK = "posenc_pairing"
@@ -33,7 +31,7 @@ DUPLICATE = re.compile(r"\.\d$")
 """What tells two attentions of one layer apart."""
 
 ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexer|cross_attn)\.")
-"""Other parts of a model, which are not converted: their channels stay as they are."""
+"""Other parts of a model, which are not converted."""
 
 ROWS = re.compile(
     r"^(weight|bias|lora_B(\.\w+)?\.(weight|bias)|lora_magnitude_vector(\.\w+)?(\.weight)?)$"
@@ -49,31 +47,12 @@ SCALES = re.compile(r"^(weight_scale(_inv)?|output_scale)$")
 RowOrders = dict[str, RowOrder]
 
 
-class ConvertedWeights(dict[str, Tensor]):
-    """A state dict that knows its pairing, so that it is not converted twice.
-
-    A copy, and what is saved of it, is an ordinary one.
-
-    Attributes:
-        pairing: That of its queries and keys.
-    """
-
-    def __init__(self, state: Mapping[str, Tensor], pairing: Pairing):
-        super().__init__(state)
-        self.pairing: Pairing = pairing
-
-    def __reduce__(self) -> tuple:
-        # As torch's own state dicts, which torch.load takes without trusting the file.
-        return OrderedDict, (), None, None, iter(self.items())
-
-
 def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
     """How each tensor that pairs rotated channels is permuted; the others stay as they are.
 
-    Queries and keys (fused with values or not), their biases, their norms, the rotated part of
-    latent attention, the second matrices of LoRA, and scales that go by rows. Layers that do not
-    rotate stay as they are, and so do values, outputs, and the towers of other modalities. LoRA's
-    matrices may come alone, of queries without keys too: they are for weights in that pairing.
+    These are queries and keys (fused with values or not), their biases and norms, the rotated part
+    of latent attention, the second matrices of LoRA, and scales that go by rows. LoRA's matrices
+    may come alone.
 
     Args:
         config: Of the model, as ``positional_setup`` takes it.
@@ -81,8 +60,8 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
 
     Raises:
         ValueError: A rotating layer is not found in them, or found twice, a layer is beyond those
-            of the configuration, the rows of a tensor are no whole heads of it or queries of
-            another number of heads, or it is packed or scaled in a manner that cannot follow.
+            of the configuration, rows do not fit its heads, or a tensor is packed or scaled in a
+            manner that cannot follow.
 
     Example:
         >>> shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qkvo"}
@@ -105,11 +84,16 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         number, module, leaf = int(place["layer"]), place["module"], place["leaf"]
         if module in layouts.PROJECTIONS:
             stacks.add(place["stack"])
-            _check_number(name, number, len(layers))
+            if number >= len(layers):
+                raise ValueError(
+                    f"{name} is of layer {number}, and the configuration has {len(layers)}, from 0 "
+                    f"on. Leave out layers that transformers does not load."
+                )
         layer = layers[number] if number < len(layers) else None
         if layer is None:
             continue
-        _refuse_foreign(name)
+        if layouts.CONVOLVED in name:
+            raise ValueError(f"{name} is a convolution over channels, which no order converts.")
         order = layouts.order_of(module, layer, known)
         if order is None:
             continue
@@ -119,14 +103,18 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
             if module in layouts.QUERIES and ROWS.match(leaf):
                 _check_heads(name, shape[0], kept.width, known)
             found[name] = kept
-    if len(stacks) > 1:
-        raise ValueError(
-            f"Layers are found in several places: {', '.join(sorted(stacks))}. Convert one part at "
-            f"a time."
-        )
-    # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection of them.
-    shared = bool(known.get("num_kv_shared_layers"))
-    _check_complete(layers, places, None if _is_adapter(shapes) else modules, shared)
+    for several in (stacks, *places.values()):
+        if len(several) > 1:
+            raise ValueError(
+                f"Layers are found in several places: {', '.join(sorted(several))}. Convert one "
+                f"part at a time."
+            )
+    if not _is_adapter(shapes):
+        # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
+        shared = bool(known.get("num_kv_shared_layers"))
+        for number, layer in enumerate(layers):
+            if layer is not None:
+                _check_complete(number, modules.get(number, set()), shared)
     return found
 
 
@@ -135,86 +123,6 @@ def _is_adapter(shapes: Iterable[str]) -> bool:
     places = [place for name in shapes if (place := PLACE.match(name))]
     leaves = [place["leaf"] for place in places if place["module"] in layouts.PROJECTIONS]
     return bool(leaves) and all(leaf.startswith("lora_") for leaf in leaves)
-
-
-def convert_weights(
-    state: Mapping[str, Shaped[Tensor, "..."]], config: Any, *, to: Pairing
-) -> dict[str, Shaped[Tensor, "..."]]:
-    """A state dict with queries and keys in the pairing ``to``, for a rotation of that pairing.
-
-    Rows change places and nothing else: no number, no dtype, and no score of a model that rotates
-    in that pairing. The rotation of transformers keeps the pairing of its code; other frameworks
-    want the other one, or ``rotate_as_converted`` runs it there.
-
-    Args:
-        state: Tensors by their names in transformers; those that stay are handed on uncopied.
-        config: Of the model, with ``posenc_pairing`` where the weights were converted before.
-            (What this function returned knows that itself, until it is copied or saved.)
-        to: The pairing.
-
-    Raises:
-        ValueError: They are in that pairing already, the layout of the model type is not known, or
-            as of ``row_orders``.
-
-    Example:
-        >>> import torch
-        >>> config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
-        ...           "num_hidden_layers": 1, "head_dim": 4}
-        >>> state = {f"layers.0.self_attn.{n}_proj.weight": torch.arange(8.) for n in "qkv"}
-        >>> convert_weights(state, config, to="interleaved")["layers.0.self_attn.q_proj.weight"]
-        tensor([0., 2., 1., 3., 4., 6., 5., 7.])
-    """
-    check_convertible(config, to, state.pairing if isinstance(state, ConvertedWeights) else None)
-    orders = row_orders(config, {name: tuple(x.shape) for name, x in state.items()})
-    made = {
-        name: orders[name].converted(x, to) if name in orders else x for name, x in state.items()
-    }
-    return ConvertedWeights(made, to)
-
-
-def check_convertible(config: Any, to: Pairing, held: Pairing | None = None) -> None:
-    """Refuse weights that have the pairing already, and types whose layout was not measured.
-
-    Raises:
-        ValueError: One of these.
-    """
-    checked_pairing(to)
-    known = read(config)
-    if known.model_type not in measured_types():
-        raise ValueError(
-            f"How {known.model_type or 'a model without model_type'} lays out its projections was "
-            f"not measured, so converting them might be wrong without a word. Load the model and "
-            f"pass it to convert_pairing, which measures; or permute with "
-            f"posenc.interop.huggingface.RowOrder."
-        )
-    if (held or stored_pairing(known)) == to:
-        said = "convert_weights gave it to them" if held else "as they or their configuration say"
-        raise ValueError(
-            f"The weights have the pairing {to!r} already, {said}. Converting them again would "
-            f"scramble them; ask for the other one."
-        )
-
-
-def stored_pairing(config: Configuration) -> Pairing:
-    """The pairing of a model's weights, by its code or by what was done to them."""
-    return next(each.pairing for each in _rotaries(config) if each is not None)
-
-
-@cache
-def measured_types() -> frozenset[str]:
-    """The model types whose layout was measured: ``python -m tests.oracle_models.converting``."""
-    text = files("posenc.interop.weights").joinpath("converted.txt").read_text(encoding="utf-8")
-    return frozenset(text.split())
-
-
-def _rotaries(config: Configuration) -> tuple[Rotary | None, ...]:
-    found = []
-    for layer in read_layers_of(config, None):
-        held = layer and layer.encoding
-        found.append(held.rotary if isinstance(held, MultimodalRotary) else held)
-    if not any(found):
-        raise ValueError("No layer of this model rotates; there is no pairing to convert.")
-    return tuple(found)
 
 
 def _of_leaf(
@@ -242,72 +150,96 @@ def _of_leaf(
             return order
         if weight is not None and order.keeps_blocks(weight[0], count):
             return None
-    raise ValueError(
-        f"{name} of shape {list(shape)} belongs to rotated channels, and how it follows them is "
-        f"not known: weights that are packed or scaled otherwise cannot be permuted. Convert the "
-        f"weights that it was made from."
-    )
-
-
-def _check_number(name: str, number: int, count: int) -> None:
-    if number >= count:
-        raise ValueError(
-            f"{name} is of layer {number}, and the configuration has {count}, from 0 on; whether "
-            f"this one rotates is not known. Give the configuration of these weights, or leave "
-            f"out layers that transformers does not load (those that predict further tokens)."
-        )
+    raise ValueError(f"{name} of shape {list(shape)} is packed or scaled in an unknown manner.")
 
 
 def _check_heads(name: str, rows: int, width: int, config: Configuration) -> None:
     """Refuse queries of another number of heads: those of another width may fill their rows."""
-    heads = {config.whole("heads"), *_told(config.values)}
+    heads = {config.whole("heads"), *_told_heads(config.values)}
     if rows not in {each * width for each in heads}:
         raise ValueError(
             f"{name} has {rows} rows, which is {rows / width:g} heads of {width}, and the "
-            f"configuration says {' or '.join(map(str, sorted(heads)))}. Give the configuration "
-            f"of these weights."
+            f"configuration says {' or '.join(map(str, sorted(heads)))}."
         )
 
 
-def _told(values: Any) -> Iterator[int]:
+def _told_heads(values: Any) -> Iterator[int]:
     """The numbers of heads that fields beside the usual one give some layers."""
     for name, value in values.items() if isinstance(values, Mapping) else ():
         if "attention_heads" in str(name):
             yield from value if isinstance(value, list) else (value,) if value else ()
         else:
-            yield from _told(value)
+            yield from _told_heads(value)
 
 
-def _refuse_foreign(name: str) -> None:
-    for part, why in layouts.FOREIGN.items():
-        if part in name:
-            raise ValueError(f"{name}: {why}, so no order of rows converts it.")
+def _check_complete(number: int, names: set[str], shared: bool) -> None:
+    queries = names & {*layouts.QUERIES}
+    keys = names & {"k_proj", *layouts.LATENT} or shared
+    if not (names & {*layouts.FUSED} or (queries and keys)):
+        raise ValueError(
+            f"Layer {number} rotates queries and keys, and their projections are not found under "
+            f"the names that transformers gives them."
+        )
 
 
-def _check_complete(
-    layers: Iterable[Rotary | None],
-    places: Mapping[int, set[str]],
-    modules: Mapping[int, set[str]] | None,
-    shared: bool,
-) -> None:
-    """Refuse layers in several places, and those whose ``modules`` lack queries or keys."""
-    for number, layer in enumerate(layers):
-        if layer is None:
-            continue
-        found = places.get(number, set())
-        if len(found) > 1:
-            raise ValueError(
-                f"Layer {number} is found in several places: {', '.join(sorted(found))}. Convert "
-                f"one part at a time."
-            )
-        if modules is None:
-            continue
-        names = modules.get(number, set())
-        queries = names & {"q_proj", "q_b_proj"}
-        keys = names & {"k_proj", *layouts.LATENT} or shared
-        if not (names & {*layouts.FUSED} or (queries and keys)):
-            raise ValueError(
-                f"Layer {number} rotates queries and keys, and their projections are not found "
-                f"under the names that transformers gives them. Pass the whole state dict, with "
-                f"the names of transformers."
-            )
+def convert_weights(
+    state: Mapping[str, Shaped[Tensor, "..."]], config: Any, *, to: Pairing
+) -> dict[str, Shaped[Tensor, "..."]]:
+    """A state dict with queries and keys in the pairing ``to``, for a rotation of that pairing.
+
+    Rows change places and nothing else. The rotation of transformers keeps the pairing of its code;
+    other frameworks want the other one, or ``rotate_as_converted`` runs it there.
+
+    Args:
+        state: Tensors by their names in transformers; those that stay are handed on uncopied.
+        config: Of the model, with ``posenc_pairing`` where the weights were converted before.
+        to: The pairing.
+
+    Raises:
+        ValueError: By the configuration they are in that pairing already, the layout of the model
+            type is not known, or as of ``row_orders``.
+
+    Example:
+        >>> import torch
+        >>> config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
+        ...           "num_hidden_layers": 1, "head_dim": 4}
+        >>> state = {f"layers.0.self_attn.{n}_proj.weight": torch.arange(8.) for n in "qkv"}
+        >>> convert_weights(state, config, to="interleaved")["layers.0.self_attn.q_proj.weight"]
+        tensor([0., 2., 1., 3., 4., 6., 5., 7.])
+    """
+    check_convertible(config, to)
+    orders = row_orders(config, {name: tuple(x.shape) for name, x in state.items()})
+    return {name: orders[name].converted(x, to) if name in orders else x
+            for name, x in state.items()}  # fmt: skip
+
+
+def check_convertible(config: Any, to: Pairing) -> None:
+    """Refuse weights that have the pairing already, and types whose layout was not measured."""
+    checked_pairing(to)
+    known = read(config)
+    if known.model_type not in measured_types():
+        raise ValueError(
+            f"How {known.model_type or 'a model without model_type'} lays out its projections was "
+            f"not measured. Load the model and pass it to convert_pairing, which measures."
+        )
+    if stored_pairing(known) == to:
+        raise ValueError(f"By their configuration, the weights have the pairing {to!r} already.")
+
+
+def stored_pairing(config: Configuration) -> Pairing:
+    """The pairing of a model's weights, by its code or by what was done to them."""
+    return next(each.pairing for each in _rotaries(config) if each is not None)
+
+
+@cache
+def measured_types() -> frozenset[str]:
+    """The model types whose layout was measured: ``python -m tests.oracle_models.converting``."""
+    text = files("posenc.interop.weights").joinpath("converted.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+def _rotaries(config: Configuration) -> tuple[Rotary | None, ...]:
+    found = tuple(layer and layer.rotary for layer in read_layers_of(config, None))
+    if not any(found):
+        raise ValueError("No layer of this model rotates; there is no pairing to convert.")
+    return found

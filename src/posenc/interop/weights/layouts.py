@@ -1,14 +1,18 @@
-"""How the families of transformers keep the projections whose channels are rotated.
+"""Which rows of the projections of transformers are rotated channels, by the names of modules.
 
-A name is that of a module within attention. Whether a type is laid out so is measured; the types
-for which that was done are in ``converted.txt``.
+Whether a type is laid out so is measured; the types for which that was done are in
+``converted.txt``.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int64, Shaped
+from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.configurations import Configuration
-from posenc.interop.weights.orders import RowOrder
+from posenc.numerics.pairing import Pairing, permutation
 
 HEADS = ("q_proj", "k_proj", "q_b_proj")
 """Heads side by side: of queries or keys, or of queries from a latent vector."""
@@ -23,7 +27,6 @@ FUSED = ("qkv_proj", "query_key_value", "Wqkv")
 """Queries, keys and values in one projection."""
 
 PROJECTIONS = frozenset({*HEADS, *LATENT, *FUSED})
-"""All of these."""
 
 NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm")
 """Norms of queries and keys, over a head or over all of them."""
@@ -47,20 +50,79 @@ GATED = frozenset({"qwen3_next", "qwen3_5", "qwen3_5_moe"})
 PARTS_OF_CODEGEN = 4
 """CodeGen's projection was made for so many devices, each with its queries, values and keys."""
 
+CONVOLVED = "conv_qk"
+"""Queries and keys that go through a convolution over channels, which no order converts."""
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The rows of one projection, bias or norm: heads side by side, some of them rotated.
+
+    Attributes:
+        width: Rows of a head.
+        start: Where the rotated rows of a head begin.
+        rotated: How many they are.
+        pattern: For each head of a group, whether it is rotated; groups repeat. In a projection of
+            queries, keys and values together, values are not.
+        elementwise: Whether every number is a row, as in a norm that is kept ``[heads, width]``.
+    """
+
+    width: int
+    start: int
+    rotated: int
+    pattern: tuple[bool, ...] = (True,)
+    elementwise: bool = False
+
+    def rows(self, shape: tuple[int, ...]) -> int:
+        """The number of rows of a tensor of this shape, which must be whole groups of heads."""
+        count = torch.Size(shape).numel() if self.elementwise else shape[0] if shape else 0
+        if count == 0 or count % (self.width * len(self.pattern)):
+            raise ValueError(
+                f"a tensor of shape {list(shape)} has {count} rows, which are no whole groups of "
+                f"{len(self.pattern)} × {self.width}."
+            )
+        return count
+
+    def index(self, rows: int, to: Pairing) -> Int64[Tensor, "rows"]:
+        """For each row in the pairing ``to``, the row that it was in the other one.
+
+        Example:
+            >>> RowOrder(6, 2, 4, (True, False)).index(12, "interleaved").tolist()
+            [0, 1, 2, 4, 3, 5, 6, 7, 8, 9, 10, 11]
+        """
+        heads = torch.arange(rows).view(-1, len(self.pattern), self.width)
+        channels = self.start + torch.tensor(permutation(self.rotated, to))
+        chosen = torch.tensor(self.pattern)
+        moved = heads[:, chosen]
+        moved[..., self.start : self.start + self.rotated] = moved[..., channels]
+        heads[:, chosen] = moved
+        return heads.flatten()
+
+    def converted(self, x: Shaped[Tensor, "..."], to: Pairing) -> Shaped[Tensor, "..."]:
+        """``x`` with its rows in the pairing ``to``.
+
+        Example:
+            >>> RowOrder(4, 0, 4).converted(torch.arange(4), "interleaved")
+            tensor([0, 2, 1, 3])
+        """
+        index = self.index(self.rows(tuple(x.shape)), to).to(x.device)
+        return x.flatten()[index].view(x.shape) if self.elementwise else x[index]
+
+    def keeps_blocks(self, rows: int, blocks: int) -> bool:
+        """Whether rows that change places share a block, as blocks of scales have it.
+
+        Example:
+            >>> RowOrder(192, 128, 64).keeps_blocks(384, 3), RowOrder(4, 0, 4).keeps_blocks(8, 4)
+            (True, False)
+        """
+        size = -(-rows // blocks)
+        starts = torch.arange(0, rows, self.width) + self.start
+        starts = starts[torch.tensor(self.pattern).repeat(len(starts) // len(self.pattern))]
+        return bool((starts // size == (starts + self.rotated - 1) // size).all())
+
 
 def order_of(module: str, layer: Rotary, config: Configuration) -> RowOrder | None:
-    """The rows of a module; None for modules that no rotated channel goes through.
-
-    Raises:
-        ValueError: The configuration lacks a number of heads.
-
-    Example:
-        >>> llama = Configuration({}, "llama").with_defaults()
-        >>> order_of("q_proj", Rotary(128), llama)
-        RowOrder(width=128, start=0, rotated=128, pattern=(True,), elementwise=False)
-        >>> order_of("v_proj", Rotary(128), llama) is None
-        True
-    """
+    """The rows of a module; None for modules that no rotated channel goes through."""
     width, rotated = layer.head_dim, layer.rotated_dim
     start = width - rotated if layer.rotated == "suffix" else 0
     if module in HEADS:
@@ -71,40 +133,20 @@ def order_of(module: str, layer: Rotary, config: Configuration) -> RowOrder | No
         return RowOrder(latent + rotated, latent, rotated)
     if module in NORMS:
         return RowOrder(width, start, rotated, elementwise=True)
-    if module in FUSED:
-        return RowOrder(width, start, rotated, fused_pattern(config))
-    return None
+    return RowOrder(width, start, rotated, _fused(config)) if module in FUSED else None
 
 
-def fused_pattern(config: Configuration) -> tuple[bool, ...]:
-    """Which heads of a fused projection are queries or keys, over one group of them.
-
-    Example:
-        >>> falcon = {"num_attention_heads": 3, "multi_query": True}
-        >>> fused_pattern(Configuration(falcon, "falcon"))
-        (True, True, True, True, False)
-    """
-    heads = config.whole("heads")
-    if config.family == "falcon":
-        return _falcon(config, heads)
+def _fused(config: Configuration) -> tuple[bool, ...]:
+    """Which heads of a fused projection are queries or keys, over one group of them."""
+    heads, get = config.whole("heads"), config.get
     if config.family == "codegen":
         each = heads // PARTS_OF_CODEGEN
-        return (*(True,) * each, *(False,) * each, *(True,) * each)
-    if config.family in ("gpt_neox", "gpt_neox_japanese", "persimmon"):
-        return (True, True, False)
-    kv_heads = config.get("num_key_value_heads") or heads
-    return (*(True,) * (heads + kv_heads), *(False,) * kv_heads)
-
-
-def _falcon(config: Configuration, heads: int) -> tuple[bool, ...]:
-    if config.get("new_decoder_architecture"):
-        return (*(True,) * (heads // (config.get("num_kv_heads") or heads) + 1), False)
-    if config.get("multi_query"):
+        return (True,) * each + (False,) * each + (True,) * each
+    if config.family == "falcon" and get("new_decoder_architecture"):
+        return (*(True,) * (heads // (get("num_kv_heads") or heads) + 1), False)
+    if config.family == "falcon" and get("multi_query"):
         return (*(True,) * (heads + 1), False)
-    return (True, True, False)
-
-
-FOREIGN: Mapping[str, str] = {
-    "conv_qk": "its queries and keys go through a convolution over channels",
-}
-"""What stands in attention where the orders of this file would be wrong, and why."""
+    if config.family in ("falcon", "gpt_neox", "gpt_neox_japanese", "persimmon"):
+        return (True, True, False)
+    kv_heads = get("num_key_value_heads") or heads
+    return (True,) * (heads + kv_heads) + (False,) * kv_heads

@@ -1,9 +1,12 @@
-"""Whether attention gives the same with permuted weights and the rotation of the other pairing."""
+"""A model's own rotation for channels of the other pairing, measured before it is put in."""
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+import types
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,17 +14,11 @@ from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.modes import in_evaluation
-from posenc.interop.weights.orders import RowOrder
-from posenc.interop.weights.rotations import (
-    OtherPairing,
-    UnknownRotationError,
-    adapted,
-    is_overridden,
-    rotating_functions,
-    with_functions,
-    without_functions,
-)
+from posenc.interop.weights.layouts import RowOrder
 from posenc.numerics.pairing import Pairing
+
+ROTATES = re.compile(r"^_?apply_.*(rot|rope)")
+"""Names of the functions by which attention rotates."""
 
 TOKENS = 8
 """Of the row that is measured with: enough for every distance to turn the fastest pairs."""
@@ -29,6 +26,7 @@ TOKENS = 8
 EQUAL, APART = 1e-5, 1e-3
 """Softmax in float32 leaves 1e-7 of the outputs; a wrong order leaves a tenth of them and more."""
 
+Functions = dict[str, Callable[..., Any]]
 Call = tuple[tuple, dict[str, Any]]
 
 
@@ -55,49 +53,83 @@ class Attention:
         return type(self.module), repr(self.layer), shapes, tuple(self.orders.items())
 
 
+@dataclass(frozen=True)
+class OtherPairing:
+    """A model's function that rotates, for channels that come in the other pairing.
+
+    Attributes:
+        function: The model's own.
+        layer: The encoding of the layer, in the pairing of the model's code.
+        keeps_order: Whether the function hands channels back in the order in which they came; if
+            not, it pairs neighbors and gives halves.
+        contents: The names of its arguments that are rotated.
+    """
+
+    function: Callable[..., Any]
+    layer: Rotary
+    keeps_order: bool
+    contents: tuple[str, ...]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The contents rotated; channels keep their order."""
+        bound = inspect.signature(self.function).bind(*args, **kwargs)
+        own: Pairing = self.layer.pairing
+        for name in self.contents:
+            bound.arguments[name] = self._reordered(bound.arguments[name], own)
+        out = self.function(*bound.args, **bound.kwargs)
+        if not self.keeps_order:
+            return out
+        other: Pairing = "half" if own == "interleaved" else "interleaved"
+        if isinstance(out, tuple | list):
+            return tuple(self._reordered(x, other) for x in out)
+        return self._reordered(out, other)
+
+    def _reordered(self, x: Tensor, to: Pairing) -> Tensor:
+        count = self.layer.rotated_dim
+        before, rotated, after = x.split(_split(self.layer, x.shape[-1]), -1)
+        pairs = (2, count // 2) if to == "interleaved" else (count // 2, 2)
+        moved = rotated.unflatten(-1, pairs).transpose(-2, -1).flatten(-2)
+        return moved if count == x.shape[-1] else torch.cat((before, moved, after), -1)
+
+
+def _split(layer: Rotary, width: int) -> list[int]:
+    """The channels before, in and after what is rotated, in a head or in its rotated part alone."""
+    count = layer.rotated_dim
+    if width not in (count, layer.head_dim):
+        raise ValueError(f"{width} channels are handed over, {layer} was read")
+    rest = width - count
+    return [rest, count, 0] if layer.rotated == "suffix" else [0, count, rest]
+
+
 def measure(
     model: nn.Module, found: Sequence[Attention], to: Pairing
-) -> list[tuple[Attention, dict[str, Callable[..., Any]]]]:
+) -> Iterator[tuple[nn.Module, Functions]]:
     """For each module, the functions of the pairing ``to`` that it must call.
 
     Raises:
         ValueError: With permuted weights and these functions, attention gives something else; or
             no such measurement is possible.
     """
-    check_own_forward(found)
-    for each in found:  # what was changed before counts from the model's own
-        without_functions(each.module)
     kinds = {each.kind: each for each in found}
     calls = _calls(model, list(kinds.values()))
-    functions = {}
+    functions: dict[tuple, Functions] = {}
     for kind, each in kinds.items():
         try:
             functions[kind] = _measured(each, calls[each.path], to)
-        except UnknownRotationError as error:
-            raise ValueError(_refusal(each, str(error))) from None
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
-            why = f"it could not be run alone to be measured ({type(error).__name__}: {error})"
-            raise ValueError(_refusal(each, why)) from error
-    return [(each, functions[each.kind]) for each in found]
+        except Exception as error:  # whatever attention raises
+            raise refusal(each, f"{type(error).__name__}: {error}") from error
+    return ((each.module, functions[each.kind]) for each in found)
 
 
-def check_own_forward(found: Sequence[Attention]) -> None:
-    """Refuse modules whose forward pass is not that of their class, nor of a conversion.
-
-    Raises:
-        ValueError: One of them; all are as they were.
-    """
-    for each in found:
-        if is_overridden(each.module):
-            raise ValueError(
-                _refusal(each, "it has a forward pass of its own, set on it; remove that first")
-            )
+def refusal(each: Attention, why: str) -> ValueError:
+    """The error of a module that cannot be converted."""
+    return ValueError(f"{each.path} ({type(each.module).__name__}) cannot be converted: {why}.")
 
 
-def _measured(each: Attention, call: Call, to: Pairing) -> dict[str, Callable[..., Any]]:
+def _measured(each: Attention, call: Call, to: Pairing) -> Functions:
     copy = _random_copy(each.module)
     args, kwargs = _wide(call[0]), _wide(call[1])
-    wanted, functions = _watched(copy, each.layer, to, args, kwargs)
+    wanted, functions = _watched(copy, each.layer, args, kwargs)
     tensors = dict(copy.named_parameters())
     with torch.no_grad():
         for name, order in each.orders.items():
@@ -108,34 +140,72 @@ def _measured(each: Attention, call: Call, to: Pairing) -> dict[str, Callable[..
         given = _first(copy(*args, **kwargs))
     size = wanted.abs().max()
     if (blind - wanted).abs().max() <= APART * size:
-        raise ValueError(_refusal(each, "its outputs do not tell one pairing from the other"))
+        raise ValueError("its outputs do not tell one pairing from the other")
     if (share := float((given - wanted).abs().max() / size)) > EQUAL:
-        raise ValueError(_refusal(each, f"its outputs would change by {share:.2g} of their size"))
+        raise ValueError(f"its outputs would change by {share:.2g} of their size")
     return functions
 
 
 def _watched(
-    module: nn.Module, layer: Rotary, to: Pairing, args: tuple, kwargs: dict
-) -> tuple[Tensor, dict[str, Callable[..., Any]]]:
+    module: nn.Module, layer: Rotary, args: tuple, kwargs: dict
+) -> tuple[Tensor, Functions]:
     """What the module gives, and a function of the other pairing for each one that it called."""
-    made: dict[str, OtherPairing] = {}
+    made: Functions = {}
 
     def watching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
-            found = adapted(function, layer, to, given, named)
+            out = function(*given, **named)
+            found = _adapted(function, layer, inspect.signature(function).bind(*given, **named))
             if made.setdefault(name, found) != found:
-                raise UnknownRotationError(f"{name} is called in two manners")
-            return function(*given, **named)
+                raise ValueError(f"{name} is called in two manners")
+            return out
 
         return call
 
-    functions = rotating_functions(module)
-    with_functions(module, {name: watching(name, each) for name, each in functions.items()})
+    own = {
+        name: function
+        for name in _plain_forward(module).__code__.co_names
+        if ROTATES.search(name)
+        and isinstance(function := _plain_forward(module).__globals__.get(name), types.FunctionType)
+    }
+    with_functions(module, {name: watching(name, each) for name, each in own.items()})
     with torch.no_grad():
         out = _first(module(*args, **kwargs))
     if not made:
-        raise UnknownRotationError("its forward pass calls no function that rotates")
-    return out, dict(made)
+        raise ValueError("its forward pass calls no function that rotates")
+    return out, made
+
+
+@torch.no_grad()
+def _adapted(
+    function: Callable[..., Any], layer: Rotary, bound: inspect.BoundArguments
+) -> OtherPairing:
+    """``OtherPairing`` of a function, from where it takes the second pair's first channel."""
+    given = list(bound.arguments.items())
+    unit = torch.zeros_like(given[0][1])
+    own = _channels(layer, unit.shape[-1], layer.pairing)
+    unit[..., own[0][1:2]] = 1
+    bound.arguments[given[0][0]] = unit
+    told = function(*bound.args, **bound.kwargs)
+    count = len(told) if isinstance(told, tuple | list) else 1
+    told = _first(told)
+    if told.shape != unit.shape:
+        raise ValueError(f"{function.__name__} returns other shapes than it is given")
+    reached = set(told.abs().amax(tuple(range(told.ndim - 1))).nonzero().flatten().tolist())
+    for keeps in (True, False):
+        first, second = own if keeps else _channels(layer, unit.shape[-1], "half")
+        if reached and reached <= {int(each[1]) for each in (first, second)}:
+            return OtherPairing(function, layer, keeps, tuple(name for name, _ in given[:count]))
+    raise ValueError(f"{function.__name__} takes channel {int(own[0][1])} to {sorted(reached)}")
+
+
+def _channels(layer: Rotary, width: int, pairing: Pairing) -> tuple[Tensor, Tensor]:
+    """The first and the second channel of every pair, in a head or in what is rotated of it."""
+    start, count, _ = _split(layer, width)
+    places = torch.arange(start, start + count)
+    if pairing == "interleaved":
+        return places[0::2], places[1::2]
+    return places[: count // 2], places[count // 2 :]
 
 
 def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
@@ -148,13 +218,11 @@ def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
         )
         for each in found
     ]
-    device = next(model.parameters()).device
-    ids = torch.arange(TOKENS, device=device)[None]
-    heeded = inspect.signature(model.forward).parameters
-    given = {"use_cache": False} if "use_cache" in heeded else {}
+    ids = torch.arange(TOKENS, device=next(model.parameters()).device)[None]
+    takes_cache = "use_cache" in inspect.signature(model.forward).parameters
     try:
         with torch.no_grad(), in_evaluation(model):
-            model(input_ids=ids, **given)
+            model(input_ids=ids, **({"use_cache": False} if takes_cache else {}))
     except Exception as error:
         raise ValueError(
             f"{type(model).__name__} could not be run over {TOKENS} tokens to be measured: {error}."
@@ -162,18 +230,13 @@ def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
     finally:
         for hook in hooks:
             hook.remove()
-    if missing := [each.path for each in found if each.path not in seen]:
-        raise ValueError(f"{missing[0]} did not run; what it does could not be measured.")
     return seen
 
 
 def _random_copy(module: nn.Module) -> nn.Module:
     """The module with random weights in float64, so that every channel counts."""
-    if getattr(getattr(module, "config", None), "_attn_implementation", "") not in SERVED:
-        raise UnknownRotationError(
-            "its attention cannot be run in float64: load it with attn_implementation='eager' or "
-            "'sdpa'"
-        )
+    if getattr(getattr(module, "config", None), "_attn_implementation", None) not in SERVED:
+        raise ValueError("only attn_implementation 'eager' and 'sdpa' run in float64")
     copy = deepcopy(module).double().eval()
     drawn = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -188,21 +251,16 @@ SERVED = ("eager", "sdpa", "", None)
 
 
 def _wide(given: Any) -> Any:
-    """Floating tensors in float64, the hidden states among them random; and no cache.
-
-    The run that these were given in has filled it, so that a second one would see its keys.
-    """
+    """Floating tensors in float64, hidden states (no cosines) random; and no cache, being full."""
     if hasattr(given, "get_seq_length"):
         return None
-    if isinstance(given, Tensor):
-        if not given.is_floating_point():
-            return given
-        if given.ndim == 3 and given.shape[1] == TOKENS:
-            drawn = torch.Generator().manual_seed(1)
-            if not _is_table(given):
-                made = torch.randn(given.shape, generator=drawn, dtype=torch.float64)
-                return made.to(given.device)
-        return given.double()
+    if isinstance(given, Tensor) and given.is_floating_point():
+        first = given[:, 0] if given.ndim == 3 and given.shape[1] == TOKENS else None
+        if first is None or (first == first.flatten()[0]).all():
+            return given.double()
+        drawn = torch.Generator().manual_seed(1)
+        made = torch.randn(given.shape, generator=drawn, dtype=torch.float64)
+        return made.to(given.device)
     if isinstance(given, dict):
         return {name: _wide(value) for name, value in given.items()}
     if isinstance(given, tuple | list):
@@ -210,18 +268,40 @@ def _wide(given: Any) -> Any:
     return given
 
 
-def _is_table(x: Tensor) -> bool:
-    """Whether these are cosines or sines: nothing is random about those."""
-    first = x[:, 0]
-    return bool((first == 0).all() or (first == first.flatten()[0]).all())
-
-
 def _first(out: Any) -> Tensor:
     return out[0] if isinstance(out, tuple | list) else out
 
 
-def _refusal(each: Attention, why: str) -> str:
-    return (
-        f"{each.path} ({type(each.module).__name__}) cannot be converted: {why}. Nothing was "
-        f"changed. Weights of a layout that you know can be permuted with RowOrder."
+def _plain_forward(module: nn.Module) -> types.FunctionType:
+    """The forward function of the module's class, without what decorates it."""
+    return inspect.unwrap(type(module).forward)  # type: ignore[return-value]
+
+
+def with_functions(module: nn.Module, functions: Functions) -> None:
+    """Let this one module call other functions; its class and its neighbors keep theirs."""
+    # A bound method would be pickled by its name, and come back as that of the class.
+    vars(module)["forward"] = partial(_forward, module, functions)
+
+
+# torch.compile looks globals up by the name of their module, where the old functions stand.
+@torch.compiler.disable
+def _forward(module: nn.Module, functions: Functions, /, *args: Any, **kwargs: Any) -> Any:
+    """The forward pass of the module's class, with other functions in place of its own."""
+    plain = _plain_forward(module)
+    names = {**plain.__globals__, **functions}
+    own = types.FunctionType(
+        plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
     )
+    own.__kwdefaults__ = plain.__kwdefaults__
+    return own(module, *args, **kwargs)
+
+
+def without_functions(module: nn.Module) -> None:
+    """Let the module call what its class calls."""
+    if calls_others(module):
+        del vars(module)["forward"]
+
+
+def calls_others(module: nn.Module) -> bool:
+    """Whether ``with_functions`` was the last to change what the module calls."""
+    return getattr(vars(module).get("forward"), "func", None) is _forward

@@ -1,6 +1,5 @@
 """A loaded model in the other pairing: weights permuted, its rotation changed, both measured."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,8 +10,14 @@ from posenc.interop.configurations import Configuration, read
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
-from posenc.interop.weights.measuring import Attention, check_own_forward, measure
-from posenc.interop.weights.rotations import calls_others, with_functions, without_functions
+from posenc.interop.weights.measuring import (
+    Attention,
+    calls_others,
+    measure,
+    refusal,
+    with_functions,
+    without_functions,
+)
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 
@@ -31,20 +36,9 @@ class ConvertedPairing:
         self._before: Pairing = before
 
     def undo(self) -> None:
-        """Put everything back, bit for bit.
-
-        Raises:
-            ValueError: The model was converted again since, so that this would scramble it.
-        """
-        if self.to != self._before:
-            if (held := _stored(self.model)) != self.to:
-                raise ValueError(
-                    f"The model has the pairing {held!r} now, and this conversion was to "
-                    f"{self.to!r}: it was converted again since. Undo the last conversion first, "
-                    f"or call convert_pairing with the pairing that it shall have."
-                )
-            _convert(self.model, self._before)
-            self.to = self._before
+        """Bring the weights back to the pairing that they had, bit for bit."""
+        convert_pairing(self.model, to=self._before)
+        self.to = self._before
 
     def __enter__(self) -> "ConvertedPairing":
         return self
@@ -56,19 +50,16 @@ class ConvertedPairing:
 def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     """Bring the queries and keys of a whole model into the pairing ``to``, in place.
 
-    The rows of every projection that pairs rotated channels change places (``row_orders`` says
-    which), and each attention module then rotates pairs of the other kind, with the cosines of its
-    own rotary module. Logits stay what they were, up to the rounding of sums in another order;
-    ``model.state_dict()`` is what a framework of that pairing loads, and keys in caches have it.
+    The rows of every projection that pairs rotated channels change places (see ``row_orders``), and
+    each attention module then rotates pairs of the other kind. Logits stay what they were, up to
+    the rounding of sums in another order; ``model.state_dict()`` is what a framework of that
+    pairing loads, and keys in caches have it.
 
     Before anything is changed, attention is run in both ways in float64, on a copy with random
-    weights of one layer of each kind: if the scores were not the same, or if they could not have
-    told, the model is refused.
+    weights of one layer of each kind; the model is refused if the outputs are not the same.
+    ``torch.compile`` leaves the attention modules of a converted model as they are.
 
-    ``torch.compile`` leaves the attention modules of a converted model as they are, and compiles
-    what is between them.
-
-    The configuration notes the pairing as ``posenc_pairing``, which ``positional_setup`` reads;
+    The configuration notes the pairing as ``posenc_pairing``, which ``positional_setup`` reads and
     plain transformers does not. A model that was saved so must be given its rotation again after
     loading, by ``rotate_as_converted``, or be converted back before it is saved.
 
@@ -96,7 +87,23 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     if to == before:
         check_turned(model)
         return ConvertedPairing(model, to, {}, before)
-    return ConvertedPairing(model, to, _convert(model, to), before)
+    orders = _orders(model)
+    parameters = dict(model.named_parameters())
+    for name in orders:
+        if name not in parameters or not parameters[name].is_floating_point():
+            raise ValueError(f"{name} is no floating parameter; quantized models are not served.")
+        if parameters[name].is_meta:
+            raise ValueError(f"{name} is on the meta device. Load the weights.")
+    _turn(model, to, orders)
+    with torch.no_grad():
+        for name, order in orders.items():
+            parameters[name].copy_(order.converted(parameters[name], to))
+    config = model.config.get_text_config()  # type: ignore[union-attr]
+    if to == pairing_of_code(read(model.config)):  # type: ignore[arg-type]
+        vars(config).pop(MARK, None)
+    else:
+        setattr(config, MARK, to)
+    return ConvertedPairing(model, to, orders, before)
 
 
 def rotate_as_converted(model: nn.Module) -> nn.Module:
@@ -117,127 +124,80 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
         ...                      num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2,
         ...                      posenc_pairing="interleaved")
         >>> model = rotate_as_converted(LlamaModel(config))
-        >>> "forward" in vars(model.layers[0].self_attn)  # of this model alone
-        True
     """
-    to = read(_config(model)).values.get(MARK)
+    to = _read(model).values.get(MARK)
     if to is None:
-        raise ValueError(
-            f"The configuration has no {MARK}; nothing says that these weights were converted. "
-            f"convert_pairing converts them."
-        )
+        raise ValueError(f"The configuration has no {MARK}; use convert_pairing.")
     _turn(model, checked_pairing(to), _orders(model))
     return model
 
 
 def check_turned(model: nn.Module) -> None:
-    """Refuse a model of converted weights that rotates by its own code, the old pairs.
-
-    Within a module that has no configuration of transformers each part is asked for its own.
-
-    Raises:
-        ValueError: Its configuration says ``posenc_pairing``, and nobody gave it that rotation.
-    """
+    """Refuse converted weights whose model, or a part of it, rotates by its own code."""
     if not hasattr(getattr(model, "config", None), "get_text_config"):
         for part in model.children():
             check_turned(part)
         return
-    marked = _text(model).values.get(MARK)
-    if marked is None or checked_pairing(marked) == pairing_of_code(_text(model)):
+    known = _read(model)
+    marked = known.values.get(MARK)
+    if marked is None or checked_pairing(marked) == pairing_of_code(known):
         return
     if not any(map(calls_others, model.modules())):
         raise ValueError(
-            f"The weights of {type(model).__name__} were converted to the pairing {marked!r}, as "
-            f"its configuration says ({MARK}), and it rotates by its own code, in the other one: "
-            f"what it gives means nothing. Call rotate_as_converted(model) after loading it."
+            f"The weights of {type(model).__name__} were converted to the pairing {marked!r} "
+            f"({MARK}), and its code rotates the other one. Call rotate_as_converted(model) first."
         )
 
 
-def _convert(model: nn.Module, to: Pairing) -> RowOrders:
-    """Permutes and changes the rotation, after both were measured."""
-    orders = _orders(model)
-    parameters = dict(model.named_parameters())
-    for name in orders:
-        if name not in parameters or not parameters[name].is_floating_point():
-            raise ValueError(f"{name} is no floating parameter. Load the model without quantizing.")
-        if parameters[name].is_meta:
-            raise ValueError(f"{name} is not loaded (it is on the meta device). Load the weights.")
-    _turn(model, to, orders)
-    with torch.no_grad():
-        for name, order in orders.items():
-            parameters[name].copy_(order.converted(parameters[name], to))
-    _note(model, to)
-    return orders
-
-
 def _turn(model: nn.Module, to: Pairing, orders: RowOrders) -> None:
-    """Changes the rotation of every layer to ``to``, or back to its own."""
+    """Change the rotation of every layer to ``to``, or back to its own."""
     found = _attentions(model, orders)
-    if to == pairing_of_code(_text(model)):
-        check_own_forward(found)
+    for each in found:
+        if "forward" in vars(each.module) and not calls_others(each.module):
+            raise refusal(each, "it has a forward pass of its own, set on it; remove that first")
+    if to == pairing_of_code(_read(model)):
         for each in found:
             without_functions(each.module)
         return
-    swapped: list[tuple[Attention, dict[str, Callable[..., Any]]]] = measure(model, found, to)
-    for each, functions in swapped:
-        with_functions(each.module, functions)
+    for module, functions in measure(model, found, to):
+        with_functions(module, functions)
 
 
 def _attentions(model: nn.Module, orders: RowOrders) -> list[Attention]:
-    layers = _own_rotaries(_text(model))
+    layers = _own_rotaries(_read(model))
     found: dict[str, Attention] = {}
     for name, order in orders.items():
         place = PLACE.match(name)
         assert place is not None
         path, layer = place["attention"], layers[int(place["layer"])]
         assert layer is not None
-        if layer.rotated_dim == 2:
-            raise ValueError(
-                f"{path} rotates 2 channels of a head, one pair, which is the same in both "
-                f"pairings. Leave the model as it is."
-            )
         each = found.setdefault(path, Attention(path, model.get_submodule(path), layer, {}))
         each.orders[name.removeprefix(f"{path}.")] = order
+        if layer.rotated_dim == 2:
+            raise refusal(each, "it rotates one pair, which is the same in both pairings")
     return list(found.values())
 
 
 def _orders(model: nn.Module) -> RowOrders:
     # Without duplicates: a projection that two layers share is permuted once.
     shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}
-    return row_orders(_config(model), shapes)
+    return row_orders(model.config, shapes)
 
 
 def _own_rotaries(config: Configuration) -> list[Rotary | None]:
     """The encodings of the layers, in the pairing of the model's code."""
     bare = Configuration({k: v for k, v in config.values.items() if k != MARK}, config.model_type)
-    layers = read_layers_of(bare, None)
-    return [layer and layer.rotary for layer in layers]
+    return [layer and layer.rotary for layer in read_layers_of(bare, None)]
 
 
 def _stored(model: nn.Module) -> Pairing:
-    values = _text(model)
-    marked = values.values.get(MARK)
-    return pairing_of_code(values) if marked is None else checked_pairing(marked)
+    known = _read(model)
+    marked = known.values.get(MARK)
+    return pairing_of_code(known) if marked is None else checked_pairing(marked)
 
 
-def _note(model: nn.Module, to: Pairing) -> None:
-    held = _config(model)
-    held = held.get_text_config() if hasattr(held, "get_text_config") else held
-    if to == pairing_of_code(_text(model)):
-        vars(held).pop(MARK, None)
-    else:
-        setattr(held, MARK, to)
-
-
-def _text(model: nn.Module) -> Configuration:
-    return read(_config(model))
-
-
-def _config(model: nn.Module) -> Any:
-    config = getattr(model, "config", None)
+def _read(model: nn.Module) -> Configuration:
+    config: Any = getattr(model, "config", None)
     if config is None:
-        raise TypeError(
-            f"{type(model).__name__} has no configuration; convert_pairing takes a model of "
-            f"transformers. For tensors alone there is convert_weights."
-        )
-    return config
+        raise TypeError(f"{type(model).__name__} has no configuration; use convert_weights.")
+    return read(config)
