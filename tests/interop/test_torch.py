@@ -1,7 +1,5 @@
 """Our encoder with the weights of torch.nn.TransformerEncoder computes what that computes."""
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch import nn
@@ -135,216 +133,89 @@ def test_what_a_norm_was_built_without_does_not_learn():
     assert still == betas | {"final_norm.weight", "final_norm.bias"}
 
 
-def test_a_model_of_which_a_part_trains_is_refused():
-    module = torch_encoder().train()
-    module.layers[1].self_attn.eval()
-    with pytest.raises(ValueError, match=r"evaluation mode \(layers.1.self_attn, .*Call train\(\)"):
-        encoder_from_torch(module)
-
-
 def test_parameters_are_taken_over_one_for_one_and_as_they_are():
     weight = Taken(torch.zeros(2, 3))
-    with pytest.raises(ValueError, match="bias: there or here alone"):
+    with pytest.raises(ValueError, match="bias"):
         take_over(nn.Linear(3, 2), {"weight": weight})
-    with pytest.raises(ValueError, match=r"weight is \(2, 3\) there and \(2, 4\) here"):
+    with pytest.raises(ValueError, match=r"\(2, 4\)"):
         take_over(nn.Linear(4, 2, bias=False), {"weight": weight})
 
 
-def test_what_cannot_be_taken_over():
-    with pytest.raises(TypeError, match=r"module is a Linear; it must be a torch.nn.Transformer"):
-        encoder_from_torch(nn.Linear(2, 2))
-
-    class Own(nn.TransformerEncoderLayer):
+def test_a_dropout_may_be_an_identity_or_of_a_derived_class():
+    class Named(nn.Dropout):
         pass
 
-    with pytest.raises(TypeError, match=r"A layer is a Own; only torch.nn.TransformerEncoderLayer"):
-        encoder_from_torch(nn.TransformerEncoder(Own(16, 4), 1, enable_nested_tensor=False))
-    module = torch_encoder()
-    module.layers[1].norm1.eps = module.layers[1].norm2.eps = 1e-3
-    with pytest.raises(ValueError, match="are of 2 makes"):
-        encoder_from_torch(module)
-    module = torch_encoder()
-    first = module.layers[0].self_attn  # then batch and tokens change places between the layers
-    first.batch_first = not first.batch_first
-    with pytest.raises(ValueError, match="are of 2 makes"):
-        encoder_from_torch(module)
-
-    class Doubled(nn.LayerNorm):
-        def forward(self, input):
-            return 2 * super().forward(input)
-
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    module = nn.TransformerEncoder(layer, 1, Doubled(16), enable_nested_tensor=False)
-    with pytest.raises(TypeError, match="norm is a Doubled; only"):
-        encoder_from_torch(module)
-
-
-def test_an_identity_in_the_place_of_a_dropout_drops_nothing():
     module = torch_encoder(dropout=0.0).double()
-    module.layers[1].dropout2 = nn.Identity()
-    module.layers[2].dropout = nn.Identity()
+    module.layers[1].dropout2, module.layers[2].dropout = nn.Identity(), Named(0.0)
     x = torch.randn(2, 7, 16, dtype=torch.float64)
     assert_close(encoder_from_torch(module)(x), module(x), atol=1e-12, rtol=0)
+    assert encoder_from_torch(torch_encoder(dropout=0.25)).blocks[0].attention.dropout == 0.25
 
 
-def test_a_dropout_by_another_name_is_one():
-    class Named(nn.Dropout):
-        """A dropout."""
-
-        def __init__(self, p: float):
-            super().__init__(p)
-
-        def extra_repr(self) -> str:
-            return f"share={self.p}"
-
-    module = torch_encoder(dropout=0.25).double()
-    for layer in module.layers:
-        layer.dropout1 = deepcopy(Named(0.25))  # as torch's encoder copies its layer
-    encoder, x = encoder_from_torch(module), torch.randn(2, 7, 16, dtype=torch.float64)
-    assert_close(encoder.eval()(x), module.eval()(x), atol=1e-12, rtol=0)
-    assert encoder.blocks[0].attention.dropout == 0.25
-
-
-class DoubledDropout(nn.Dropout):
-    def forward(self, x):
-        return 2 * super().forward(x)
-
-
-class CalledDropout(nn.Dropout):
-    def __call__(self, x):
-        return 2 * super().__call__(x)
-
-
-class LastingDropout(nn.Dropout):
-    def train(self, mode=True):
-        return super().train(True)
-
-
-class TrainingDropout(nn.Dropout):
-    training = property(lambda self: True, lambda self, mode: None)
-
-
-class HalvedDropout(nn.Dropout):
-    p = property(lambda self: 0.05, lambda self, p: None)
-
-
-class NestedDropout(LastingDropout):
+class Own(nn.TransformerEncoderLayer):
     pass
 
 
-class Lasting(nn.Module):
-    def train(self, mode=True):
-        return super().train(True)
-
-
-class MixedDropout(nn.Dropout, Lasting):
+class Doubled(nn.LayerNorm):
     pass
 
 
 class HalfLinear(nn.Linear):
-    def forward(self, x):
-        return super().forward(x) / 2
+    pass
 
 
-def _with_zero_keys(layer):
-    layer.self_attn.add_zero_attn = True
+def _with_zero_keys(module):
+    module.layers[1].self_attn.add_zero_attn = True
 
 
-def _with_learned_keys(layer):
-    layer.self_attn = nn.MultiheadAttention(16, 4, batch_first=True, add_bias_kv=True)
+def _with_learned_keys(module):
+    module.layers[1].self_attn = nn.MultiheadAttention(16, 4, batch_first=True, add_bias_kv=True)
 
 
-def _with_own_linear(layer):
-    layer.linear2 = HalfLinear(32, 16)
+def _with_own_linear(module):
+    module.layers[1].linear2 = HalfLinear(40, 16)
 
 
-def _with_another_norm(layer):
-    layer.norm1 = nn.RMSNorm(16)
+def _with_own_layer(module):
+    module.layers[1] = Own(16, 4)
 
 
-def _with_a_hook(layer):
-    layer.linear1.register_forward_hook(lambda module, given, out: 2 * out)
+def _with_own_norm(module):
+    module.norm = Doubled(16)
 
 
-def _with_another_forward(layer):
-    layer.linear2.forward = torch.tanh
+def _with_two_eps(module):
+    module.layers[1].norm2.eps = 0.5
 
 
-def _with_another_step(layer):
-    layer._ff_block = torch.tanh
+def _with_another_eps(module):
+    module.layers[1].norm1.eps = module.layers[1].norm2.eps = 0.5
 
 
-def _with_two_eps(layer):
-    layer.norm2.eps = 0.5
+def _with_two_dropouts(module):
+    module.layers[1].dropout1.p = 0.5
 
 
-def _with_two_dropouts(layer):
-    layer.dropout1.p = 0.5
-
-
-def _with_an_identity_beside_dropouts(layer):
-    layer.dropout2 = nn.Identity()
-
-
-def _with_another_dropout(layer):
-    layer.dropout1 = nn.AlphaDropout(0.1)
-
-
-def _with_a_dropout_that_doubles(layer):
-    layer.dropout = DoubledDropout(0.1)
-
-
-def _with_a_dropout_that_is_called_otherwise(layer):
-    layer.dropout2 = CalledDropout(0.1)
-
-
-@pytest.mark.parametrize("kind", [
-    LastingDropout, TrainingDropout, HalvedDropout, NestedDropout, MixedDropout,
-])  # fmt: skip
-def test_a_dropout_that_is_more_than_a_name_is_refused(kind):
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    module = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
-    module.layers[0].dropout1 = kind(0.1)
-    with pytest.raises(TypeError, match=f"dropout1 of a layer is a {kind.__name__}"):
-        encoder_from_torch(module)
+def _with_another_order(module):  # batch and tokens would change places between the layers
+    module.layers[1].self_attn.batch_first = False
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "noun"),
     [
-        (_with_a_dropout_that_doubles, "dropout of a layer is a DoubledDropout"),
-        (_with_a_dropout_that_is_called_otherwise, "dropout2 of a layer is a CalledDropout"),
-        (_with_an_identity_beside_dropouts, r"The dropout of a layer are \(0.1, 0.1, 0.0, 0.1\)"),
-        (_with_another_dropout, "dropout1 of a layer is a AlphaDropout"),
-        (_with_two_eps, r"The eps of a layer are \(1e-05, 0.5\)"),
-        (_with_two_dropouts, "The dropout of a layer are"),
-        (_with_zero_keys, "adds keys of its own"),
-        (_with_learned_keys, "adds keys of its own"),
-        (_with_own_linear, "linear2 of a layer is a HalfLinear"),
-        (_with_another_norm, "norm1 of a layer is a RMSNorm"),
-        (_with_a_hook, "has forward hooks"),
-        (_with_another_forward, "a Linear with a method forward of its own"),
-        (_with_another_step, "a TransformerEncoderLayer with a method _ff_block of its own"),
+        (_with_zero_keys, "keys"),
+        (_with_learned_keys, "keys"),
+        (_with_own_linear, "HalfLinear"),
+        (_with_own_layer, "Own"),
+        (_with_own_norm, "Doubled"),
+        (_with_two_eps, "eps"),
+        (_with_another_eps, "2 makes"),
+        (_with_two_dropouts, "dropout"),
+        (_with_another_order, "2 makes"),
     ],
 )
-def test_what_weights_do_not_tell_is_refused(change, said):
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    module = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    for changed in module.layers[::-1]:  # the last of them, and then all alike
-        change(changed)
-        with pytest.raises((TypeError, ValueError), match=said):
-            encoder_from_torch(module)
-
-
-def test_calls_of_the_module_itself_that_weights_do_not_tell_are_refused():
-    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
-    module = nn.TransformerEncoder(layer, 1, nn.LayerNorm(16), enable_nested_tensor=False)
-    handle = module.register_forward_hook(lambda module, given, out: 2 * out)
-    with pytest.raises(ValueError, match="The module has forward hooks"):
+def test_what_an_encoder_cannot_be_is_refused(change, noun):
+    module = torch_encoder()
+    change(module)
+    with pytest.raises((TypeError, ValueError), match=noun):
         encoder_from_torch(module)
-    handle.remove()
-    module.norm.forward = torch.tanh
-    with pytest.raises(ValueError, match="The module has a LayerNorm with a method forward"):
-        encoder_from_torch(module)
-    del module.norm.forward
-    encoder_from_torch(module)

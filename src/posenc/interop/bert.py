@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
-from posenc.guards import hooked, overridden
-from posenc.interop.taken_over import Taken, mode_of, take_over
+from posenc.interop.taken_over import Taken, take_over
 from posenc.transformer import Encoder, TokenEmbedding
 
 
@@ -63,17 +61,17 @@ class Bert(nn.Module):
 def bert_from_transformers(model: nn.Module) -> Bert:
     """A ``Bert`` with the weights of a ``transformers.BertModel`` (or of a model that wraps one).
 
-    The hidden states are those of the model in evaluation mode; while training, dropout falls in
-    one more place here (inside the feed-forward layers). A pooler or a head is left behind. Each
-    weight is a copy that learns if the model's does, in its dtype; what was shared is shared here.
+    The hidden states are those of the model in evaluation mode; in training there is dropout in one
+    more place here (inside the feed-forward layers). A pooler or a head, forward hooks and changes
+    that the configuration does not tell stay behind. Each weight is a copy that learns if the
+    model's does, in its dtype; what was shared is shared here.
 
     Args:
         model: A BertModel, or a model whose ``bert`` is one.
 
     Raises:
         TypeError: There is no BertModel.
-        ValueError: It is a decoder, or attends to another model, which is not taken over; or it is
-            not what its configuration says, has hooks, or trains in parts.
+        ValueError: It is a decoder, or attends to another model.
 
     Example:
         >>> from transformers import BertConfig, BertModel
@@ -84,19 +82,11 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     """
     source: Any = getattr(model, "bert", model)
     if type(source).__name__ != "BertModel":
-        raise TypeError(
-            f"model is a {type(source).__name__}; it must be a transformers.BertModel, or hold one "
-            f"as its attribute bert."
-        )
+        raise TypeError(f"model is a {type(source).__name__}, not a transformers.BertModel.")
     config = source.config
     is_causal = getattr(config, "is_causal", False)  # transformers heeds it without a mask
     if config.is_decoder or config.add_cross_attention or is_causal:
-        raise ValueError(
-            f"The model has is_decoder={config.is_decoder}, add_cross_attention="
-            f"{config.add_cross_attention} and is_causal={is_causal}; only a BERT that encodes, "
-            f"looking to both sides, is taken over."
-        )
-    _check_parts(source)
+        raise ValueError("Only a BERT that encodes, looking to both sides, is taken over.")
     dim, weights = config.hidden_size, dict(source.named_parameters(remove_duplicate=False))
     encoder = Encoder(
         dim,
@@ -117,45 +107,7 @@ def bert_from_transformers(model: nn.Module) -> Bert:
         encoder,
     ).to(weights["embeddings.word_embeddings.weight"])
     take_over(bert, {ours: Taken(weights[theirs]) for ours, theirs in _names(bert).items()})
-    return bert.train(mode_of(source))
-
-
-def _check_parts(source: Any) -> None:
-    """Refuse a model in which something was changed that its weights do not tell."""
-    with torch.device("meta"):
-        built = type(source)(source.config)
-    for outer in ("embeddings", "encoder"):
-        found, meant = (_told(getattr(model, outer)) for model in (source, built))
-        for name in {**meant, **found}:
-            one, other = found.get(name, "not there"), meant.get(name, "not there")
-            if one != other:
-                raise ValueError(
-                    f"{outer}.{name} of the model is {one}, and by its configuration {other}; only "
-                    f"a BertModel as it is built is taken over."
-                )
-        for part in (source, *getattr(source, outer).modules()):
-            if overridden(part):
-                raise ValueError(
-                    f"A {type(part).__name__} of the model has a method {overridden(part)[0]} of "
-                    f"its own, set on it and not of its class; weights alone are taken over. "
-                    f"Remove it first."
-                )
-            if hooked(part):
-                raise ValueError(
-                    f"The {outer} of the model have forward hooks, which may change what they "
-                    f"compute; weights alone are taken over. Remove them first."
-                )
-
-
-def _told(module: nn.Module) -> dict[str, str]:
-    """What each part without parts says of itself, the classes of others, and their scales."""
-    parts = dict(module.named_modules(remove_duplicate=False))  # layers may be shared
-    told = {
-        name: f"a {type(part).__name__}" if list(part.children()) else repr(part)
-        for name, part in parts.items()
-    }
-    scales = {name: getattr(part, "scaling", None) for name, part in parts.items()}
-    return told | {f"{name}.scaling": str(scale) for name, scale in scales.items() if scale}
+    return bert.train(source.training)
 
 
 EMBEDDINGS = {

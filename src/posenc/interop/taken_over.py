@@ -29,9 +29,6 @@ def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
         model: What is given them.
         given: Where each of its parameters comes from, by name.
 
-    Raises:
-        ValueError: ``model`` has other parameters, or one is of another shape.
-
     Example:
         >>> import torch
         >>> frozen = nn.Parameter(torch.ones(2, 3), requires_grad=False)
@@ -57,26 +54,3 @@ def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
             )
         owner, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(owner), leaf, copies[key])
-
-
-def mode_of(module: nn.Module) -> bool:
-    """Whether a module trains, which all of its parts must say alike.
-
-    Raises:
-        ValueError: Some train and some do not.
-
-    Example:
-        >>> mode_of(nn.Sequential(nn.Dropout(), nn.Dropout().eval()))
-        Traceback (most recent call last):
-        ...
-        ValueError: Parts of the model are in evaluation mode (1), and others train; here one mode \
-holds for all. Call train() or eval() on the whole first.
-    """
-    modes = {name: part.training for name, part in module.named_modules()}
-    if len(set(modes.values())) > 1:
-        still = ", ".join(sorted(name or "the whole" for name, mode in modes.items() if not mode))
-        raise ValueError(
-            f"Parts of the model are in evaluation mode ({still}), and others train; here one mode "
-            f"holds for all. Call train() or eval() on the whole first."
-        )
-    return module.training

@@ -1,20 +1,19 @@
-"""Doors to torch's own modules, and rotary under the signatures of its family.
+"""From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional encoding.
 
-From ``torch.nn.TransformerEncoder`` to an encoder that takes any positional encoding; the function
-proposed for torch, and the modules of torchtune and torchtitan, from ``rotary_signatures``.
+Rotary under the signatures of torch, torchtune and torchtitan is imported from
+``rotary_signatures``.
 """
 
 from torch import nn
 
 from posenc.encodings.positional import Positional
-from posenc.guards import hooked, overridden
 from posenc.interop.rotary_signatures import (
     ComplexRoPE,
     CosSinRoPE,
     RotaryPositionalEmbeddings,
     rotary_embedding,
 )
-from posenc.interop.taken_over import Taken, mode_of, take_over
+from posenc.interop.taken_over import Taken, take_over
 from posenc.transformer import Encoder
 
 __all__ = [
@@ -25,21 +24,13 @@ __all__ = [
     "rotary_embedding",
 ]
 
-PARTS = {
+PARTS: dict[str, tuple[type[nn.Module], ...]] = {
     "self_attn": (nn.MultiheadAttention,),
     "self_attn.out_proj": (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear),
     **dict.fromkeys(("linear1", "linear2"), (nn.Linear,)),
     **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm,)),
-    **dict.fromkeys(("dropout", "dropout1", "dropout2"), (nn.Dropout, nn.Identity)),
 }
-"""The parts of torch's layer, and what each may be; of dropouts, classes derived from these too."""
-
-NAMING = frozenset({
-    "__annotate_func__", "__annotations__", "__annotations_cache__", "__constants__", "__dict__",
-    "__doc__", "__firstlineno__", "__init__", "__module__", "__orig_bases__", "__parameters__",
-    "__qualname__", "__slotnames__", "__static_attributes__", "__weakref__", "extra_repr",
-})  # fmt: skip
-"""What a class may say that computes what the one does that it is derived from."""
+"""The parts of torch's layer that have weights, and what each may be."""
 
 
 def encoder_from_torch(
@@ -47,13 +38,12 @@ def encoder_from_torch(
 ) -> Encoder:
     """An ``Encoder`` with the weights of a ``torch.nn.TransformerEncoder``.
 
-    Without encodings it computes what the module computes; but torch's fast path, in evaluation and
-    without gradients, computes the exact GELU for ``nn.GELU(approximate="tanh")`` too, about 1e-4
-    from what the module and this encoder compute otherwise. Mind three differences: masks are true
-    where a token is *real* (``padding_mask=~src_key_padding_mask``), causality belongs to the
-    encoder, and x is always ``[batch, seq, dim]``, whatever the module's ``batch_first``. Each
-    weight is a copy that learns if the module's does, in its dtype; layers that share theirs share
-    them here; and γ and β that a norm was built without are here, and do not learn.
+    Without encodings it computes what the module computes. (In evaluation without gradients torch's
+    fast path computes the exact GELU for ``nn.GELU(approximate="tanh")``, about 1e-4 apart.) Three
+    things differ: masks are true where a token is *real* (``padding_mask=~src_key_padding_mask``),
+    causality belongs to the encoder, and x is always ``[batch, seq, dim]``. Each weight is a copy
+    that learns if the module's does, in its dtype; layers that share theirs share them here; and γ
+    and β that a norm was built without are here, and do not learn. Forward hooks stay behind.
 
     Args:
         module: Any depth; pre- or post-norm, with a final norm or without.
@@ -62,8 +52,7 @@ def encoder_from_torch(
 
     Raises:
         TypeError: The module, its layers or their parts are of other classes.
-        ValueError: Its layers are not all of one make, their attention adds keys of its own, they
-            have hooks, or some parts train and others do not.
+        ValueError: Its layers are not all of one make, or their attention adds keys of its own.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
@@ -72,32 +61,15 @@ def encoder_from_torch(
         (16, 4, 2)
     """
     if type(module) is not nn.TransformerEncoder:
-        raise TypeError(
-            f"module is a {type(module).__name__}; it must be a torch.nn.TransformerEncoder, since "
-            f"a class of one's own may compute something else. Wrap a single layer: "
-            f"TransformerEncoder(layer, num_layers=1)."
-        )
-    for part in (module, module.layers, module.norm):
-        if part is not None:
-            _check_calls("The module", part)
+        raise TypeError(f"module is a {type(module).__name__}, not a torch.nn.TransformerEncoder.")
     layers = [_checked(layer) for layer in module.layers]
-    first = layers[0]
-    if module.norm is not None and type(module.norm) is not nn.LayerNorm:
-        raise TypeError(
-            f"norm is a {type(module.norm).__name__}; only torch.nn.LayerNorm can be taken over, "
-            f"since a class of one's own may compute something else."
-        )
-    for layer in layers:
-        _check_one_number(layer)
-    mode = mode_of(module)
     makes = {_make(layer) for layer in layers}
+    first = layers[0]
     if module.norm is not None:
+        _check_class("norm", module.norm, (nn.LayerNorm,))
         makes.add((*_make(first)[:-1], module.norm.eps))
     if len(makes) > 1:
-        raise ValueError(
-            f"The layers (or their norms) are of {len(makes)} makes; an Encoder has one for all. "
-            f"Build the module from a single TransformerEncoderLayer."
-        )
+        raise ValueError(f"The layers (or their norms) are of {len(makes)} makes, and not of one.")
     attention = first.self_attn
     encoder = Encoder(
         attention.embed_dim,
@@ -116,75 +88,35 @@ def encoder_from_torch(
     take_over(encoder.blocks, _weights_of_blocks(layers))
     if encoder.final_norm is not None:
         take_over(encoder.final_norm, _filled(module.norm, first))  # type: ignore[arg-type]
-    return encoder.train(mode)
+    return encoder.train(module.training)
 
 
 def _checked(layer: nn.Module) -> nn.TransformerEncoderLayer:
-    if type(layer) is not nn.TransformerEncoderLayer:
-        raise TypeError(
-            f"A layer is a {type(layer).__name__}; only torch.nn.TransformerEncoderLayer can be "
-            f"taken over, since a class of one's own may compute something else."
-        )
-    _check_parts(layer)
+    """A layer of which its weights and numbers tell all."""
+    _check_class("A layer", layer, (nn.TransformerEncoderLayer,))
+    assert isinstance(layer, nn.TransformerEncoderLayer)
+    for name, kinds in PARTS.items():
+        _check_class(f"{name} of a layer", layer.get_submodule(name), kinds)
+    attention = layer.self_attn
+    if attention.add_zero_attn or attention.bias_k is not None or attention.bias_v is not None:
+        raise ValueError("self_attn adds keys of its own, which an Encoder has not.")
+    modules = layer.dropout, layer.dropout1, layer.dropout2
+    dropouts = *map(_dropout, modules), attention.dropout
+    for what, numbers in (("eps", (layer.norm1.eps, layer.norm2.eps)), ("dropout", dropouts)):
+        if len(set(numbers)) > 1:
+            raise ValueError(f"The {what} of a layer are {numbers}; an Encoder has one for all.")
     return layer
 
 
-def _check_parts(layer: nn.TransformerEncoderLayer) -> None:
-    """Refuse a layer in which something was put that its weights do not tell."""
-    for name, kinds in PARTS.items():
-        part = layer.get_submodule(name)
-        if type(part) not in kinds and not _drops_as(part, kinds):
-            raise TypeError(
-                f"{name} of a layer is a {type(part).__name__}; only {kinds[0].__name__} can be "
-                f"taken over."
-            )
-    attention = layer.self_attn
-    if attention.add_zero_attn or attention.bias_k is not None or attention.bias_v is not None:
-        raise ValueError(
-            "self_attn of a layer adds keys of its own (add_zero_attn, add_bias_kv), which an "
-            "Encoder has not. Build it without."
-        )
-    for part in layer.modules():
-        _check_calls("A layer", part)
-
-
-def _drops_as(part: nn.Module, kinds: tuple[type[nn.Module], ...]) -> bool:
-    """Whether a part is a dropout, or none, by another name: its classes say nothing else."""
-    classes = type(part).__mro__
-    return nn.Dropout in kinds and any(
-        each in classes and all(vars(kind).keys() <= NAMING for kind in {*classes} - {*each.mro()})
-        for each in kinds
-    )
-
-
-def _check_calls(what: str, part: nn.Module) -> None:
-    """Refuse a part whose calls do something else than its class says."""
-    if names := overridden(part):
-        raise ValueError(
-            f"{what} has a {type(part).__name__} with a method {names[0]} of its own, set on it "
-            f"and not of its class; an Encoder takes weights alone. Remove it first."
-        )
-    if hooked(part):
-        raise ValueError(
-            f"{what} has forward hooks, which see and may change what it computes; an Encoder "
-            f"takes weights alone. Remove them first."
-        )
-
-
-def _check_one_number(layer: nn.TransformerEncoderLayer) -> None:
-    """Refuse a layer whose norms or dropouts differ, of which a ``Block`` has one number."""
-    modules = layer.dropout, layer.dropout1, layer.dropout2
-    dropouts = *map(_dropout, modules), layer.self_attn.dropout
-    for what, numbers in (("eps", (layer.norm1.eps, layer.norm2.eps)), ("dropout", dropouts)):
-        if len(set(numbers)) > 1:
-            raise ValueError(
-                f"The {what} of a layer are {numbers}; an Encoder has one for all. Set them alike."
-            )
+def _check_class(what: str, part: nn.Module, kinds: tuple[type[nn.Module], ...]) -> None:
+    """Refuse a class of one's own, which may compute something else."""
+    if type(part) not in kinds:
+        raise TypeError(f"{what} is a {type(part).__name__}, not a {kinds[0].__name__}.")
 
 
 def _dropout(module: nn.Module) -> float:
     """Its share; an identity in its place drops nothing."""
-    return module.p if isinstance(module, nn.Dropout) else 0.0
+    return 0.0 if isinstance(module, nn.Identity) else module.p  # type: ignore[return-value]
 
 
 def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
