@@ -1,6 +1,10 @@
 """No model type of transformers is called wrong, but those whose fault is known."""
 
+import re
+
 import pytest
+import torch
+from tests.audit.zoo.wrong.rotary import Turn
 from tests.oracle_models import building
 from transformers import CONFIG_MAPPING
 
@@ -75,3 +79,108 @@ def test_types_that_were_called_wrong_are_understood(model_type):
     report = check(building.config_of(model_type))
     assert report.status == 0, str(report)
     assert "base 10,000" in report.identity
+
+
+# Models as they are.
+
+
+def names(report) -> list[str]:
+    return [fault.name for fault in report.faults]
+
+
+@pytest.mark.slow("a model of transformers")
+def test_llama_of_transformers_is_damaged_by_a_cast_and_precise_enough():
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    config = LlamaConfig(hidden_size=256, num_attention_heads=4)
+    report = check(lambda: LlamaRotaryEmbedding(config))
+    assert names(report) == ["cast-breaks-it"]
+    assert "applied by apply_rotary_pos_emb beside it" in report.understood
+    farther = check(lambda: LlamaRotaryEmbedding(config), length=10_000_000)
+    assert "precision-lost" in names(farther)
+
+
+SCALED = {
+    "rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+}  # fmt: skip
+SMALL = {"hidden_size": 128, "num_attention_heads": 2}
+CONFIGURATIONS = [
+    ("LlamaConfig", {**SMALL, "rope_parameters": SCALED}, "Llama 3 scaling by 8 from 8,192"),
+    ("CohereConfig", {**SMALL, "num_key_value_heads": 2}, "interleaved pairing, base 500,000"),
+    ("GPTNeoXConfig", SMALL, "half pairing, base 10,000"),
+    ("GptOssConfig", {"num_hidden_layers": 1}, "YaRN by 32 from 4,096, borders not rounded"),
+    ("Gemma3TextConfig", {**SMALL, "num_hidden_layers": 6}, "base 1,000,000"),
+    ("T5Config", {"d_model": 64}, "T5's bias, 32 buckets for both directions"),
+    ("MptConfig", {"d_model": 96, "n_heads": 12}, "ALiBi for 12 heads"),
+    ("GPT2Config", {"n_embd": 64, "n_head": 4}, "a learned table, at least 1,024 rows"),
+    ("LlamaConfig", {**SMALL, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4,
+                                                  "factor": 2.0}}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.slow("a model of each", spares=4)
+@pytest.mark.parametrize(("kind", "fields", "says"), CONFIGURATIONS)
+def test_configurations_of_transformers(kind, fields, says):
+    import transformers
+
+    report = check(getattr(transformers, kind)(**fields))
+    assert says in report.identity
+    assert report.status == (0 if says else 1), str(report)
+    assert ("depends-on-length" in names(report)) == (not says)
+
+
+def test_a_whole_model_is_asked_by_its_parts():
+    from transformers import LlamaConfig, LlamaModel
+
+    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
+    model = LlamaModel(LlamaConfig(**sizes, vocab_size=16, intermediate_size=16))
+    before = {name: tensor.clone() for name, tensor in model.named_buffers()}
+    assert "LlamaRotaryEmbedding at rotary_emb" in check(model).identity
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
+
+
+@pytest.mark.slow("models of several parts")
+def test_parts_of_other_configurations_are_asked_each():
+    """They are as wide as each other, and have no numbers until they are built."""
+    from transformers import BltConfig
+
+    bases = {"encoder": 5e5, "global": 5e5, "decoder": 1234.0, "patcher": 5e5}
+    parts = {
+        f"{part}_config": {
+            **{"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1},
+            "rope_parameters": {"rope_type": "default", "rope_theta": base},
+        }
+        for part, base in bases.items()
+    }
+    identity = check(BltConfig(vocab_size=16, **parts)).identity
+    assert "base 500,000" in identity
+    assert re.search(r"local_decoder\S+ \S*.*base 1,234", identity), identity
+
+
+@pytest.mark.slow("a long bias")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    def bias(length):
+        return build_alibi_tensor(torch.ones(1, length), 8, dtype).reshape(8, 1, length)
+
+    report = check(bias)
+    assert names(report) == ["bias-in-16-bits"] * (dtype == torch.bfloat16)
+    if dtype == torch.bfloat16:
+        assert report.faults[0].number > 4
+    else:
+        assert [note.name for note in report.notes] == ["key-only"]
+
+
+@pytest.mark.slow("a model of transformers")
+def test_a_configuration_beside_it():
+    config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, **SMALL}
+    assert "unlike-its-configuration" not in names(check(Turn, config=config))
+    other = check(Turn, config={**config, "rope_theta": 5e5})
+    assert "unlike-its-configuration" in names(other)
+    assert "the configuration means base 500,000" in str(other)
+    paired = check(Turn, config={**config, "model_type": "cohere"})
+    assert "pairing-of-the-other-convention" in names(paired)

@@ -1,0 +1,239 @@
+"""What cannot be checked, and is said instead of blamed."""
+
+import math
+import re
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+from tests.audit.zoo.right.added import Annotated, Tutorial
+from tests.audit.zoo.right.grids import Patches, RoPE2D
+from torch import nn
+
+from posenc.audit import CannotCheckError, check
+
+
+class Asking(nn.Module):
+    def __init__(self, what):
+        super().__init__()
+
+
+class Uncopied(nn.Module):
+    def __deepcopy__(self, memo):
+        raise RuntimeError("not me")
+
+    def forward(self, x):
+        return x
+
+
+class WithTokens(Annotated):
+    """Its own table of tokens, by any name of what it is given."""
+
+    def __init__(self, d_model=32, vocab_size=700):
+        super().__init__(d_model)
+        self.tokens = nn.Embedding(vocab_size, d_model)
+
+    def forward(self, src):
+        return super().forward(self.tokens(src) * 32**0.5)
+
+
+class WithTokensOfOneTable(WithTokens):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Embedding(100, 32)
+
+    def forward(self, tokens):
+        return self.tokens(tokens) + self.places(torch.arange(tokens.shape[1]))
+
+
+class Normalized(Annotated):
+    def __init__(self, d_model=32):
+        super().__init__(d_model)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x):
+        return self.norm(super().forward(x))
+
+
+class Rectified(Annotated):
+    def forward(self, inputs_embeds):
+        return super().forward(inputs_embeds).relu()
+
+
+class DropsInEval(Annotated):
+    def forward(self, x):
+        return nn.functional.dropout(super().forward(x), p=0.1)
+
+
+class DrawnAnew(nn.Module):
+    def forward(self, x):
+        return x + torch.randn(1, x.shape[1], 32)
+
+
+class AsWideAsLong(nn.Module):
+    """Tokens and positions of width 64, up to 64 of them: what comes is a square."""
+
+    def __init__(self, block_size=64, width=64):
+        super().__init__()
+        self.block_size = block_size
+        self.tokens, self.places = nn.Embedding(100, width), nn.Embedding(block_size, width)
+
+    def forward(self, ids):
+        return self.tokens(ids) + self.places(torch.arange(ids.shape[-1]))
+
+
+class WholeBlocks(AsWideAsLong):
+    """Rows of that length alone."""
+
+    def forward(self, batch):
+        return self.tokens(batch) + self.places.weight
+
+
+class OneRow(AsWideAsLong):
+    """Ids without a batch: of one row of a batch, all stand at place 0."""
+
+    def forward(self, ids):
+        return self.tokens(ids) + self.places(torch.arange(len(ids)))
+
+
+class CountsRealIds(nn.Module):
+    """Sines at the count of ids that are no padding."""
+
+    def __init__(self, dim=16, padding_idx=1):
+        super().__init__()
+        self.dim, self.padding_idx = dim, padding_idx
+
+    def forward(self, input_ids):
+        real = input_ids.ne(self.padding_idx)
+        angle = (real.cumsum(1) * real).double()[..., None]
+        angle = angle * 1e4 ** (-torch.arange(0, self.dim, 2) / self.dim)
+        return torch.stack((angle.sin(), angle.cos()), -1).flatten(2).float()
+
+
+class CountsIds(nn.Module):
+    """fairseq's learned table, in a module of its own: positions are counted in ids of tokens."""
+
+    def __init__(self, padding=1):
+        super().__init__()
+        self.padding, self.places = padding, nn.Embedding(100, 32, padding)
+
+    def forward(self, input):
+        real = input.ne(self.padding).long()
+        return self.places(real.cumsum(1) * real + self.padding)
+
+
+class ZerosAdded(nn.Module):
+    """A table that is not trained yet."""
+
+    def __init__(self, *shape):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(shape))
+
+    def forward(self, x):
+        return x + self.table[: x.shape[1]]
+
+
+class ZerosOfScores(ZerosAdded):
+    def forward(self, q_len, k_len):
+        distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+        return self.table[distance.clamp(-20, 20) + 20].permute(2, 0, 1)
+
+
+class Map(nn.Module):
+    """A map of 64 channels, which is asked for no size."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = nn.Parameter(torch.randn(1, 64, 16, 16))
+
+    def forward(self):
+        return self.map
+
+
+FORM, SLOW = "no form that is known", pytest.mark.slow("more of its kind", spares=3)
+CASES = [
+    (math.pi, {}, FORM),
+    (torch.zeros(3), {}, FORM),
+    (np.zeros(3), {}, FORM),
+    (Asking, {}, "could not be built"),
+    (Uncopied(), {}, "cannot be copied"),
+    (nn.Embedding(32, 8), {"arguments": {"embedding_dim": 64}}, "is built already"),
+    (RoPE2D, {"kind": "added"}, FORM),
+    (lambda: Patches(side=7, cut=False), {}, "fewer than 8 rows"),
+    (lambda: Patches(side=7, cut=True), {}, "fewer than 8 rows"),
+    (Annotated, {"call": "[subject, x]"}, "list"),
+    (Annotated, {"call": "subject("}, "no expression"),
+    (AsWideAsLong, {}, "as ids of tokens do"),
+    (WholeBlocks, {}, "as ids of tokens do"),
+    (OneRow, {}, "as ids of tokens do"),
+    (CountsRealIds, {}, FORM),
+    (Map, {}, 'kind="bias" and call='),
+    (Map, {"kind": "bias"}, 'kind="bias" and call='),
+    pytest.param(WithTokens, {}, "receive other rows at other places", marks=SLOW),
+    pytest.param(WithTokensOfOneTable, {}, "as ids of tokens do", marks=SLOW),
+    pytest.param(Normalized, {}, "as a norm behind the sum does", marks=SLOW),
+    pytest.param(Rectified, {}, "otherwise than by a sum", marks=SLOW),
+    pytest.param(DropsInEval, {}, "other numbers at each call", marks=SLOW),
+    pytest.param(DrawnAnew, {}, "other numbers at each call", marks=SLOW),
+]
+
+
+@pytest.mark.parametrize(("thing", "options", "said"), CASES)
+def test_what_cannot_be_checked(thing, options, said):
+    with pytest.raises(CannotCheckError, match=re.escape(said)):
+        check(thing, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"kind": "words"}, {"layout": "xyz"}, {"ignore": ["clamp"]}, {"only": ["clamp"]}]
+)
+def test_names_that_are_not_known(options):
+    with pytest.raises(ValueError, match="is no"):
+        check(Tutorial, **options)
+
+
+@pytest.mark.slow("more of its kind", spares=3)
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("size", [0.5, 1.0])
+def test_what_counts_positions_in_ids_is_told_how_it_is_asked(padding, size):
+    """Small numbers for two rows of a batch are no cosines and sines."""
+    thing = CountsIds(padding)
+    with torch.no_grad():
+        thing.places.weight.mul_(size)
+    with pytest.raises(CannotCheckError, match="counts positions in ids") as refusal:
+        check(thing)
+    report = check(thing, call=re.findall('call="(.*)"', str(refusal.value))[0])
+    assert report.status == 0
+    assert report.identity.startswith("a learned table")
+
+
+@pytest.mark.parametrize("thing", [ZerosAdded(64, 32), ZerosOfScores(41, 4)])
+def test_a_table_of_zeros_tells_nothing_and_is_not_blamed(thing):
+    with pytest.raises(CannotCheckError, match="of zeros"):
+        check(thing)
+    with torch.no_grad():
+        thing.table.normal_()
+    assert check(thing).status == 0
+
+
+def test_what_is_asked_for_no_size_is_a_bias_where_that_is_said():
+    with pytest.raises(CannotCheckError, match="of a window"):
+        check(Map, call="subject()")
+    assert check(Map, kind="bias", call="subject()").kind == "bias"
+
+
+@pytest.mark.parametrize("name", ["tokens", "idx"])
+def test_ids_of_tokens_are_no_positions(name):
+    found: dict = {}
+    exec(f"def forward(self, {name}): return self.table({name}.cumsum(-1) % 40)", found)
+
+    class Embedded(nn.Module):
+        forward = found["forward"]
+
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(40, 8)
+
+    with suppress(CannotCheckError):
+        assert check(Embedded).status == 2  # nothing was learned
