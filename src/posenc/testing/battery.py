@@ -2,50 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import isfunction
+from types import ModuleType
 
 from posenc.testing import claims, compilation, differentiation, purity, reals, serving, shapes
 from posenc.testing.cases import FEWEST, Case
 
-PLAIN = (
-    shapes.shape_and_dtype,
-    shapes.stays_finite,
-    shapes.dtypes_agree,
-    shapes.content_is_left_alone,
-    shapes.arguments_matter,
-    shapes.scale_and_key_heads,
-    shapes.parameters_are_made_as_asked,
-    purity.purity,
-    purity.training_changes_nothing_but_by_chance,
-    purity.casts,
-    purity.narrow_encodings,
-    purity.autocast,
-    purity.default_dtype,
-    purity.copies,
-    purity.meta_device,
-    purity.owns_parameters_only,
-    serving.encodes_the_sequence,
-    serving.prefill_equals_decoding,
-    serving.kept_rows_serve,
-    serving.sharded,
-    serving.left_padded,
-    serving.packed,
-    serving.rows_stand_alone,
-    serving.neighbors_do_not_matter,
-    serving.neighbors_stay_distinct,
-    serving.attention_at_another_scale,
-    differentiation.gradients,
-    differentiation.gradients_change_nothing,
-    differentiation.gradients_of_narrow_content,
-    differentiation.gradients_stay_finite,
-    claims.claims,
-    reals.reals,
-)
 
-COMPILING = (
-    compilation.compiled_equals_eager,
-    compilation.growing_lengths_do_not_recompile,
-    compilation.exports,
-)
+def _checks(*modules: ModuleType) -> tuple[Callable[[Case], str | None], ...]:
+    """The public functions of modules."""
+    return tuple(
+        each
+        for module in modules
+        for name, each in vars(module).items()
+        if isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
+    )
+
+
+PLAIN = _checks(shapes, purity, serving, differentiation, claims, reals)
+COMPILING = _checks(compilation)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What the battery needs to know of an encoding, and how it runs one in each place."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,12 +46,6 @@ class Case:
             encoding takes these.
         distinct: Whether adjacent positions always have different tables.
         heads_first: The layout that the arguments ask for, for encodings of queries and keys.
-
-    Example:
-        >>> from posenc import Sinusoidal
-        >>> from posenc.testing import battery
-        >>> [check() for check in battery(Case(Sinusoidal, {"dim": 8})) if check.name == "purity"]
-        [None]
     """
 
     build: Callable[..., nn.Module]
@@ -146,24 +140,17 @@ class Subject:
         if positions is None:
             positions = consecutive(content[0].shape[-2], device=content[0].device)
         table = self.tables(module, positions, working_dtype(content[0].dtype))
-        return *made, *self.used(module, content, table, beside)
+        uses = self.uses(module, content, table)
+        return *made, *self.laid_out(tuple(use() for name, use in uses if name in beside))  # type: ignore[arg-type]
 
-    def beside(self, module: nn.Module) -> frozenset[str]:
+    def beside(self, module: nn.Module) -> tuple[str, ...]:
         """The names of the methods that one call does not use."""
-        changed = [f"changes_{part}" for part in ("values", "output")]
-        return frozenset(
-            name.replace("changes", "encode") for name in changed if getattr(module, name, False)
-        )
+        parts = [part for part in ("values", "output") if getattr(module, f"changes_{part}", False)]
+        return tuple(f"encode_{part}" for part in parts)
 
-    def used(
-        self, module: nn.Module, content: Tensors, table: Tensor, names: Collection[str]
-    ) -> Tensors:
-        """The results of the methods of these names."""
-        return tuple(
-            use()  # type: ignore[misc]
-            for name, use in self.uses(module, content, table)
-            if name in names
-        )
+    def laid_out(self, parts: Tensors) -> Tensors:
+        """Content as the encoding takes it, or results as the content of the battery."""
+        return parts
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
         """The methods that meet content with a table, by their names."""
@@ -223,16 +210,11 @@ class QueriesKeys(Subject):
             return parts
         return tuple(part.transpose(-2, -3) for part in parts)
 
-    def beside(self, module: nn.Module) -> frozenset[str]:
+    def beside(self, module: nn.Module) -> tuple[str, ...]:
         kind: Any = type(module)
         together = kind.encode_both is QueryKeyEncoding.encode_both  # which calls both
         apart = () if together else ("encode_queries", "encode_keys")
-        return super().beside(module).union(apart)
-
-    def used(
-        self, module: nn.Module, content: Tensors, table: Tensor, names: Collection[str]
-    ) -> Tensors:
-        return self.laid_out(super().used(module, content, table, names))
+        return (*super().beside(module), *apart)
 
     def uses(self, module: nn.Module, content: Tensors, table: Tensor) -> list[Use]:
         q, k = self.laid_out(content)
@@ -300,12 +282,7 @@ class Scores(Subject):
         return scores[..., : step + 1], *rest
 
     def _over_keys(
-        self,
-        module: Any,
-        content: Tensors,
-        positions: Tensor,
-        rows: Tensor,
-        parts: list[Tensor],
+        self, module: Any, content: Tensors, positions: Tensor, rows: Tensor, parts: list[Tensor]
     ) -> Tensors:
         """The queries in ``rows`` with the keys of all ``parts``, whose features are joined."""
         scores, q, k, *hidden = content
@@ -313,19 +290,16 @@ class Scores(Subject):
         scores, q = self.rows((scores.index_select(-1, keys), q), rows)
         read = {}
         if hidden:
-            of_keys = [module.key_features(part) for part in self._cut(hidden[0], parts)]
+            of_keys = [module.key_features(hidden[0].index_select(-2, part)) for part in parts]
             joined = None if of_keys[0] is None else torch.cat(of_keys, -2).index_select(-2, order)
-            (of_queries,) = self._cut(hidden[0], [rows])
-            read = {"q_features": module.query_features(of_queries), "k_features": joined}
+            of_queries = module.query_features(hidden[0].index_select(-2, rows))
+            read = {"q_features": of_queries, "k_features": joined}
         places = (self.lifted(positions[..., chosen]) for chosen in (rows, keys))
         table = module.table(*places, dtype=working_dtype(scores.dtype))
         made = module.encode(scores, table, q=q, k=k.index_select(-2, keys), **read)
         if not module.changes_output:
             return (made,)
         return made, module.encode_output(q, _weights(scores, rows, keys), table)
-
-    def _cut(self, hidden: Tensor, parts: list[Tensor]) -> list[Tensor]:
-        return [hidden.index_select(-2, part) for part in parts]
 
 
 def _weights(scores: Tensor, rows: Tensor, keys: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ A claim that is true must hold near and far. A claim that is false must have a c
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,26 +33,24 @@ def claims(case: Case) -> str | None:
 
 
 def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool | None]]:
+    changes_values, changes_output = (partial(_changes, part) for part in ("values", "output"))
     if isinstance(subject, Tokens):
+        shifts = {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
         if not getattr(subject.case.module(), "is_pointwise", True):
-            return {"is_pointwise": _tokens_are_pointwise}  # its table is the positions
-        return {
-            "keeps_norm": _keeps_norm,
-            "keeps_shift": _keeps_shift,
-            "is_pointwise": _tokens_are_pointwise,
-        }
+            shifts = {}  # its table is the positions
+        return {**shifts, "is_pointwise": _tokens_are_pointwise}
     if isinstance(subject, QueriesKeys):
         return {
-            "is_relative": _products_are_relative,
-            "changes_values": _values_change,
-            "changes_output": _output_changes,
+            "is_relative": _is_relative,
+            "changes_values": changes_values,
+            "changes_output": changes_output,
         }
     return {
-        "is_relative": _scores_are_relative,
+        "is_relative": _is_relative,
         "is_pairwise": _scores_are_pairwise,
         "reads_neighbors": _documents_matter,
         "reads_later": _later_keys_matter,
-        "changes_output": _output_changes,
+        "changes_output": changes_output,
     }
 
 
@@ -103,25 +103,23 @@ def _tokens_are_pointwise(case: Case, subject: Subject) -> bool:
     return True
 
 
-def _products_are_relative(case: Case, subject: Subject) -> bool | None:
-    module = case.module().double()
-
-    def products(positions: Tensor) -> Tensor:
-        content = subject.content(len(positions), (1,), torch.float64)
-        q, k = subject.call(module, content, positions)
-        return q @ k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3).mT
-
-    return _unmoved(products, case)
-
-
-def _scores_are_relative(case: Case, subject: Subject) -> bool | None:
+def _is_relative(case: Case, subject: Subject) -> bool | None:
+    """Whether tokens give the same scores farther on; ``None`` if there is no farther."""
     module = case.module().double()
 
     def scores(positions: Tensor) -> Tensor:
         content = subject.content(len(positions), (1,), torch.float64)
-        return subject.call(module, content, positions)[0]
+        made = subject.call(module, content, positions)
+        if not isinstance(subject, QueriesKeys):
+            return made[0]
+        q, k = made
+        return q @ k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3).mT
 
-    return _unmoved(scores, case)
+    positions = torch.tensor([0, 1, 2, 3, 4, 5, *case.far(300, 5000, ahead=1)])
+    here, last = scores(positions), int(positions[-1])
+    ends = case.far(*(last + shift for shift in SHIFTS))
+    moved = (scores(positions + end - last) for end in ends)
+    return all(bool((there - here).abs().max() < TOLERANCE) for there in moved) if ends else None
 
 
 def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
@@ -172,39 +170,17 @@ def _later_keys_matter(case: Case, subject: Subject) -> bool:
     return False
 
 
-def _values_change(case: Case, subject: Subject) -> bool:
-    """Whether ``encode_values`` changes values."""
-    assert isinstance(subject, QueriesKeys)
-    module, positions = case.module().double(), consecutive(6)
-    table = subject.tables(module, positions, torch.float64)
-    (v,) = subject.laid_out(subject.content(6, (1,), torch.float64)[1:])
-    made = module.encode_values(v, table)  # type: ignore[operator]
-    assert made.shape == v.shape, f"values became {tuple(made.shape)}"
-    return not torch.equal(made, v)
-
-
-def _output_changes(case: Case, subject: Subject) -> bool:
-    """Whether ``encode_output`` changes the result of attention."""
-    module, positions = case.module().double(), consecutive(6)
+def _changes(part: str, case: Case, subject: Subject) -> bool:
+    """Whether ``encode_values`` or ``encode_output`` changes what it is given."""
+    module: Any = case.module().double()
     content = subject.content(6, (1,), torch.float64)
-    table = subject.tables(module, positions, torch.float64)
+    table = subject.tables(module, consecutive(6), torch.float64)
+    encode = getattr(module, f"encode_{part}")
     if isinstance(subject, QueriesKeys):
-        (out,) = subject.laid_out(content[:1])
-        made = module.encode_output(out, table)  # type: ignore[operator]
+        (x,) = subject.laid_out(content[1:] if part == "values" else content[:1])
+        made = encode(x, table)
     else:
-        out = content[1]
-        made = module.encode_output(out, content[0].softmax(-1), table)  # type: ignore[operator]
-    assert made.shape == out.shape, f"the output became {tuple(made.shape)}"
-    return not torch.equal(made, out)
-
-
-def _unmoved(result: Callable[[Tensor], Tensor], case: Case) -> bool | None:
-    """Whether tokens give the same results farther on; ``None`` if there is no farther."""
-    positions = torch.tensor([0, 1, 2, 3, 4, 5, *case.far(300, 5000, ahead=1)])
-    here, last = result(positions), int(positions[-1])
-    ends = case.far(*(last + shift for shift in SHIFTS))
-    if not ends:
-        return None
-    return all(
-        bool((result(positions + end - last) - here).abs().max() < TOLERANCE) for end in ends
-    )
+        x = content[1]
+        made = encode(x, content[0].softmax(-1), table)
+    assert made.shape == x.shape, f"{part} became {tuple(made.shape)}"
+    return not torch.equal(made, x)

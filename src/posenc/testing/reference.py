@@ -63,47 +63,42 @@ def reference_attention(
     """
     positional = Positional() if positional is None else positional
     if positional.remaps:
-        raise ValueError(
-            f"{positional.positions} may draw other positions at each call; pass positions that "
-            f"positional.remapped(...) gave."
-        )
-    encodings = cast("Sequence[ScoreEncoding]", positional.scores)
+        raise ValueError(f"{positional.positions} may draw other positions at each call.")
     if sinks is not None:  # beside ∞ − ∞ a row would be NaN; the limit is a sink that takes all
         sinks = sinks.clamp(max=torch.finfo(sinks.dtype).max)
     query, key, value = query.double(), key.double(), value.double()
-    outputs = []
     scale = 1 / sqrt(query.shape[-1]) if scale is None else scale
+    after: list[Callable[..., Tensor]] = []
     for encoding in cast("Sequence[QueryKeyEncoding]", positional.queries_keys):
         table = encoding.table(q_positions, dtype=torch.float64)
         query = encoding.encode_queries(query, table)
-        outputs.insert(0, lambda out, e=encoding, t=table: e.encode_output(out, t))
+        after.insert(0, lambda out, _, e=encoding, t=table: e.encode_output(out, t))
         if not keys_encoded:
             table = encoding.table(k_positions, dtype=torch.float64)
-            key = encoding.encode_keys(key, table)
-            value = encoding.encode_values(value, table)
+            key, value = encoding.encode_keys(key, table), encoding.encode_values(value, table)
     group = query.shape[1] // key.shape[1]
-    keys = torch.stack([key[:, head // group] for head in range(query.shape[1])], dim=1)
-    values = torch.stack([value[:, head // group] for head in range(query.shape[1])], dim=1)
+    keys, values = (
+        torch.stack([x[:, head // group] for head in range(query.shape[1])], dim=1)
+        for x in (key, value)
+    )
     scores = torch.einsum("bhqd,bhkd->bhqk", query, keys) * scale
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
-    tables = []
-    for encoding in encodings:
+    of_scores: list[Callable[..., Tensor]] = []
+    for encoding in cast("Sequence[ScoreEncoding]", positional.scores):
         table = encoding.table(q_positions, k_positions, dtype=torch.float64)
         features = {}
         if encoding.reads_hidden:
             features["q_features"] = encoding.query_features(cast(Tensor, q_hidden).double())
             features["k_features"] = encoding.key_features(cast(Tensor, k_hidden).double())
         scores = encoding.encode(scores, table, q=query, k=key, scale=scale, **features)
-        tables.append((encoding, table))
+        of_scores.append(lambda out, w, e=encoding, t=table: e.encode_output(out, w, t))
     if added is not None:
         scores = scores + added.double().expand_as(scores)
     weights = _softmax(scores, _hidden(scores, visible), sinks)
     out = torch.einsum("bhqk,bhkd->bhqd", weights, values)
-    for encoding, table in tables:
-        out = encoding.encode_output(out, weights, table)
-    for change in outputs:
-        out = change(out)
+    for change in (*of_scores, *after):
+        out = change(out, weights)
     return out
 
 
