@@ -164,6 +164,8 @@ CASES = [
     (lambda: Patches(side=7, cut=True), {}, "fewer than 8 rows"),
     (Annotated, {"call": "[subject, x]"}, "list"),
     (Annotated, {"call": "subject("}, "no expression"),
+    (nn.Identity, {"kind": "rotary", "layout": "sbd"}, FORM),
+    (nn.Identity, {"layout": "bhsd", "call": "subject(x)"}, "takes one of bsd, sbd, sd"),
     (AsWideAsLong, {}, "as ids of tokens do"),
     (WholeBlocks, {}, "as ids of tokens do"),
     (OneRow, {}, "as ids of tokens do"),

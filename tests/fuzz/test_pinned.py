@@ -4,22 +4,17 @@ import pytest
 import torch
 from tests.fuzz import attention as hunter
 from tests.fuzz import told
-from torch import nn
 
 from posenc import (
     ALiBi,
-    AxialSinusoidal,
     CoPE,
     DAPEv2,
-    DINOv3Rotary,
     Forgetting,
     Positional,
     Rotary,
-    Sinusoidal,
     XPos,
     attention,
 )
-from posenc.audit import CannotCheckError, check
 from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import reference_attention
 
@@ -70,12 +65,6 @@ def test_nothing_but_padding_learns_nothing_on_every_backend():
         assert not torch.autograd.grad(out.sum(), parts)[0].any()
 
 
-@pytest.mark.parametrize("odd", [None, 1, "yes"])
-def test_an_order_of_axes_that_is_no_flag_is_refused(odd):
-    with pytest.raises(ValueError, match=r"heads_first is .*; it must be True or False"):
-        Rotary(8, heads_first=odd)
-
-
 def test_padding_too_far_away_is_left_out():
     """The token that is real has a distance to itself alone."""
     positional = Positional(scores=CoPE(1, 8, 4, std=1.0).double())
@@ -98,26 +87,6 @@ def test_a_window_with_nothing_but_padding_in_it_learns_nothing(backend, positio
     assert not any(each.any() for each in torch.autograd.grad(out.sum(), (q, k, v)))
 
 
-class Same(nn.Module):
-    def forward(self, x):
-        return x
-
-
-@pytest.mark.parametrize("layout", ["sbd", "sd", "bhwd"])
-def test_an_order_of_axes_in_which_nothing_rotates_is_no_form_of_a_rotation(layout):
-    with pytest.raises(CannotCheckError, match="fits no form"):
-        check(Same, kind="rotary", layout=layout)
-
-
-def test_an_unknown_order_of_axes_is_refused():
-    with pytest.raises(ValueError, match="layout is 'xx'; it must be one of bhsd, "):
-        check(Same, layout="xx")
-    with pytest.raises(ValueError, match="seq_first is True, which is sbd"):
-        check(Same, layout="bhsd", seq_first=True)
-    with pytest.raises(CannotCheckError, match="what is added takes one of bsd, sbd, sd"):
-        check(Same, layout="bhsd", call="subject(x)")
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_content_whose_channels_lie_apart_in_memory(dtype):
     """torch's operation for the CPU reads channels side by side, wherever they lie."""
@@ -131,19 +100,6 @@ def test_content_whose_channels_lie_apart_in_memory(dtype):
         torch.autograd.grad(out, apart, weight.mT.contiguous().mT),
         torch.autograd.grad(want, content, weight),
     )
-
-
-@pytest.mark.parametrize("scale", [float("nan"), float("inf"), True])
-@pytest.mark.parametrize("encoding", [Sinusoidal, AxialSinusoidal])
-def test_a_scale_that_is_no_finite_number_is_refused(encoding, scale):
-    with pytest.raises(ValueError, match=r"scale is .*; it must be a finite number"):
-        encoding(8, scale=scale)
-
-
-def test_centers_that_are_moved_at_random_need_points():
-    rotary = DINOv3Rotary(4, (2, 3), shift=0.5)
-    with pytest.raises(ValueError, match=r"shape \(4,\); they must be \[\*batch, seq, 2\]"):
-        rotary.table(torch.arange(4))
 
 
 @pytest.mark.parametrize("scale", [0.0, -0.7])
