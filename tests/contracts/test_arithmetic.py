@@ -1,9 +1,9 @@
 """The contract battery on rotary encodings in the arithmetic of public implementations."""
 
-import pytest
+from tests.contracts.checks import COMPILING, contract
 
 from posenc import Rotary
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 CASES = {
     name: Case(
@@ -15,17 +15,5 @@ CASES = {
     for name, pairing in {"vllm": "half", "torchtitan": "interleaved", "llama.cpp": "half"}.items()
 }  # fmt: skip
 # Positions in float32 end at 2^24, there as in those implementations.
-EVERY = {n: check for n, check in batteries(CASES).items() if not n.endswith("stay_distinct")}
-CHECKS = {name: check for name, check in EVERY.items() if not check.compiles}
-COMPILING = {name: check for name, check in EVERY.items() if check.compiles}
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-@pytest.mark.slow("compiles each encoding several times")
-@pytest.mark.parametrize("check", list(COMPILING.values()), ids=list(COMPILING))
-def test_compiled_contract(check):
-    check()
+test_contract = contract(CASES, compiling=False, leaving="stay_distinct")
+test_compiled_contract = contract(CASES, COMPILING, compiling=True)

@@ -1,7 +1,7 @@
 """The contract battery on encodings of points of a grid."""
 
-import pytest
 import torch
+from tests.contracts.checks import COMPILING, MORE, contract
 
 from posenc import (
     AxialForm,
@@ -18,7 +18,7 @@ from posenc import (
 )
 from posenc.encodings.queries_keys.directions import golden_gate_vectors
 from posenc.frequencies import Geometric
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 
 def three(positions: torch.Tensor) -> torch.Tensor:
@@ -142,25 +142,6 @@ VARIANTS = {
     ),
 }
 
-CHECKS = batteries(CASES, compiling=False)
-COMPILING = {name: check for name, check in batteries(CASES).items() if check.compiles}
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-@pytest.mark.slow("compiles each encoding several times")
-@pytest.mark.parametrize("check", list(COMPILING.values()), ids=list(COMPILING))
-def test_compiled_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(VARIANTS, compiling=False)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_variant(check):
-    check()
+test_contract = contract(CASES, compiling=False)
+test_compiled_contract = contract(CASES, COMPILING, compiling=True)
+test_contract_of_every_variant = contract(VARIANTS, MORE, compiling=False)

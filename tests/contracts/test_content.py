@@ -1,6 +1,6 @@
 """The contract battery on encodings of scores that look at content in ways of their own."""
 
-import pytest
+from tests.contracts.checks import contract
 
 from posenc import (
     CABLE,
@@ -15,7 +15,7 @@ from posenc import (
     RelativeLogits,
     T5Bias,
 )
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 
 def adapted(heads, hidden):
@@ -78,17 +78,5 @@ VARIANTS = {
     ),
 }
 
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(VARIANTS, compiling=False)
-
-
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_variant(check):
-    check()
+test_contract = contract(CASES)
+test_contract_of_every_variant = contract(VARIANTS, compiling=False)

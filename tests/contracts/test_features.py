@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import pytest
 import torch
+from tests.contracts.checks import contract
 
 from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
 from posenc.positions import Coordinates, grid, prefixed
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 
 def point(positions):
@@ -37,12 +38,7 @@ CASES = {
         lift=point,
     ),
 }
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
+test_contract = contract(CASES)
 
 
 @pytest.mark.parametrize("name", ["random-fourier", "nerf", "perceiver"])

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from tests.contracts.checks import MORE, contract
 
 from posenc import PEG, AxialLearned, AxialSinusoidal, Convolutional, LearnedGrid, LevelEmbedding
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 
 def point(positions):
@@ -100,28 +101,7 @@ FORMS = {
     ),
 }  # fmt: skip
 
-CHECKS = batteries(CASES, compiling=False)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-COMPILING = {name: check for name, check in batteries(CASES).items() if check.compiles}
-
-
-@pytest.mark.compiles
-@pytest.mark.slow("compiling whole-number phases of two axes takes half a minute")
-@pytest.mark.parametrize("check", list(COMPILING.values()), ids=list(COMPILING))
-def test_compiled_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(FORMS, compiling=False)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_forms(check):
-    check()
+SLOW = pytest.mark.slow("compiling whole-number phases of two axes takes half a minute")
+test_contract = contract(CASES, compiling=False)
+test_compiled_contract = contract(CASES, SLOW, compiling=True)
+test_contract_of_forms = contract(FORMS, MORE, compiling=False)

@@ -1,10 +1,10 @@
 """The contract battery on the encodings of queries and keys beyond plain rotation."""
 
-import pytest
+from tests.contracts.checks import contract
 
-from posenc import GRAPE, CounterRotary, FoPE, PoPE, RePo, Rotary
+from posenc import GRAPE, CounterRotary, FoPE, PoPE, RePo, Rotary, SelectiveRoPE
 from posenc.frequencies import Geometric
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 CASES = {
     "counter": Case(
@@ -56,6 +56,12 @@ CASES = {
         limit=2**18,
         bitwise=False,
     ),
+    "selective-rope": Case(
+        SelectiveRoPE,
+        {"heads": 4, "rotary": Rotary(8), "dim": 8, "rank": 3},
+        {"rank": 2, "kernel": 2, "gate": True, "bias": True, "rotary": Rotary(8, base=10.0)},
+        bitwise=False,
+    ),
 }
 VARIANTS = {
     "grape-seq-first": Case(
@@ -89,17 +95,5 @@ VARIANTS = {
     ),
 }
 
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(VARIANTS, compiling=False)
-
-
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_variant(check):
-    check()
+test_contract = contract(CASES)
+test_contract_of_every_variant = contract(VARIANTS, compiling=False)

@@ -1,7 +1,7 @@
 """The contract battery on every encoding of the queries-and-keys place."""
 
-import pytest
 import torch
+from tests.contracts.checks import MORE, contract
 
 from posenc import (
     AxialRotary,
@@ -14,7 +14,7 @@ from posenc import (
     XPos,
 )
 from posenc.frequencies import Geometric, YaRN
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 ROTARY_CHANGES = {
     "frequencies": Geometric(8, base=100.0),
@@ -161,19 +161,5 @@ VARIANTS = {
     ),
 }
 
-
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(VARIANTS, compiling=False)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_variant(check):
-    check()
+test_contract = contract(CASES)
+test_contract_of_every_variant = contract(VARIANTS, MORE, compiling=False)

@@ -1,7 +1,7 @@
 """The contract battery on every encoding of the scores place."""
 
-import pytest
 import torch
+from tests.contracts.checks import MORE, contract
 
 from posenc import (
     FIRE,
@@ -25,7 +25,7 @@ from posenc import (
     Temperature,
     TransformerXL,
 )
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 
 def in_window(positions):
@@ -180,19 +180,5 @@ VARIANTS = {
     ),
 }
 
-
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(VARIANTS, compiling=False)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_variant(check):
-    check()
+test_contract = contract(CASES)
+test_contract_of_every_variant = contract(VARIANTS, MORE, compiling=False)

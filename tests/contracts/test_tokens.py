@@ -1,10 +1,10 @@
 """The contract battery on every encoding of the tokens place."""
 
-import pytest
+from tests.contracts.checks import MORE, contract
 
 from posenc import Learned, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.testing import Case, batteries
+from posenc.testing import Case
 
 SINUSOIDAL_CHANGES = {
     "base": 100.0,
@@ -36,19 +36,5 @@ CONVENTION_CASES = {
     if name != "paper" and (dim % 2 == 0 or convention.odd)
 } | {"paper-9": Case(Sinusoidal, {"dim": 9}, SINUSOIDAL_CHANGES)}
 
-
-CHECKS = batteries(CASES)
-
-
-@pytest.mark.parametrize("check", list(CHECKS.values()), ids=list(CHECKS))
-def test_contract(check):
-    check()
-
-
-MORE_CHECKS = batteries(CONVENTION_CASES, compiling=False)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.parametrize("check", list(MORE_CHECKS.values()), ids=list(MORE_CHECKS))
-def test_contract_of_every_convention(check):
-    check()
+test_contract = contract(CASES)
+test_contract_of_every_convention = contract(CONVENTION_CASES, MORE, compiling=False)

@@ -16,7 +16,6 @@ from tests.contracts import (
     test_methods,
     test_queries_keys,
     test_scores,
-    test_selective,
     test_tokens,
 )
 
@@ -30,7 +29,6 @@ MODULES = (
     test_methods,
     test_queries_keys,
     test_scores,
-    test_selective,
     test_tokens,
 )
 CASES = {
