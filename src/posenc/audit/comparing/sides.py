@@ -132,17 +132,13 @@ def side_of(
     call: str | None = None,
     dim: int | None = None,
 ) -> Side:
-    """A profile by its name, or an own implementation.
+    """A profile by its name, or an own implementation called by what is said as of ``check``.
 
     Args:
         given: A name of a profile; the path of a configuration or a model of transformers, whose
             rotary part is taken; or a class, a function or an instance.
         encoding: What profiles compute.
         name: What to call an own implementation.
-        arguments: Of an own implementation, as of ``check``.
-        layout: As of ``check``.
-        call: As of ``check``.
-        dim: As of ``check``.
 
     Raises:
         CannotCheckError: A profile without an encoding, one that cannot express it, or something
