@@ -22,11 +22,11 @@ HEAVY = ("torch", "numpy", "matplotlib", "rich", "tokenizers", "safetensors", "t
 QUICK = [
     *(["--help"], ["--version"], *([command, "--help"] for command in COMMANDS), ["tabel"]),
     *(["table", "--lenght", "3"], ["table", "--length", "x"], ["walk", "a", "b"], ["convert"]),
+    *(["explain"], ["explain", "--convention", "timestep", "--format", "json"]),
 ]
 """What a reader who only wants help, or has mistyped, should not have to wait for."""
 
 WITHOUT_TENSORS = [
-    *(["explain"], ["explain", "--convention", "timestep", "--format", "json"]),
     ["explain", "--dim", "7", "--dimension", "6", "--convention", "tensor2tensor"],
     *(["explain", "--dimension", "9"], ["binary"], ["binary", "--format", "csv"]),
     *(["info"], ["info", "--format", "json"]),

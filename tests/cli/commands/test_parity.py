@@ -127,7 +127,7 @@ def test_it_writes_the_exact_table(tmp_path, capsys, name):
     [
         (["vlm", "exact", *ENCODING], "'vlm' is no profile; did you mean 'vllm'?"),
         (["vllm", "exact"], "computes what a configuration says"),
-        (["vllm", "exact", *ENCODING, "--write", "x.csv"], "ends in neither"),
+        (["vllm", "exact", *ENCODING, "--write", "x.csv"], "must end in"),
         (["vllm", "exact", "--encoding", "ALiBi(8)"], "is no Rotary"),
         (["vllm", "exact", *ENCODING, "--weights", "none.safetensors"], "is no file; give a"),
         (["vllm", "exact", *ENCODING, "--weights", __file__], "is no safetensors file"),

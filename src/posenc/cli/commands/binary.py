@@ -64,14 +64,13 @@ class Binary:
 
 
 def _show(digits: list[list[int]], columns: list[list[float]]) -> None:
-    from posenc.cli.render.screen import console
-    from posenc.cli.render.sparklines import marks_for, sparkline
+    from posenc.cli.render.screen import console, sparkline
 
     screen = console()
-    marks, bits = marks_for(screen), max(6, len(digits[0]))
+    bits = max(6, len(digits[0]))
     screen.print("position   " + "binary".rjust(bits) + "   sines, fastest first")
     for position, (row, values) in enumerate(zip(digits, columns, strict=True)):
         written = "".join(str(digit) for digit in reversed(row))
-        bars = "  ".join(sparkline([value], marks) for value in values)
+        bars = "  ".join(sparkline([value], screen) for value in values)
         screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
     screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

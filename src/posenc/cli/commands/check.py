@@ -2,13 +2,13 @@
 
 import sys
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
-from posenc.cli.io.aside import printed_aside
 from posenc.cli.options import by_place, option
 from posenc.cli.targets import arguments_in, imported
 
@@ -95,7 +95,7 @@ class Check:
         figures.check_drawn(self.figure is not None, "light", self.dpi)
         if self.figure is not None:
             figures.kind_of(self.figure, self.dpi)  # refused before any work
-        with printed_aside():  # what the thing prints would stand in the document
+        with redirect_stdout(sys.stderr):  # what the thing prints would stand in the document
             report = self._report()
         check_report.show(report, self.format, self._path())
         if self.figure is not None:

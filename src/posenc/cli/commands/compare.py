@@ -1,17 +1,12 @@
 """``posenc compare``: conventions beside each other, by what can be computed of them."""
 
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.options import option
-
-# Positions that are timed to tell how long all will take, and seconds that need no word before.
-SAMPLE, PATIENCE = 1500, 5.0
 
 # Rows that are looked at beyond the last position.
 MARGIN = 16
@@ -21,7 +16,7 @@ MARGIN = 16
 class Compare:
     """Bounds, distances, shifts, norms, and what a narrow dtype leaves. In conventions whose sines
     and cosines come in pairs, rows differ by their offset alone; in the others every position is
-    compared with every other, and how long that takes is said before.
+    compared with every other.
     """
 
     length: options.Length = 512
@@ -56,12 +51,14 @@ class Compare:
 
     def _found(self, taken: list[str]) -> dict[str, dict[str, Any]]:
         """The properties of every convention that is taken."""
-        from posenc.cli.io.progress import Steps
+        from rich.console import Console
+        from rich.progress import track
 
-        if self.length > 4 * SAMPLE:
-            self._announce(taken)
-        with Steps("comparing", taken) as steps:
-            return {name: self._properties(name, self.length) for name in steps.each()}
+        quiet = not sys.stderr.isatty()
+        told = track(
+            taken, "comparing", console=Console(stderr=True), transient=True, disable=quiet
+        )
+        return {name: self._properties(name, self.length) for name in told}
 
     def _taken(self) -> tuple[list[str], list[str]]:
         """The conventions that have this width, and those that do not."""
@@ -87,38 +84,6 @@ class Compare:
         # A shift looks some rows further.
         encoding = KeptSinusoidal(length + MARGIN, self.dim, self.base, name)
         return asdict(properties_of(encoding, length))
-
-    def _announce(self, names: list[str]) -> None:
-        """Says how long it will take, where that is long, from a part of the positions."""
-        from posenc import Sinusoidal
-        from posenc.inspection.similarity import closest_pair
-
-        seconds = 0.0
-        for name in names:
-            encoding = Sinusoidal(self.dim, self.base, name)
-            whole = _timed(lambda name=name: self._properties(name, SAMPLE))
-            if encoding.keeps_shift:
-                seconds += whole * self.length / SAMPLE
-                continue
-            # Every pair of positions: a n + b n², told from two samples.
-            once, twice = (
-                _timed(lambda encoding=encoding, n=n: closest_pair(encoding, n))
-                for n in (SAMPLE, 2 * SAMPLE)
-            )
-            square = max(0.0, twice - 2 * once) / 2
-            ratio = self.length / SAMPLE
-            seconds += max(whole - square, 0.0) * ratio + square * ratio**2
-        if seconds > PATIENCE:
-            sys.stderr.write(
-                f"posenc: comparing {self.length:,} positions of {self.dim} dimensions: about "
-                f"{seconds:.0f} s\n"
-            )
-
-
-def _timed(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
 
 
 def _show(found: dict[str, dict[str, Any]], length: int) -> None:

@@ -1,6 +1,7 @@
 """``posenc convert``: a checkpoint whose queries and keys have the other pairing."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
@@ -97,13 +98,12 @@ class Convert:
 
     def _check_output(self, folder: Path, index: Path | None) -> None:
         """Refuses a file that is no checkpoint by its name, or the configuration itself."""
-        from posenc.cli.io.atomic import check_apart
+        from posenc.cli.files import check
 
         assert self.output is not None
-        if index is None and self.output.suffix not in ("", ".safetensors"):
-            raise UserError(f"{self.output}: the name must end in .safetensors")
         config = self.config or folder / "config.json"
-        check_apart(self.output, config=config)
+        if index is None:
+            check(self.output, "", ".safetensors", config=config)
 
     def _values(self, folder: Path) -> dict[str, Any]:
         path = self.config or folder / "config.json"
@@ -125,13 +125,31 @@ class Convert:
         to: Any,
         mark: str | None,
     ) -> None:
-        from posenc.cli.io.atomic import atomic
-        from posenc.cli.io.disk import check_room
-        from posenc.cli.io.permuted import write_permuted
+        """The file again with its new header; then rows change their places in it, by head."""
+        import numpy as np
 
-        check_room(output, header.start + header.bytes, "choose another folder")
-        with source.open("rb") as file, atomic(output) as target:
-            write_permuted(file, target, header, header.with_metadata(MARK, mark), orders, to)
+        from posenc.cli.files import check_room, placed
+        from posenc.inspection.safetensors_header import PACKED
+
+        check_room(output, header.start + header.bytes)
+        with source.open("rb") as file, placed(output) as target:
+            file.seek(header.start)
+            target.write(header.with_metadata(MARK, mark).encoded())
+            begin = target.tell()
+            shutil.copyfileobj(file, target)
+            target.flush()
+            for name, each in header.entries.items():
+                if name not in orders:
+                    continue
+                order, size = orders[name], each.end - each.begin
+                rows, group = order.rows(each.shape), order.width * len(order.pattern)
+                if each.dtype in PACKED or size % rows:
+                    raise UserError(f"{name} has dtype {each.dtype}, in which rows are packed")
+                index = order.index(group, to).numpy()
+                held = np.memmap(target, "u1", "r+", begin + each.begin, (size,))  # type: ignore[call-overload]
+                for heads in held.reshape(rows // group, group, -1):
+                    heads[:] = heads[index]
+                held.flush()
 
     def _write_folder(
         self,
@@ -143,15 +161,11 @@ class Convert:
         index: Path,
         values: dict[str, Any],
     ) -> None:
-        import shutil
-
-        from posenc.cli.io.disk import check_room
-        from posenc.cli.io.folders import atomic_folder
+        from posenc.cli.files import check_room, placed_folder
 
         assert self.output is not None
-        whole = sum(each.start + each.bytes for each in headers.values())
-        check_room(self.output, whole, "choose another folder")
-        with atomic_folder(self.output) as growing:
+        check_room(self.output, sum(each.start + each.bytes for each in headers.values()))
+        with placed_folder(self.output) as growing:
             for name, header in headers.items():
                 (growing / name).parent.mkdir(parents=True, exist_ok=True)
                 self._write_file(folder / name, growing / name, header, orders, to, mark)

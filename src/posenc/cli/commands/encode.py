@@ -1,27 +1,25 @@
 """``posenc encode``: text to vectors with their positions in them."""
 
+import contextlib
 import sys
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_least
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from posenc.cli.io.batches import Batches
-    from posenc.cli.io.embeddings import Vectors
-    from posenc.cli.io.progress import Progress
-    from posenc.cli.io.rows import Measure
     from posenc.cli.io.text import Text
+    from posenc.cli.io.vectors import Batch, Vectors
     from posenc.cli.io.writers import Manifest
 
 BINARY = (".safetensors", ".npz")
-SUFFIXES = (*BINARY, ".csv", ".json")
 MOST_WORDS = 100_000
 
 
@@ -38,34 +36,26 @@ class Encode:
     """
 
     text: Annotated[
-        Optional[str], by_place, option("The text itself, or - for standard input.", metavar="TEXT")
+        Optional[str], by_place, option("The text itself, or - for standard input.", "TEXT")
     ] = None
-    file: Annotated[
-        Optional[Path], option("A text file, UTF-8, one sentence a line.", metavar="FILE")
-    ] = None
+    file: Annotated[Optional[Path], option("A text file, UTF-8, one sentence a line.", "FILE")] = (
+        None
+    )
     dim: Annotated[
         Optional[int],
-        option(
-            "Width of a vector; that of the --embeddings where they are given.",
-            metavar="N",
-            shown="64",
-        ),
+        option("Width of a vector; of --embeddings, where given, that of theirs.", "N", shown="64"),
     ] = None
-    base: Annotated[float, option("The n of the formula.", metavar="X")] = 10_000.0
-    convention: Annotated[
-        str, option("One of those that posenc compare lists.", metavar="NAME")
-    ] = "paper"
+    base: Annotated[float, option("The n of the formula.", "X")] = 10_000.0
+    convention: Annotated[str, option("One of those that posenc compare lists.", "NAME")] = "paper"
     scale: Annotated[
-        bool,
-        option("Multiply the embeddings by the square root of dim first, as the paper does."),
+        bool, option("Multiply the embeddings by the square root of dim first, as the paper does.")
     ] = False
     output: Annotated[
         Optional[Path],
-        option("Where to write: .safetensors, .npz, .csv or .json.", metavar="FILE", short="-o"),
+        option("Where to write: .safetensors, .npz, .csv or .json.", "FILE", short="-o"),
     ] = None
     pad: Annotated[
-        bool,
-        option("Pad all rows to the longest, with a mask; this can be many times larger."),
+        bool, option("Pad all rows to the longest, with a mask; this can be many times larger.")
     ] = False
     format: options.Format = "text"
     dtype: options.DType = "float32"
@@ -74,216 +64,165 @@ class Encode:
         option(
             "A tokenizer.json of Hugging Face; what it puts around a text, as [CLS], is left out. "
             "Without it, words and marks are the tokens.",
-            metavar="FILE",
+            "FILE",
         ),
     ] = None
     vocabulary: Annotated[
         Optional[Path],
-        option(
-            "Your own words: one a line, or JSON. Without it, the text gives them.", metavar="FILE"
-        ),
+        option("Your own words: one a line, or JSON. Without it, the text gives them.", "FILE"),
     ] = None
     vocabulary_size: Annotated[
         Optional[int],
         option(
-            "Most words to take from the text; rarer ones become [UNK].",
-            metavar="N",
-            shown=str(MOST_WORDS),
+            "Most words to take from the text; rarer ones become [UNK].", "N", shown=str(MOST_WORDS)
         ),
     ] = None
     lowercase: Annotated[bool, option("Lowercase the text first.")] = False
     save_tokenizer: Annotated[
         Optional[Path],
-        option("Also write the tokenizer, to encode more text with the same ids.", metavar="FILE"),
+        option("Also write the tokenizer, to encode more text with the same ids.", "FILE"),
     ] = None
     embeddings: Annotated[
         Optional[Path],
         option(
-            "Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.",
-            metavar="FILE",
+            "Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.", "FILE"
         ),
     ] = None
     tensor: Annotated[
-        Optional[str], option("Which tensor of the .safetensors file to take.", metavar="NAME")
+        Optional[str], option("Which tensor of the .safetensors file to take.", "NAME")
     ] = None
     seed: options.Seed = 0
     max_length: Annotated[
         int,
         option(
             "Most tokens of a row; a longer line continues in the next row, and goes on counting.",
-            metavar="N",
+            "N",
         ),
     ] = 512
     batch_size: Annotated[
-        Optional[int], option("Rows that are encoded together.", metavar="N", shown="to fit")
+        Optional[int], option("Rows that are encoded together.", "N", shown="to fit")
     ] = None
 
     def run(self) -> None:
-        """Reads twice, writes once, and holds one batch at a time."""
-        import time
-
-        from posenc.cli.io import tokenization
-        from posenc.cli.io.progress import Progress
-        from posenc.cli.io.rows import measure
-        from posenc.cli.io.text import open_text
-        from posenc.cli.render import encode_report
-
-        self._check()
-        began = time.perf_counter()
-        with open_text(self.text, self.file) as text, Progress(text) as progress:
-            tokenizer = self._tokenizer(text, progress)
-            words = tokenization.words_by_id(tokenizer)
-            unknown = tokenization.special(words, tokenization.UNKNOWN)
-            progress.stage("measuring")
-            found = measure(text, tokenizer, self.max_length, unknown)
-            if not found.tokens:
-                raise UserError(f"no text: {text.name} holds no token; give at least one word")
-            with self._saved(tokenizer):
-                manifest = self._encode(text, tokenizer, words, found, progress)
-        if self.output:
-            seconds = time.perf_counter() - began
-            encode_report.summary(self.output, manifest, found, seconds)
-
-    def _check(self) -> None:
-        """What can be refused before anything is read."""
-        output, saved = self.output, self.save_tokenizer
-        if output is not None:
-            if output.suffix not in SUFFIXES:
-                raise UserError(f"{output}: the name must end in one of {', '.join(SUFFIXES)}")
-            if self.format != "text":
-                raise UserError(
-                    "got both --output and --format; the name of the output says it already"
-                )
-        if self.pad and (output is None or output.suffix not in BINARY):
-            raise UserError(
-                f"--pad makes rectangles, which only {' and '.join(BINARY)} hold; give such an "
-                "--output, or leave --pad out"
-            )
-        if output and saved and output.resolve() == saved.resolve():
-            raise UserError(f"{output} is also the --save-tokenizer; give one of them another name")
-        self._check_paths()
-        for name in ("max_length", "vocabulary_size", "batch_size"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise UserError(f"--{name.replace('_', '-')} is {value}; it must be at least 1")
-        if self.tokenizer and (self.vocabulary or self.lowercase):
-            raise UserError(
-                "--tokenizer brings its own words; leave --vocabulary and --lowercase out"
-            )
-        if self.vocabulary_size is not None and (self.tokenizer or self.vocabulary):
-            raise UserError(
-                "--vocabulary-size is of words that are taken from the text; "
-                "leave it out where --vocabulary or --tokenizer has words of its own"
-            )
-        if self.tensor and (not self.embeddings or self.embeddings.suffix != ".safetensors"):
-            raise UserError("--tensor chooses one of .safetensors --embeddings; leave it out")
-        if self.seed and self.embeddings is not None:
-            raise UserError(
-                "--seed draws vectors, which --embeddings brings; leave one of them out"
-            )
-        if self.embeddings and not (self.tokenizer or self.vocabulary):
-            raise UserError(
-                "--embeddings need to know which row is which token: "
-                "give --vocabulary (one token a line) or --tokenizer (tokenizer.json)"
-            )
-
-    def _check_paths(self) -> None:
-        """Nothing that is read may be written, by whatever name or link."""
-        from posenc.cli.io.atomic import check, check_apart
-
-        read = ("file", "tokenizer", "vocabulary", "embeddings")
-        for path in filter(None, (self.output, self.save_tokenizer)):
-            check(path)
-            check_apart(path, **{name: getattr(self, name) for name in read})
-
-    def _tokenizer(self, text: "Text", progress: "Progress") -> "Tokenizer":
-        from posenc.cli.io import tokenization
-
-        if self.tokenizer:
-            return tokenization.from_file(self.tokenizer)
-        if self.vocabulary:
-            return tokenization.from_vocabulary(self.vocabulary, self.lowercase)
-        progress.stage("vocabulary")
-        return tokenization.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
-
-    def _saved(self, tokenizer: "Tokenizer") -> AbstractContextManager[None]:
-        """The tokenizer, kept where the vectors are too."""
-        from posenc.cli.io.atomic import kept
-
-        if self.save_tokenizer is None:
-            return nullcontext()
-        return kept(self.save_tokenizer, tokenizer.to_str(pretty=True).encode())
-
-    def _encode(
-        self,
-        text: "Text",
-        tokenizer: "Tokenizer",
-        words: dict[str, int],
-        found: "Measure",
-        progress: "Progress",
-    ) -> "Manifest":
-        """Encodes every row, and prints or writes what comes of it."""
-        from posenc.cli.io import tokenization
-        from posenc.cli.io.batches import as_measured
-        from posenc.cli.io.rows import rows
-        from posenc.cli.render import encode_report
-
-        padding = tokenization.special(words, tokenization.PADDING)
-        batches = self._batches(self._vectors(max(words.values()) + 1, padding), found)
-        manifest = self._manifest(words, found, batches, padding or 0)
-        if self.output:
-            self._check_room(self.output, manifest, batches, progress)
-        progress.stage("encoding")
-        each = batches.each(as_measured(rows(text, tokenizer, self.max_length), found))
-        if self.output is None and self.format == "text":
-            progress.stop()
-            encode_report.show(next(each), batches, manifest, found)
-        else:
-            self._write(manifest, each)
-        return manifest
-
-    def _vectors(self, tokens: int, padding: int | None) -> "Vectors":
-        from posenc.cli.io.embeddings import random_vectors, vectors_from
-
-        if self.embeddings is None:
-            dim = 64 if self.dim is None else self.dim
-            return random_vectors(tokens, dim, self.seed, padding)
-        vectors = vectors_from(self.embeddings, self.tensor)
-        if self.dim not in (None, vectors.dim):
-            raise UserError(
-                f"{self.embeddings} has vectors of width {vectors.dim}, and --dim is {self.dim}; "
-                "leave --dim out or give vectors of that width"
-            )
-        if vectors.tokens < tokens:
-            raise UserError(
-                f"{self.embeddings} has {vectors.tokens} rows, and the vocabulary needs {tokens}; "
-                "give the vocabulary that belongs to these vectors"
-            )
-        return vectors
-
-    def _batches(self, vectors: "Vectors", found: "Measure") -> "Batches":
+        """Reads the text two or three times, and holds one batch of it."""
         import torch
 
         from posenc import Sinusoidal
-        from posenc.cli.io.batches import Batches
+        from posenc.cli.files import placed
+        from posenc.cli.io.text import open_text
+        from posenc.cli.io.tokens import PADDING, UNKNOWN, Measure, rows, special, words_by_id
+        from posenc.cli.io.vectors import Encoded
+        from posenc.cli.io.writers import Manifest
+        from posenc.cli.render import encode_report
 
-        scale = "sqrt_dim" if self.scale else None
-        encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
-        dtype = getattr(torch, self.dtype)
-        return Batches.of(
-            vectors, encoding, found, dtype=dtype, rows=self.batch_size, padded=self.pad
+        self._check()
+        began, dtype = time.perf_counter(), getattr(torch, self.dtype)
+        with open_text(self.text, self.file) as text, contextlib.ExitStack() as stack:
+            tokenizer = self._tokenizer(text)
+            words = words_by_id(tokenizer)
+            padding, unknown = special(words, PADDING), special(words, UNKNOWN)
+            read = rows(text, tokenizer, self.max_length, "measuring")
+            found = Measure.of(read, unknown)
+            if not found.tokens:
+                raise UserError(f"no text: {text.name} holds no token; give at least one word")
+            vectors = self._vectors(max(words.values()) + 1, padding)
+            scale = "sqrt_dim" if self.scale else None
+            encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
+            encoded = Encoded(vectors, encoding, dtype)
+            about = self._parameters(vectors.dim, padding or 0)
+            manifest = Manifest(found, vectors.dim, dtype, self.pad, about, words)
+            read = rows(text, tokenizer, self.max_length, "encoding")
+            batches = encoded.batches(read, self.batch_size, found.longest if self.pad else 0)
+            if self.save_tokenizer is not None:
+                file = stack.enter_context(placed(self.save_tokenizer))
+                file.write(tokenizer.to_str(pretty=True).encode())
+                file.flush()
+            if self.output is None and self.format == "text":
+                encode_report.show(next(batches), encoded, manifest)
+            else:
+                self._write(manifest, batches)
+        if self.output:
+            encode_report.summary(self.output, manifest, time.perf_counter() - began)
+
+    def _check(self) -> None:
+        """What can be refused before anything is read."""
+        from posenc.cli.files import check
+
+        read = {n: getattr(self, n) for n in ("file", "tokenizer", "vocabulary", "embeddings")}
+        if self.output is not None:
+            check(self.output, *BINARY, ".csv", ".json", **read, save_tokenizer=self.save_tokenizer)
+        if self.save_tokenizer is not None:
+            check(self.save_tokenizer, **read)
+        check_least(
+            1,
+            max_length=self.max_length,
+            vocabulary_size=self.vocabulary_size,
+            batch_size=self.batch_size,
         )
+        binary = self.output is not None and self.output.suffix in BINARY
+        own = self.tokenizer or self.vocabulary
+        tensors = self.embeddings is not None and self.embeddings.suffix == ".safetensors"
+        for wrong, said in (
+            (
+                self.output and self.format != "text",
+                "got both --output and --format; the name of the output says it already",
+            ),
+            (
+                self.pad and not binary,
+                "--pad makes rectangles, which only .safetensors and .npz hold",
+            ),
+            (
+                self.tokenizer and (self.vocabulary or self.lowercase),
+                "--tokenizer brings its own words; leave --vocabulary and --lowercase out",
+            ),
+            (
+                self.vocabulary_size is not None and own,
+                "--vocabulary-size is of words that are taken from the text; leave it out",
+            ),
+            (self.tensor and not tensors, "--tensor chooses one of .safetensors --embeddings"),
+            (
+                self.seed and self.embeddings,
+                "--seed draws vectors, which --embeddings brings; leave one of them out",
+            ),
+            (
+                self.embeddings and not own,
+                "--embeddings need to know which row is which token: give --vocabulary or "
+                "--tokenizer",
+            ),
+        ):
+            if wrong:
+                raise UserError(said)
 
-    def _manifest(
-        self, words: dict[str, int], found: "Measure", batches: "Batches", padding: int
-    ) -> "Manifest":
+    def _tokenizer(self, text: "Text") -> "Tokenizer":
+        from posenc.cli.io import tokens
+
+        if self.tokenizer:
+            return tokens.from_file(self.tokenizer)
+        if self.vocabulary:
+            return tokens.from_vocabulary(self.vocabulary, self.lowercase)
+        return tokens.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
+
+    def _vectors(self, tokens: int, padding: int | None) -> "Vectors":
+        from posenc.cli.io.vectors import random_vectors, vectors_from
+
+        if self.embeddings is None:
+            return random_vectors(tokens, 64 if self.dim is None else self.dim, self.seed, padding)
+        vectors = vectors_from(self.embeddings, self.tensor)
+        if self.dim not in (None, vectors.dim):
+            raise UserError(f"--dim is {self.dim}, and {self.embeddings} has width {vectors.dim}")
+        if vectors.tokens < tokens:
+            raise UserError(
+                f"{self.embeddings} has {vectors.tokens} rows, and the vocabulary needs {tokens}"
+            )
+        return vectors
+
+    def _parameters(self, dim: int, padding: int) -> dict[str, Any]:
         from importlib import metadata
 
-        from posenc.cli.io.writers import Manifest
-
-        parameters: dict[str, Any] = {
+        return {
             "posenc": metadata.version("posenc"),
             "encoding": "Sinusoidal",
-            "dim": batches.vectors.dim,
+            "dim": dim,
             "base": self.base,
             "convention": self.convention,
             "scale": "sqrt_dim" if self.scale else "none",
@@ -294,38 +233,21 @@ class Encode:
             "max_length": self.max_length,
             "padding_id": padding,
         }
-        shape = (found.rows, found.tokens, found.longest, batches.vectors.dim)
-        return Manifest(*shape, batches.dtype, self.pad, parameters, words)
 
-    def _check_room(
-        self, output: Path, manifest: "Manifest", batches: "Batches", progress: "Progress"
-    ) -> None:
-        """Says how large the file will be, and refuses what the disk cannot hold."""
-        from posenc.cli.io import disk
-        from posenc.cli.io.writers.sizes import EXACT, contents, expected, needed
+    def _write(self, manifest: "Manifest", batches: "Iterable[Batch]") -> None:
+        from posenc.cli.files import check_room, placed
+        from posenc.cli.io.writers import write_npz, write_safetensors, write_text
 
-        exact = output.suffix in EXACT
-        size = expected(output.suffix, manifest, batches)
-        advice = "leave --pad out" if self.pad else "choose another folder, or a narrower --dtype"
-        disk.check_room(output, needed(output.suffix, manifest, size), advice)
-        if size >= disk.LARGE:
-            progress.say(disk.announcement(output, size, contents(manifest), exact=exact))
-
-    def _write(self, manifest: "Manifest", batches: Any) -> None:
-        from posenc.cli.io.atomic import atomic
-        from posenc.cli.io.writers import writer_for
-
-        target: AbstractContextManager[BinaryIO] = nullcontext(sys.stdout.buffer)
-        suffix, folder = f".{self.format}", Path()
-        if self.output:
-            suffix, folder = self.output.suffix, self.output.resolve().parent
-            target = atomic(self.output)
-        with target as file:
-            writer = writer_for(suffix, file, manifest, folder)
-            try:
-                for batch in batches:
-                    writer.add(batch)
-                writer.close()
-            except BaseException:
-                writer.abandon()
-                raise
+        if self.output is None:
+            write_text(sys.stdout.buffer, manifest, batches, self.format)
+            return
+        suffix = self.output.suffix
+        if suffix in BINARY:
+            check_room(self.output, manifest.bytes() * (1 if suffix == ".safetensors" else 2))
+        with placed(self.output) as file:
+            if suffix == ".safetensors":
+                write_safetensors(file, manifest, batches)
+            elif suffix == ".npz":
+                write_npz(file, manifest, batches, self.output.resolve().parent)
+            else:
+                write_text(file, manifest, batches, suffix[1:])

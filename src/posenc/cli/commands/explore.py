@@ -30,7 +30,7 @@ class Explore:
 
     def run(self) -> None:
         """Writes or serves."""
-        from posenc.cli.io.atomic import atomic, check
+        from posenc.cli.files import check, placed
 
         if not 0 <= self.port < 2**16:
             raise UserError(f"--port is {self.port}; it must be one of 0 … 65535")
@@ -51,9 +51,7 @@ class Explore:
             return
         from posenc.explorer import page
 
-        if self.output.suffix not in (".html", ".htm"):
-            raise UserError(f"{self.output}: the name must end in .html")
-        check(self.output)
-        with atomic(self.output) as file:
+        check(self.output, ".html", ".htm")
+        with placed(self.output) as file:
             file.write(page().encode())
         print(f"wrote {self.output} ({len(page().encode()) / 1000:.0f} kB); open it in a browser")

@@ -93,7 +93,7 @@ class Export:
 
     def _check_output(self, config: Path) -> None:
         """Refuses a file that is read, or that its name would call something else."""
-        from posenc.cli.io.atomic import check, check_apart
+        from posenc.cli.files import check
 
         if self.output is None:
             return
@@ -104,8 +104,7 @@ class Export:
                 f"{self.output}: {self.to} is text; give a name that does not end in "
                 f"{self.output.suffix}"
             )
-        check(self.output)
-        check_apart(self.output, CONFIG=config)
+        check(self.output, CONFIG=config)
 
     def _written(self, config: Path) -> None:
         assert self.to is not None
@@ -123,12 +122,12 @@ class Export:
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[BinaryIO]:
-        from posenc.cli.io.atomic import atomic
+        from posenc.cli.files import placed
 
         if self.output is None:
             yield sys.stdout.buffer
             return
-        with atomic(self.output) as file:
+        with placed(self.output) as file:
             yield file
 
 

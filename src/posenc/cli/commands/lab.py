@@ -83,7 +83,7 @@ class Lab:
 
     def _check_heeded(self) -> None:
         """Refuse what would change nothing, and an export over the one that is read."""
-        from posenc.cli.io.atomic import check_apart
+        from posenc.cli.files import check
 
         for name in ("workers", "engine", "output", "export", "query"):
             usual = type(self).__dataclass_fields__[name].default
@@ -99,7 +99,7 @@ class Lab:
         if self.query is not None and self.target is not None:
             raise UserError(f"got a run, {self.target!r}, and --query; leave one out")
         if self.export is not None and self.folder.is_file():
-            check_apart(self.export, folder=self.folder)
+            check(self.export, folder=self.folder)
 
     def _taken_out(self) -> int | None:
         from posenc.lab.kept import taken_out
@@ -208,7 +208,7 @@ class Lab:
 
     def _check_export(self, output: Path) -> None:
         """Refuses an export that is also the report, or a table beside it."""
-        from posenc.cli.io.atomic import check
+        from posenc.cli.files import check
 
         if self.export is None:
             return

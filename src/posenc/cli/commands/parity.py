@@ -1,13 +1,14 @@
 """``posenc parity``: where do the bits of two rotary implementations part, and does it matter?"""
 
+import sys
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
-from posenc.cli.io.aside import printed_aside
 from posenc.cli.options import by_place, option
 from posenc.cli.targets import arguments_in, imported
 
@@ -102,7 +103,7 @@ class Parity:
         self._check_heeded()
         encoding, dtype = self._encoding(), getattr(torch, self.dtype)
         self._check_path(encoding)
-        with printed_aside():  # what own implementations print would stand in it
+        with redirect_stdout(sys.stderr):  # what own implementations print would stand in it
             found = self._compared(None if self.config else encoding, dtype)
         written = [] if self.write is None else self._written(encoding, found.length, dtype)
         parity_report.show(found, self.format, written)
@@ -203,27 +204,24 @@ class Parity:
             if self.table != type(self).table:
                 raise UserError(f"got --table {self.table} and no --write FILE to put it into")
             return
-        from posenc.cli.io.atomic import check, check_apart
+        from posenc.cli.files import check
 
-        if self.write.suffix not in SUFFIXES:
-            raise UserError(f"--write {self.write} ends in neither {' nor '.join(SUFFIXES)}")
         if encoding is None:
             raise UserError("--write needs --config or --encoding, which say what to write")
         if self.table == "complex" and self.write.suffix == ".safetensors":
             raise UserError("complex numbers go into a .pt file; give --write such a name")
-        check(self.write)
-        check_apart(self.write, weights=self.weights, config=self.config)
+        check(self.write, *SUFFIXES, weights=self.weights, config=self.config)
 
     def _written(self, encoding: Any, length: int, dtype: Any) -> list[str]:
         import torch
 
-        from posenc.cli.io.atomic import atomic
+        from posenc.cli.files import placed
         from posenc.interop.engine_tables import engine_table
 
         assert self.write is not None
         dtype = torch.float32 if self.table == "complex" else dtype
         made = engine_table(encoding, length, self.table, dtype)
-        with atomic(self.write) as file:
+        with placed(self.write) as file:
             if self.write.suffix == ".pt":
                 torch.save(made, file)
             else:

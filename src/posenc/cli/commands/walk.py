@@ -217,16 +217,16 @@ def _check_draws_nothing(positional: "Positional") -> None:
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
     """The words and marks of a sentence, and a vocabulary that holds them."""
-    from posenc.cli.io import tokenization
+    from posenc.cli.io import tokens as words_of
     from posenc.cli.io.text import open_text
     from posenc.cli.render.walk_report import ORDERS
 
     with open_text(sentence, None) as text:
-        tokenizer = tokenization.trained(text, 1 << 16, False)
+        tokenizer = words_of.trained(text, 1 << 16, False)
         tokens = [token for piece in text.pieces() for token in tokenizer.encode(piece.text).tokens]
     if not tokens:
         raise UserError("no text: give a sentence of at least one word")
-    words = tokenization.words_by_id(tokenizer)
+    words = words_of.words_by_id(tokenizer)
     for word in ORDERS[0].split():
         words.setdefault(word, len(words))
     return tokens, words

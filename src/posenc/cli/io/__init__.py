@@ -1,1 +1,1 @@
-"""What commands read and write: text, tokens, embeddings, files that are whole or not there."""
+"""Text in, vectors out, with bounded memory."""

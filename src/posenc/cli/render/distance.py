@@ -8,8 +8,7 @@ import torch
 
 from posenc.cli.encodings import key_heads, note_of
 from posenc.cli.errors import check_memory
-from posenc.cli.render.screen import Screen, console
-from posenc.cli.render.sparklines import marks_for, sparkline
+from posenc.cli.render.screen import Screen, console, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias
@@ -94,7 +93,7 @@ def show(found: Profile, encoding: Any) -> None:
         (line,) = found.lines.values()
         top = max(map(abs, line)) or 1.0
         for part in _parts([value / top for value in line], screen.room - 1):
-            screen.print(sparkline(part, marks_for(screen)))
+            screen.print(sparkline(part, screen))
         least, zero = min(line), line[found.distances.index(0)]
         at = found.distances[line.index(least)]
         screen.print(f"{words}: {zero:.4g} at 0, {least:.4g} at {at}")
@@ -117,7 +116,7 @@ def _show_heads(screen: Screen, found: Profile) -> None:
         scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
         for index, part in enumerate(_parts(scaled, room)):
             begin, end = ("", "") if index else (name, ranges[name])
-            screen.print(begin.ljust(names) + sparkline(part, marks_for(screen)) + end)
+            screen.print(begin.ljust(names) + sparkline(part, screen) + end)
 
 
 def _parts(values: list[float], room: int) -> list[list[float]]:

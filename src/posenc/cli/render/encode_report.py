@@ -1,111 +1,75 @@
 """What ``posenc encode`` prints: the numbers of a short text, or the summary of a file."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from posenc.cli.io.batches import Batches
-from posenc.cli.io.disk import size
-from posenc.cli.io.rows import Measure
-from posenc.cli.io.writers import Batch, Manifest
-from posenc.cli.io.writers.sizes import contents
-from posenc.cli.render.grids import GAP, number, print_grid, widths_of
-from posenc.cli.render.screen import console
+from rich.filesize import decimal
 
-# Tokens that are printed; more would scroll away.
+from posenc.cli.io.vectors import Batch, Encoded
+from posenc.cli.io.writers import Manifest
+from posenc.cli.render.screen import console, number
+
 SHOWN = 24
+"""Tokens that are printed; more would scroll away."""
 
-# Letters of a token that are printed.
 LETTERS = 14
+"""Letters of a token that are printed."""
 
 
-def show(batch: Batch, batches: Batches, manifest: Manifest, found: Measure) -> None:
-    """Prints token, id, embedding, encoding and their sum for the first tokens of the text."""
-    screen = console()
+def show(batch: Batch, encoded: Encoded, manifest: Manifest) -> None:
+    """Token, id, embedding, encoding and their sum of the first tokens."""
+    screen, found, about = console(), manifest.found, manifest.parameters
     ids, positions = batch.ids[:SHOWN], batch.positions[:SHOWN]
-    embeddings, table = batches.parts(ids, positions)
-    parts = (embeddings * (batches.encoding.factor or 1.0), table, batch.values[:SHOWN])
-    vectors = [[[number(v, 3) for v in row] for row in part.tolist()] for part in parts]
-    names = ("embedding", "+ encoding", "= sum")
-    headers, rows = _tokens(batch, manifest, several=found.sentences > 1)
-    used = sum(width + GAP for width in widths_of([headers, *rows]))
-    most = _fitting(vectors, names, screen.room - used)
-    for row, texts in zip(rows, zip(*vectors, strict=True), strict=True):
-        row += [_cut(text, most) for text in texts]
-    words = len(headers)
-    left = (*(index for index, name in enumerate(headers) if name == "token"),)
-    print_grid(screen, [*headers, *names], rows, left=(*left, words, words + 1, words + 2))
-    for line in _notes(manifest, found, len(rows), most):
-        screen.print(line)
-
-
-def _tokens(
-    batch: Batch, manifest: Manifest, *, several: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Where each token stands and what it is; the line only where there are several."""
-    tokens = {number_of: token for token, number_of in manifest.words.items()}
-    lines = batch.lines.repeat_interleave(batch.lengths).tolist()[:SHOWN]
-    positions, ids = batch.positions.tolist()[:SHOWN], batch.ids.tolist()[:SHOWN]
+    x, table = encoded.parts(ids, positions)
+    words = {number: token for token, number in manifest.words.items()}
+    letters = min(LETTERS, max(len(words.get(id_, "")) for id_ in ids.tolist()))
+    # Beside other columns and gaps; a number has six characters and a blank, an ellipsis two.
+    room = (screen.room - letters - (30 if found.sentences > 1 else 24)) // 3
+    most = manifest.dim if 7 * manifest.dim <= room + 1 else max(1, (room - 1) // 7)
+    lines = [row.line for row in batch.rows for _ in row.ids]
     rows = []
-    for line, position, id_ in zip(lines, positions, ids, strict=True):
-        token = tokens.get(id_, "")
+    for index, (id_, position) in enumerate(zip(ids.tolist(), positions.tolist(), strict=True)):
+        token = words.get(id_, "")
         token = token if len(token) <= LETTERS else f"{token[: LETTERS - 1]}…"
-        rows.append([*([str(line)] if several else []), str(position), token, str(id_)])
-    return [*(["line"] if several else []), "position", "token", "id"], rows
-
-
-def _fitting(vectors: Sequence[list[list[str]]], names: Sequence[str], room: int) -> int:
-    """How many numbers of each vector fit beside each other into ``room``; one at least."""
-    width = len(vectors[0][0])
-    for most in range(width, 1, -1):
-        needed = sum(
-            max(len(name), *(len(_cut(row, most)) for row in part))
-            for name, part in zip(names, vectors, strict=True)
+        vectors = (
+            " ".join(number(v, 3) for v in each[index, :most].tolist())
+            + " …" * (most < manifest.dim)
+            for each in (x * (encoded.encoding.factor or 1.0), table, batch.values)
         )
-        if needed + GAP * (len(names) - 1) <= room:
-            return most
-    return 1
-
-
-def _cut(numbers: Sequence[str], most: int) -> str:
-    return " ".join([*numbers[:most], *(["…"] if most < len(numbers) else [])])
-
-
-def _notes(manifest: Manifest, found: Measure, shown: int, most: int) -> list[str]:
-    about = manifest.parameters
+        row = [str(lines[index]), str(position), token, str(id_), *vectors]
+        rows.append(row if found.sentences > 1 else row[1:])
+    headers = ["line", "position", "token", "id", "embedding", "+ encoding", "= sum"]
+    headers = headers if found.sentences > 1 else headers[1:]
+    screen.grid(headers, rows, [headers.index(name) for name in ("token", *headers[-3:])])
     origin = "seeded random vectors" if about["embeddings"] == "random" else about["embeddings"]
     scaled = ", times sqrt(dim)" if about["scale"] != "none" else ""
-    lines = [
+    screen.print(
         f"embeddings: {origin}{scaled}; encoding: {about['convention']}, base {about['base']:g}."
-    ]
-    if shown < found.tokens:
-        lines.append(f"{shown} of {found.tokens} tokens; --output FILE or --format csv gives all.")
+    )
+    if len(rows) < found.tokens:
+        screen.print(f"{len(rows)} of {found.tokens} tokens; --output or --format csv gives all.")
     if most < manifest.dim:
-        lines.append(f"{most} of {manifest.dim} dimensions; --format csv or json gives all.")
-    return lines
+        screen.print(f"{most} of {manifest.dim} dimensions; --format csv or json gives all.")
 
 
-def summary(output: Path, manifest: Manifest, found: Measure, seconds: float) -> None:
-    """Prints what was written."""
-    screen = console()
-    lines = [
-        ("sentences", f"{found.sentences:,}" + _continued(manifest, found)),
-        ("tokens", f"{found.tokens:,}" + _unknown(found)),
-        ("vocabulary", f"{len(manifest.words):,}"),
-        ("encoded", f"{contents(manifest)}, {manifest.parameters['dtype']}"),
-        ("file", size(output.stat().st_size)),
-        ("time", f"{seconds:.1f} s, {found.tokens / seconds:,.0f} tokens/s"),
-    ]
+def summary(output: Path, manifest: Manifest, seconds: float) -> None:
+    """What was written."""
+    found, screen = manifest.found, console()
+    sentences, tokens = f"{found.sentences:,}", f"{found.tokens:,}"
+    if found.rows > found.sentences:
+        sentences += f" in {found.rows:,} rows: longer lines continue in the next row"
+    if found.unknown:
+        tokens += f", {found.unknown:,} of them outside the vocabulary"
+    vectors = f"{found.tokens:,} vectors of {manifest.dim}"
+    if manifest.padded:
+        share = 1 - found.tokens / (found.rows * found.longest)
+        vectors += f" in {found.rows:,} rows of {found.longest}, {share:.0%} padding"
     screen.print(f"wrote {output}", style="bold")
-    for name, value in lines:
+    for name, value in {
+        "sentences": sentences,
+        "tokens": tokens,
+        "vocabulary": f"{len(manifest.words):,}",
+        "encoded": f"{vectors}, {manifest.parameters['dtype']}",
+        "file": decimal(output.stat().st_size),
+        "time": f"{seconds:.1f} s, {found.tokens / seconds:,.0f} tokens/s",
+    }.items():
         screen.print(f"  {name:<11}{value}")
-
-
-def _continued(manifest: Manifest, found: Measure) -> str:
-    if not found.split:
-        return ""
-    limit = manifest.parameters["max_length"]
-    return f" in {found.rows:,} rows: lines above {limit} tokens continue in the next row"
-
-
-def _unknown(found: Measure) -> str:
-    return f", {found.unknown:,} of them outside the vocabulary" if found.unknown else ""

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 
 from posenc.cli.errors import UserError, check_range
-from posenc.cli.render.grids import print_grid
-from posenc.cli.render.screen import console
 from posenc.cli.sinusoid import Sinusoid
 
 
@@ -139,15 +137,12 @@ LARGE = 100.0
 
 
 def show(found: Explanation) -> None:
-    """Prints an explanation."""
-    screen = console()
-    screen.print(found.title, style="bold")
-    screen.print(found.asked)
-    screen.print()
-    rows = [[s.name, s.formula, s.numbers, f"= {short(s.value)}"] for s in found.steps]
-    print_grid(screen, ["step", "formula", "numbers put in", "value"], rows, (0, 1, 2, 3))
-    if found.note:
-        screen.print(found.note)
+    """Prints an explanation, without rich, which loads as long as all the rest."""
+    rows = [("step", "formula", "numbers put in", "value")]
+    rows += [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in found.steps]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")
 
 
 NAMES = {"sin": "a sine", "cos": "a cosine", "zero": "a column of zeros"}

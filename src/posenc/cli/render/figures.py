@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.atomic import atomic, check
+from posenc.cli.files import check, placed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None, form: str = "
 
     from posenc.plots import save
 
-    with atomic(output) as file:
+    with placed(output) as file:
         save(axes.figure, file, kind, dpi=dpi)  # type: ignore[arg-type]
     pyplot.close(axes.figure)  # type: ignore[arg-type]
     print(f"wrote {output}", file=sys.stdout if form == "text" else sys.stderr)

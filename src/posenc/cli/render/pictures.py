@@ -7,8 +7,7 @@ from rich.style import Style
 from rich.text import Text
 from torch import Tensor
 
-from posenc.cli.render.screen import ascii_only, colored, console
-from posenc.cli.render.sparklines import marks_for, sparkline
+from posenc.cli.render.screen import console, sparkline
 from posenc.cli.rows import Rows
 
 # From the least over 0 to the most, on a dark ground as on a light one.
@@ -38,7 +37,7 @@ def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> No
         left: First column.
     """
     screen = console()
-    color = colored(screen) and not ascii_only(screen)
+    color = not (screen.plain or screen.no_color)
     width, height = (screen.width, screen.height) if screen.is_terminal else (120, ENDLESS)
     gutter = max(len(str(start)), len(str(start + length))) + 2
     shown = min(length, max(8, (height - 7) * (2 if color else 1)))
@@ -71,7 +70,6 @@ def curves(
 ) -> None:
     """Prints a line of bars for each chosen column, a bar for each row that fits."""
     screen = console()
-    marks = marks_for(screen)
     name_width = max(map(len, [*labels, rows.counted])) + 2
     width = screen.width if screen.is_terminal else 120
     shown = min(length, max(8, width - name_width - 1))
@@ -79,13 +77,14 @@ def curves(
     limit = 1.0 if rows.counted == "position" else _limit(table)
     limit = max(limit, table.abs().max().item())
     for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
-        screen.print(label.ljust(name_width) + sparkline(values, marks))
+        screen.print(label.ljust(name_width) + sparkline(values, screen))
     first, last = str(start), str(start + shown - 1)
     ends = first.ljust(shown - len(last)) + last
     if len(first) + len(last) >= shown:  # no room to stand below the marks that they name
         ends = f"{first} to {last}" if shown > 1 else first
     screen.print(rows.counted.ljust(name_width) + ends)
-    screen.print(f"{marks[0]} is {-limit:g}, {marks[-1]} is {limit:+g}.")
+    low, high = sparkline([-1, 1], screen)
+    screen.print(f"{low} is {-limit:g}, {high} is {limit:+g}.")
     if shown < length:
         screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
 

@@ -1,16 +1,16 @@
-"""The screen that a command prints on: how wide it is, and whether it shows color and blocks."""
+"""The screen that a command prints on, and tables on it."""
 
-import os
 import sys
-from typing import IO
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Table
 
-# Where nobody looks, lines are as long as they need to be.
 UNBOUNDED = 100_000
+"""Where nobody looks, lines are as long as they need to be."""
 
-# What is laid out for a screen is laid out for one of this width in a pipe.
 USUAL = 80
+"""What is laid out for a screen is laid out for one of this width in a pipe."""
 
 
 class Screen(Console):
@@ -25,26 +25,62 @@ class Screen(Console):
         """Columns to lay out for."""
         return self.width if self.is_terminal else USUAL
 
+    @property
+    def plain(self) -> bool:
+        """Whether only ASCII is sure to arrive: in a pipe, or where the encoding has no more."""
+        return not self.is_terminal or not self.encoding.lower().startswith("utf")
 
-def console(stream: IO[str] | None = None) -> Screen:
-    """A console on ``stream``: as wide as the terminal, or plain and unbounded in a pipe."""
-    stream = sys.stdout if stream is None else stream
+    def grid(
+        self, headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = ()
+    ) -> None:
+        """Prints columns, to the right but for those in ``left``."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+        for index, header in enumerate(headers):
+            table.add_column(header, justify="left" if index in left else "right", no_wrap=True)
+        for row in rows:
+            table.add_row(*row)
+        self.print(table)
+
+
+def console() -> Screen:
+    """A console on standard output: as wide as the terminal, or plain and unbounded in a pipe."""
     return Screen(
-        file=stream,
-        width=None if stream and stream.isatty() else UNBOUNDED,
+        width=None if sys.stdout.isatty() else UNBOUNDED,
         highlight=False,
-        soft_wrap=False,
         emoji=False,
         markup=False,
         legacy_windows=False,
     )
 
 
-def colored(screen: Console) -> bool:
-    """Whether color is shown: on a terminal, unless NO_COLOR is set."""
-    return screen.is_terminal and not screen.no_color and not os.environ.get("NO_COLOR")
+BARS, STEPS = "▁▂▃▄▅▆▇█", "_.-~^"
 
 
-def ascii_only(screen: Console) -> bool:
-    """Whether only ASCII is sure to arrive: in a pipe, or where the encoding has no more."""
-    return not screen.is_terminal or not screen.encoding.lower().startswith("utf")
+def sparkline(values: Sequence[float], screen: Screen) -> str:
+    """A mark for each value: the lowest at −1, the highest at +1."""
+    marks = STEPS if screen.plain else BARS
+    last = len(marks) - 1
+    return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number in a fixed width, with a sign only where it is negative.
+
+    Example:
+        >>> number(0.5), number(-0.5), number(-1e-9)
+        (' 0.5000', '-0.5000', ' 0.0000')
+    """
+    text = f"{value: .{digits}f}"
+    return text if text.strip("-0. ") else f" {0:.{digits}f}"
+
+
+def shortened(cells: Sequence[str], most: int) -> list[str]:
+    """``cells``, or the first and last of them around an ellipsis where they are too many.
+
+    Example:
+        >>> shortened(["a", "b", "c", "d", "e"], 4)
+        ['a', 'b', '…', 'e']
+    """
+    if len(cells) <= most:
+        return list(cells)
+    return [*cells[: max(1, most - 2)], "…", cells[-1]]

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from posenc.cli.encodings import key_heads
 from posenc.cli.errors import UserError, check_memory
-from posenc.cli.render.grids import number, print_grid
-from posenc.cli.render.screen import console
+from posenc.cli.render.screen import console, number
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.bias import ScoreBias
 from posenc.inspection.shift import ShiftMap, shift_map
@@ -150,7 +149,7 @@ def show(found: ShiftMap, offset: int, length: int, queries: ShiftMap | None = N
     sign = "=" if found.exact else "≈"
     moves = f"PE(p + {offset}) {sign} M PE(p)"
     screen.print(f"{moves}{'' if queries is None else ' of keys'}, with M =")
-    print_grid(screen, headers, body)
+    screen.grid(headers, body)
     if most < width:
         screen.print(f"{most} of {width} rows and columns fit; --format csv gives all.")
     over = f"over {length} positions"

@@ -8,9 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from posenc.cli.io.digits import digits
-from posenc.cli.render.grids import fitting, line, number, widths_of
-from posenc.cli.render.screen import console
+from posenc.cli.io.writers import digits
+from posenc.cli.render.screen import console, number
 from posenc.cli.rows import Rows
 
 Blocks = Iterable[tuple[list[int], Tensor]]
@@ -18,61 +17,42 @@ Blocks = Iterable[tuple[list[int], Tensor]]
 
 def print_text(rows: Rows, blocks: Blocks) -> None:
     """The table for a reader: as many columns as the screen has room for."""
-    screen, widths, shown = console(), [0], len(rows.columns)
+    screen, headers = console(), [rows.counted, *rows.columns]
+    widths, shown = [0], len(headers)
     for counted, block in blocks:
         cells = [
-            [str(place), *map(number, row)]
-            for place, row in zip(counted, block.tolist(), strict=True)
+            [str(p), *map(number, row)] for p, row in zip(counted, block.tolist(), strict=True)
         ]
-        begun = len(widths) > 1
-        if not begun:
-            headers = [rows.counted, *rows.columns]
-            widths = widths_of([headers, *cells])
-            if screen.is_terminal:
-                shown = max(1, fitting(widths, screen.width) - 1)
-            screen.print(_line(headers, widths, shown), style="bold")
+        if not any(widths):  # those of the first rows serve for all
+            widths = [max(map(len, column)) + 2 for column in zip(headers, *cells, strict=True)]
+            ends = [sum(widths[: end + 1]) for end in range(len(widths))]
+            shown = max(2, sum(end <= screen.width - 3 for end in ends))
+            shown = len(headers) if ends[-1] <= screen.width + 2 else shown
+            cells = [headers, *cells]
         for row in cells:
-            screen.print(_line(row, widths, shown))
-    if shown < len(rows.columns):
-        screen.print(f"{shown} of {len(rows.columns)} columns fit; --format csv prints all.")
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], shown: int) -> str:
-    """One row under the header of the first block, cut off where the screen ends."""
-    cut = ["…"] if shown + 1 < len(cells) else []
-    return line([*cells[: shown + 1], *cut], [*widths[: shown + 1], 1])
-
-
-def print_csv(rows: Rows, chosen: Sequence[int], blocks: Blocks) -> None:
-    """Some columns of the table, or all, a position a line."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([rows.counted, *(rows.keys[index] for index in chosen)])
-    for counted, block in blocks:
-        for place, row in zip(counted, digits(block[:, list(chosen)]), strict=True):
-            writer.writerow([place, *row])
-
-
-def print_json(about: dict[str, Any], chosen: Sequence[int], blocks: Blocks) -> None:
-    """One object: what was asked for, and the rows."""
-    sys.stdout.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "rows": [')
-    before = "\n"
-    for _, block in blocks:
-        for row in digits(block[:, list(chosen)]):
-            sys.stdout.write(f"{before}[{', '.join(map(_number, row))}]")
-            before = ",\n"
-    sys.stdout.write("\n]}\n")
+            line = "".join(cell.rjust(w) for cell, w in zip(row[:shown], widths, strict=False))[2:]
+            line += "  …" * (shown < len(headers))
+            screen.print(line, style="bold" if row is headers else None)
+    if shown < len(headers):
+        screen.print(f"{shown - 1} of {len(rows.columns)} columns fit; --format csv prints all.")
 
 
 def print_as(
     form: str, about: dict[str, Any], rows: Rows, chosen: Sequence[int], blocks: Blocks
 ) -> None:
-    """As csv or as json."""
+    """Some columns of the table as csv, a row a line, or as json: what was asked, and rows."""
     if form == "csv":
-        print_csv(rows, chosen, blocks)
-    else:
-        print_json(about, chosen, blocks)
-
-
-def _number(text: str) -> str:
-    """JSON has no infinity and no NaN."""
-    return text if text.strip("-") not in ("inf", "nan") else "null"
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow([rows.counted, *(rows.keys[index] for index in chosen)])
+        for counted, block in blocks:
+            shown = digits(block[:, list(chosen)])
+            writer.writerows([p, *row] for p, row in zip(counted, shown, strict=True))
+        return
+    sys.stdout.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "rows": [')
+    before = "\n"
+    for _, block in blocks:
+        for row in digits(block[:, list(chosen)]):
+            told = ", ".join("null" if each.strip("-") in ("inf", "nan") else each for each in row)
+            sys.stdout.write(f"{before}[{told}]")
+            before = ",\n"
+    sys.stdout.write("\n]}\n")

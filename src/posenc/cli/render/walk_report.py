@@ -6,8 +6,7 @@ from typing import Any
 from posenc import Positional
 from posenc.cli.encodings import name_of, note_of
 from posenc.cli.render import formats
-from posenc.cli.render.grids import GAP, number, print_grid, shortened
-from posenc.cli.render.screen import Screen, console
+from posenc.cli.render.screen import Screen, console, number, shortened
 from posenc.cli.render.walk_stages import ROUNDING, Stage
 from posenc.encodings.positional import PLACES
 from posenc.inspection.order import OrderEffect
@@ -15,7 +14,7 @@ from posenc.inspection.order import OrderEffect
 WARNING = "Embeddings and weights are seeded random numbers: mechanism only."
 
 # Digits of a number and the gap beside it.
-CELL = 8 + GAP
+CELL, GAP = 10, 2
 
 
 ORDERS = ("lion kills tiger", "tiger kills lion")
@@ -95,7 +94,7 @@ def _numbers(screen: Screen, stage: Stage, tokens: list[str]) -> None:
             [token, *shortened([number(value) for value in row], most)]
             for token, row in zip(tokens, matrix.tolist(), strict=True)
         ]
-        print_grid(screen, headers, rows, left=(0,))
+        screen.grid(headers, rows, left=(0,))
 
 
 def _order(screen: Screen, found: Walked) -> None:
@@ -115,7 +114,7 @@ def _order(screen: Screen, found: Walked) -> None:
             )
         ]
         headers = ["", *(f"{w} (1)" for w in words), *(f"{w} (2)" for w in words)]
-        print_grid(screen, headers, rows, left=(0,))
+        screen.grid(headers, rows, left=(0,))
         without = name.startswith("without")
         screen.print(f"   {_verdict(effect, found, without)}")
 

@@ -1,0 +1,128 @@
+"""Vectors of tokens, with positions added, some rows at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from posenc import Sinusoidal
+from posenc.cli.errors import UserError
+from posenc.cli.io.tokens import Row
+from posenc.positions import consecutive
+from posenc.transformer import TokenEmbedding
+
+NUMBERS = 1 << 22
+"""Numbers of one batch, where --batch-size leaves the choice: 16 MB of float32."""
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Where the vectors of tokens come from: ``look_up`` takes ids ``[n]`` to ``[n, dim]``."""
+
+    tokens: int
+    dim: int
+    look_up: Callable[[Tensor], Tensor]
+
+
+def random_vectors(tokens: int, dim: int, seed: int, padding: int | None) -> Vectors:
+    """Seeded random vectors: those of a seed and an id are the same again."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return Vectors(tokens, dim, TokenEmbedding(tokens, dim, padding_idx=padding))
+
+
+def vectors_from(file: Path, name: str | None) -> Vectors:
+    """The rows of a matrix in a .safetensors or .npy file; of the latter, where they are needed."""
+    if file.suffix == ".npy":
+        held = np.lib.format.open_memmap(file, mode="r")
+        dtype, shape = held.dtype.newbyteorder("="), held.shape
+        floats = dtype.kind == "f" and dtype.itemsize <= 8
+
+        def look_up(ids: Tensor) -> Tensor:
+            return torch.from_numpy(held[ids.numpy()].astype(dtype))
+    elif file.suffix == ".safetensors":
+        with safe_open(file, framework="pt") as opened:
+            names = list(opened.keys())
+            if name not in names and (name is not None or len(names) > 1):
+                raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
+            matrix = opened.get_tensor(name or names[0])
+        dtype, shape, look_up = matrix.dtype, matrix.shape, matrix.__getitem__
+        floats = dtype.is_floating_point and dtype.itemsize > 1
+    else:
+        raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
+    if not floats or len(shape) != 2:
+        raise UserError(
+            f"{file} holds {dtype} of shape {list(shape)}; expected floating-point numbers "
+            "[tokens, dim]"
+        )
+    return Vectors(shape[0], shape[1], look_up)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows and their vectors ``[tokens, dim]``, one after the other."""
+
+    rows: list[Row]
+    ids: Tensor
+    positions: Tensor
+    values: Tensor
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each row."""
+        return [len(row.ids) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """How rows become vectors.
+
+    Attributes:
+        vectors: The embeddings.
+        encoding: What adds the positions.
+        dtype: dtype of the result.
+    """
+
+    vectors: Vectors
+    encoding: Sinusoidal
+    dtype: torch.dtype
+
+    def batches(self, rows: Iterable[Row], most: int | None, width: int) -> Iterator[Batch]:
+        """All rows, ``most`` at a time, or as many as fit where they are padded to ``width``."""
+        held: list[Row] = []
+        tokens = 0
+        for row in rows:
+            cost = max(width, len(row.ids)) * self.vectors.dim
+            if held and (len(held) == most if most else tokens + cost > NUMBERS):
+                yield self._batch(held)
+                held, tokens = [], 0
+            held.append(row)
+            tokens += cost
+        if held:
+            yield self._batch(held)
+
+    @torch.no_grad()
+    def parts(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """The embeddings of some tokens, and the rows of the table that belong to them."""
+        wide = torch.promote_types(self.dtype, torch.float32)
+        distinct, places = positions.unique(return_inverse=True)
+        return self.vectors.look_up(ids).to(wide), self.encoding.table(distinct, dtype=wide)[places]
+
+    @torch.no_grad()
+    def _batch(self, rows: list[Row]) -> Batch:
+        ids = torch.tensor([number for row in rows for number in row.ids])
+        positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
+        x, table = self.parts(ids, positions)
+        if not x.isfinite().all():
+            raise UserError("the --embeddings hold infinities or NaN; give finite vectors")
+        values = self.encoding.encode(x, table).to(self.dtype)
+        if not values.isfinite().all():
+            raise UserError(
+                f"numbers of lines {rows[0].line} to {rows[-1].line} are beyond "
+                f"{str(self.dtype).removeprefix('torch.')}; give a wider --dtype"
+            )
+        return Batch(rows, ids, positions, values)

@@ -1,0 +1,183 @@
+"""Files that grow batch by batch and never stand in memory as a whole."""
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from posenc.cli.errors import UserError
+from posenc.cli.io.tokens import Measure
+from posenc.cli.io.vectors import Batch
+
+NAMES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.bool: "BOOL",
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is known before the first batch.
+
+    Attributes:
+        found: How many rows and tokens there are.
+        dim: Width of a vector.
+        dtype: dtype of the vectors.
+        padded: Whether rows are padded to the longest, or ragged.
+        parameters: How the numbers came about; saved beside them.
+        words: Every token with its id.
+    """
+
+    found: Measure
+    dim: int
+    dtype: torch.dtype
+    padded: bool
+    parameters: dict[str, Any]
+    words: dict[str, int]
+
+    def arrays(self) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+        """dtype and shape of each array of a binary file, the widest numbers first."""
+        rows, tokens, wide = self.found.rows, self.found.tokens, torch.int64
+        each: tuple[int, ...] = (rows, self.found.longest) if self.padded else (tokens,)
+        counts = {"lengths": (wide, (rows,))} if self.padded else {"offsets": (wide, (rows + 1,))}
+        mask = {"mask": (torch.bool, each)} if self.padded else {}
+        common = {"lines": (wide, (rows,)), "positions": (wide, each), "ids": (wide, each)}
+        return {**counts, **common, "values": (self.dtype, (*each, self.dim)), **mask}
+
+    def bytes(self) -> int:
+        """Size of all arrays together."""
+        return sum(dtype.itemsize * prod(shape) for dtype, shape in self.arrays().values())
+
+
+def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch]) -> None:
+    """The header, and behind it every array in its place, filled by way of a map of the file."""
+    texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in manifest.parameters.items()}
+    texts["vocabulary"] = json.dumps(manifest.words, ensure_ascii=False)
+    header: dict[str, Any] = {"__metadata__": texts}
+    end = 0
+    for name, (dtype, shape) in manifest.arrays().items():
+        begin, end = end, end + dtype.itemsize * prod(shape)
+        header[name] = {"dtype": NAMES[dtype], "shape": shape, "data_offsets": [begin, end]}
+    told = json.dumps(header, ensure_ascii=False).encode()
+    told += b" " * (-len(told) % 8)
+    file.write(len(told).to_bytes(8, "little") + told)
+    start = file.tell()
+    file.truncate(start + end)
+    held = {}
+    for name, (dtype, shape) in manifest.arrays().items():
+        begin, end = header[name]["data_offsets"]
+        data = np.memmap(file, np.uint8, "r+", start + begin, (end - begin,))  # type: ignore[call-overload]
+        held[name] = torch.from_numpy(data).view(dtype).view(shape)
+    fill(held, manifest, batches)
+
+
+def write_npz(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], folder: Path) -> None:
+    """By way of .npy files in ``folder``, which has the room: an archive grows at its end alone."""
+    if manifest.dtype == torch.bfloat16:
+        raise UserError("npz cannot hold bfloat16; write .safetensors, or give --dtype float32")
+    about = {**manifest.parameters, "vocabulary": manifest.words}
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".posenc-") as waiting:
+        held = {
+            name: np.lib.format.open_memmap(
+                f"{waiting}/{name}.npy", "w+", str(dtype).removeprefix("torch."), shape
+            )
+            for name, (dtype, shape) in manifest.arrays().items()
+        }
+        fill({name: torch.from_numpy(x) for name, x in held.items()}, manifest, batches)
+        metadata = np.array(json.dumps(about, ensure_ascii=False))
+        np.savez(file, **held, metadata=metadata)  # type: ignore[arg-type]
+
+
+def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) -> None:
+    """Puts the rows of every batch into their places."""
+    row = token = 0
+    for batch in batches:
+        lengths = torch.tensor(batch.lengths)
+        rows, tokens = slice(row, row + len(lengths)), slice(token, token + len(batch.ids))
+        row, token = rows.stop, tokens.stop
+        held["lines"][rows] = torch.tensor([each.line for each in batch.rows])
+        vectors = {name: getattr(batch, name) for name in ("ids", "positions", "values")}
+        if not manifest.padded:
+            held["offsets"][rows.start + 1 : rows.stop + 1] = tokens.start + lengths.cumsum(0)
+            for name, flat in vectors.items():
+                held[name][tokens] = flat
+            continue
+        held["lengths"][rows] = lengths
+        held["mask"][rows] = mask = torch.arange(manifest.found.longest) < lengths.unsqueeze(1)
+        held["ids"][rows] = manifest.parameters["padding_id"]
+        for name, flat in vectors.items():
+            held[name][rows][mask] = flat
+
+
+def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], form: str) -> None:
+    """csv has a line for each token; json is one object with a line for each row."""
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    try:
+        (_write_csv if form == "csv" else _write_json)(text, manifest, batches)
+    finally:
+        text.detach()
+
+
+def _write_csv(file: io.TextIOWrapper, manifest: Manifest, batches: Iterable[Batch]) -> None:
+    tokens, row = {number: token for token, number in manifest.words.items()}, 0
+    writer = csv.writer(file, lineterminator="\n")
+    numbers = [f"dim_{number}" for number in range(manifest.dim)]
+    writer.writerow(["row", "line", "position", "token", "id", *numbers])
+    for batch in batches:
+        for each, vectors in _rows(batch):
+            for place, (number, vector) in enumerate(
+                zip(each.ids, vectors, strict=True), each.start
+            ):
+                writer.writerow([row, each.line, place, tokens.get(number, ""), number, *vector])
+            row += 1
+    file.flush()
+
+
+def _write_json(file: io.TextIOWrapper, manifest: Manifest, batches: Iterable[Batch]) -> None:
+    tokens, before = {number: token for token, number in manifest.words.items()}, "\n"
+    told = {"parameters": manifest.parameters, "vocabulary": manifest.words}
+    file.write(f'{json.dumps(told, ensure_ascii=False)[:-1]}, "sentences": [')
+    for batch in batches:
+        for each, vectors in _rows(batch):
+            told = {
+                "line": each.line,
+                "positions": list(range(each.start, each.start + len(each.ids))),
+                "tokens": [tokens.get(number, "") for number in each.ids],
+                "ids": each.ids,
+            }
+            numbers = ", ".join(f"[{', '.join(vector)}]" for vector in vectors)
+            file.write(
+                f'{before}{json.dumps(told, ensure_ascii=False)[:-1]}, "values": [{numbers}]}}'
+            )
+            before = ",\n"
+    file.write("\n]}\n")
+    file.flush()
+
+
+def _rows(batch: Batch) -> Iterator[tuple[Any, list[list[str]]]]:
+    yield from zip(batch.rows, map(digits, batch.values.split(batch.lengths)), strict=True)
+
+
+def digits(vectors: Tensor) -> list[list[str]]:
+    """The shortest digits that read back as the same number of this dtype.
+
+    Example:
+        >>> digits(torch.tensor([[0.1, -2.0]]))
+        [['0.1', '-2.0']]
+    """
+    if vectors.dtype == torch.bfloat16:
+        vectors = vectors.float()  # exact; numpy has no bfloat16
+    return [list(map(str, vector)) for vector in vectors.numpy()]
