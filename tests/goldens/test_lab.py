@@ -70,14 +70,14 @@ def close(found, held, tolerance: float) -> bool:
     return found == (pytest.approx(held, abs=tolerance) if isinstance(held, float) else held)
 
 
-HELD = json.loads((HERE / "lab.json").read_text()) if (HERE / "lab.json").exists() else {}
+HELD = json.loads((HERE / "lab.json").read_text())
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_training_gives_the_same_numbers(task):
     found = learned(task)
     if found["id"] != HELD["trained"][task]["id"] and task == "byte_language_model":
-        pytest.skip("another text")
+        pytest.skip("the library of another Python")
     assert close(found, HELD["trained"][task], 1e-3)
 
 
@@ -89,3 +89,13 @@ def test_grids_are_the_same_runs(name, tmp_path):
 @pytest.mark.parametrize("name", ["standard", "extension"])
 def test_kept_results_say_the_same(name, tmp_path):
     assert close(read(name, tmp_path), HELD["read"][name], 0.03)
+
+
+@pytest.mark.slow("trains the grid quick: minutes")
+@pytest.mark.parametrize("run", HELD["quick"])
+def test_quick_gives_the_same_scores(run, tmp_path):
+    runs = planned(grid_from("quick", check=False), Store(tmp_path)).runs
+    of = {
+        f"{c.task} {' '.join(c.use) or 'NoPE'} {c.seed}": c for c in (r.configuration for r in runs)
+    }
+    assert close(trained(of[run]).written["scores"], HELD["quick"][run], 0.01)

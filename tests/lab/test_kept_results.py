@@ -28,7 +28,7 @@ BARS = {
 def kept(tmp_path_factory):
     def kept(name: str) -> Comparison:
         root = tmp_path_factory.mktemp(name)
-        return compared(grid_from(name), taken_out(HERE / f"{name}.json", root))
+        return compared(grid_from(name, check=False), taken_out(HERE / f"{name}.json", root))
 
     return {name: kept(name) for name in ("standard", "extension")}
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import nan
-from statistics import fmean
 from typing import Any
 
 from posenc.lab.earlier import Results
 from posenc.lab.grid import Gap, Grid, GridTask
-from posenc.lab.planning import Plan, counts, planned
+from posenc.lab.planning import counts, planned
 from posenc.lab.statistics import (
     Interval,
     Pair,
@@ -21,7 +21,7 @@ from posenc.lab.statistics import (
 from posenc.lab.store import Store, last_line
 from posenc.lab.tasks import Published
 
-PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "nothing but a look"))
+PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "a first look"))
 """From how many seeds on a grid is good for what."""
 
 
@@ -33,17 +33,15 @@ class Scored:
         name: The encoding.
         seeds: Its seeds, in order.
         scores: By length and seed, as the task scores.
-        reported: By length and seed, as it is compared; seeds of which nothing can be are left out.
-        fits: Whether each seed fitted the task at the trained length, as it was trained: what was
-            extended since, before that.
+        reported: By length and seed, as it is compared; seeds that cannot be compared are left out.
+        fits: Whether each seed fitted the task at the trained length, before any extension.
         before: What is compared, there; the middle of seeds.
-        middle: Interquartile mean of what is reported, with its interval, by length.
-        diverged: The seeds of which a loss was no number: training ended there, for what was
-            extended since too. What they scored counts as that of others.
-        rate: The learning rate, which was chosen by loss at the trained length alone.
+        middle: Interquartile mean of ``reported``, with its interval, by length.
+        diverged: The seeds whose training ended early, at a loss that was no number.
+        rate: The learning rate.
         curves: Points [step, loss] of each seed.
         parameters: Numbers that the encoding learns.
-        milliseconds: A step, by seed; of those that made one.
+        milliseconds: A step, by seed.
         tuned_rate: The learning rate of steps after training, where there are any.
     """
 
@@ -69,13 +67,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Expected:
-    """An ordering that the grid expects, and what came.
-
-    Attributes:
-        gap: What was expected.
-        length: Where.
-        differences: By seed; above 0 is better than the other.
-    """
+    """An ordering that the grid expects, its length, and the differences of each seed."""
 
     gap: Gap
     length: int
@@ -91,14 +83,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Beside:
-    """Published numbers beside ours.
-
-    Attributes:
-        published: Theirs.
-        ours: Of the same encodings, at the longest length.
-        same: Pairs of encodings in the same order, of those that fitted here.
-        of: Such pairs that both have.
-    """
+    """Published numbers beside ours, and how many ``of`` the pairs have the ``same`` order."""
 
     published: Published
     ours: Mapping[str, float]
@@ -113,8 +98,7 @@ class TaskComparison:
     Attributes:
         task: The task of the grid.
         model: Name of the body, where there are several.
-        length: Where encodings are compared: the longest that any of them has. One that has no
-            numbers there, as a table that ends before it, has no place.
+        length: Where encodings are compared: the longest that any of them has.
         encodings: By name, in the grid's order.
         pairs: By length, every pair of encodings.
         ranks: Places at ``length``; only of those that fitted.
@@ -152,8 +136,7 @@ class Comparison:
         machines: What runs were made on.
         dates: Of the first and the last.
         purpose: What so many seeds are good for.
-        earlier: Runs, those that chose learning rates too, whose encodings have changed in their
-            source since.
+        earlier: Runs whose encodings have changed in their source since.
         failures: What runs that were given up have said, by run.
     """
 
@@ -161,7 +144,7 @@ class Comparison:
     counts: Mapping[str, int]
     tasks: Sequence[TaskComparison]
     machines: Sequence[Mapping[str, Any]]
-    dates: tuple[str, str] | None
+    dates: tuple[str, str]
     purpose: str
     earlier: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -175,26 +158,28 @@ def compared(grid: Grid, store: Store) -> Comparison:
     """
     known = Results(store)
     plan = planned(grid, store, known.of)
-    results = {run.id: known.of(run.configuration) for run in plan.runs if run.kind != "tuning"}
-    found = {run: each for run, each in results.items() if each is not None}
-    if not found:
-        raise ValueError(
-            f"grid {grid.name} has no results in {store.root}; make some by posenc lab run."
-        )
-    names = list(dict.fromkeys(run.model for run in plan.runs))
+    made: dict[tuple[str, str], dict[str, list[dict]]] = {}
+    for run in plan.runs:
+        result = None if run.kind == "tuning" else known.of(run.configuration)
+        if result is not None:
+            own = made.setdefault((run.task, run.model), {})
+            own.setdefault(run.encoding, []).append(result)
+    if not made:
+        raise ValueError(f"grid {grid.name} has no results in {store.root}; run it first.")
     tasks = [
-        made
+        _task(grid, task, name, made[task.name, name], known)
         for task in grid.tasks
-        for model in names
-        if (made := _task(grid, task, model, plan, found, known)) is not None
+        for name in map(grid.model_name, grid.models)
+        if (task.name, name) in made
     ]
-    dates = sorted(each["date"] for each in found.values())
+    found = [each for own in made.values() for results in own.values() for each in results]
+    dates = sorted(each["date"] for each in found)
     fewest = min(len(each.seeds) for task in tasks for each in task.encodings.values())
     return Comparison(
         grid=grid,
         counts=counts(plan, store),
         tasks=tasks,
-        machines=list({str(each["machine"]): each["machine"] for each in found.values()}.values()),
+        machines=list({str(each["machine"]): each["machine"] for each in found}.values()),
         dates=(dates[0], dates[-1]),
         purpose=next(purpose for least, purpose in PURPOSES if fewest >= least),
         earlier=len(known.earlier),
@@ -207,16 +192,10 @@ def compared(grid: Grid, store: Store) -> Comparison:
 
 
 def _task(
-    grid: Grid, task: GridTask, model: str, plan: Plan, found: Mapping[str, Any], known: Results
-) -> TaskComparison | None:
-    made: dict[str, list[dict]] = {}
-    for run in plan.runs:
-        if (run.task, run.model) == (task.name, model) and run.id in found:
-            made.setdefault(run.encoding, []).append(found[run.id])
-    if not made:
-        return None
+    grid: Grid, task: GridTask, model: str, made: Mapping[str, list[dict]], known: Results
+) -> TaskComparison:
     encodings = {name: _scored(name, task, results, known) for name, results in made.items()}
-    sign = -1.0 if task.task.lower_is_better else 1.0
+    sign = _sign(task.task)
     lengths = sorted({length for each in encodings.values() for length in each.scores})
     by_length = {
         length: pairs(
@@ -238,209 +217,85 @@ def _task(
         encodings=encodings,
         pairs=by_length,
         ranks=ranks(fitted, among),
-        gaps=[_expected(gap, task, encodings, sign) for gap in grid.gaps if gap.task == task.name],
-        beside=_beside(task, encodings, length),
+        gaps=[_expected(gap, task, encodings) for gap in grid.gaps if gap.task == task.name],
+        beside=[_beside(each, task, encodings, length) for each in task.task.published],
     )
+
+
+def _sign(of: Any) -> float:
+    return -1.0 if of.lower_is_better else 1.0
 
 
 def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> Scored:
     results = sorted(results, key=lambda each: each["configuration"]["seed"])
-    trained = task.task.trained
+    seeds = tuple(each["configuration"]["seed"] for each in results)
+    bases = [known.base_of(each) or each for each in results]
+    learned = [_scores(base, task)[task.task.trained] for base in bases]
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
-    extension = results[0]["configuration"]["extension"]
-    learned, before, diverged = list[float](), list[float](), list[int]()
-    for each in results:
-        seed, base = each["configuration"]["seed"], known.base_of(each) or each
-        own, as_trained = _scores(each, task), _scores(base, task)
-        if each["outcome"]["diverged"] or base["outcome"]["diverged"]:
-            diverged.append(seed)
-        learned.append(as_trained[trained])
-        if (told := task.task.reported(as_trained, trained, learned[-1])) is not None:
-            before.append(told)
-        for length, value in own.items():
+    before = list[float]()
+    for seed, each, base, fitted in zip(seeds, results, bases, learned, strict=True):
+        of_base = task.task.reported(_scores(base, task), task.task.trained, fitted)
+        before += [] if of_base is None else [of_base]
+        for length, value in (own := _scores(each, task)).items():
             scores.setdefault(length, {})[seed] = value
-            if (told := task.task.reported(own, length, learned[-1])) is not None:
+            if (told := task.task.reported(own, length, fitted)) is not None:
                 reported.setdefault(length, {})[seed] = told
+    middle = partial(bootstrap, statistic=interquartile_mean)
+    outcomes = {seed: each["outcome"] for seed, each in zip(seeds, results, strict=True)}
+    asked, cost = results[0]["configuration"], "milliseconds_a_step"
+    extension = asked["extension"]
     return Scored(
         name=name,
-        seeds=tuple(each["configuration"]["seed"] for each in results),
+        seeds=seeds,
         scores=scores,
         reported=reported,
-        fits=tuple(task.task.fits(value) for value in learned),
-        before=bootstrap(before, interquartile_mean).value if before else nan,
-        middle={
-            length: bootstrap(list(values.values()), interquartile_mean)
-            for length, values in reported.items()
-        },
-        diverged=tuple(diverged),
-        rate=results[0]["configuration"]["training"]["learning_rate"],
-        curves={e["configuration"]["seed"]: e["outcome"]["curve"] for e in results},
+        fits=tuple(map(task.task.fits, learned)),
+        before=float(interquartile_mean(before)) if before else nan,
+        middle={length: middle(list(values.values())) for length, values in reported.items()},
+        diverged=tuple(
+            seed
+            for seed, base in zip(seeds, bases, strict=True)
+            if outcomes[seed]["diverged"] or base["outcome"]["diverged"]
+        ),
+        rate=asked["training"]["learning_rate"],
+        curves={seed: each["curve"] for seed, each in outcomes.items()},
         parameters=results[0]["outcome"]["parameters"]["encoding"],
         milliseconds={
-            e["configuration"]["seed"]: e["cost"]["milliseconds_a_step"]
-            for e in results
-            if e["outcome"]["steps"]
+            seed: each["cost"][cost]
+            for seed, each in zip(seeds, results, strict=True)
+            if each["outcome"]["steps"]
         },
         tuned_rate=extension["learning_rate"] if extension and extension["steps"] else None,
     )
 
 
 def _scores(result: dict, task: GridTask) -> dict[int, float]:
-    """By length; a model that gives no numbers knows no more than one who guesses."""
+    """By length; a model that gives no numbers counts as one who guesses."""
     own = {int(length): value for length, value in result["outcome"]["scores"].items()}
     return {length: task.task.chance if v is None else v for length, v in own.items()}
 
 
-def _expected(gap: Gap, task: GridTask, encodings: Mapping[str, Scored], sign: float) -> Expected:
-    length = gap.at * task.task.trained
-    sides = [
+def _expected(gap: Gap, task: GridTask, encodings: Mapping[str, Scored]) -> Expected:
+    length, sign = gap.at * task.task.trained, _sign(task.task)
+    one, other = (
         encodings[name].reported.get(length, {}) if name in encodings else {}
         for name in (gap.better, gap.worse)
-    ]
-    seeds = sorted(sides[0].keys() & sides[1].keys())
-    return Expected(gap, length, {s: sign * (sides[0][s] - sides[1][s]) for s in seeds})
-
-
-def _beside(task: GridTask, encodings: Mapping[str, Scored], length: int) -> list[Beside]:
-    found = []
-    for published in task.task.published:
-        ours = {
-            name: encodings[name].middle[length].value
-            for name in published.values
-            if name in encodings and length in encodings[name].middle
-        }
-        fitted = {name: value for name, value in ours.items() if encodings[name].has_fitted}
-        sign = -1.0 if task.task.lower_is_better else 1.0
-        theirs = -1.0 if published.lower_is_better else 1.0
-        same, of = agreement(
-            {name: sign * value for name, value in fitted.items()},
-            {name: theirs * value for name, value in published.values.items()},
-        )
-        found.append(Beside(published, ours, same, of))
-    return found
-
-
-# In words.
-
-
-def sentences(comparison: TaskComparison) -> list[str]:
-    """What the numbers of a task say, each sentence worked out from them.
-
-    In-distribution comes first: who did not fit is not ranked.
-    """
-    task, length = comparison.task.task, comparison.length
-    said = []
-    unfit = [each.name for each in comparison.encodings.values() if not each.has_fitted]
-    if unfit:
-        said.append(
-            f"At the trained length, {task.trained}, {_listed(unfit)} did not fit "
-            f"({_direction(task.lower_is_better)} {task.gate:g} is asked there)."
-        )
-    else:
-        said.append(f"All encodings fit at the trained length, {task.trained}.")
-    said += _said_of_diverged(comparison)
-    said.append(_leaders(comparison))
-    sign = 1.0 if task.lower_is_better else -1.0
-    drops = {
-        name: sign * (each.middle[length].value - each.before)
-        for name, each in comparison.encodings.items()
-        if name in comparison.ranks
-    }
-    if drops and length != task.trained:
-        most = max(drops, key=drops.__getitem__)
-        least = min(drops, key=drops.__getitem__)
-        said.append(
-            f"From {task.trained} to {length}, {least} {_lost(drops[least])}"
-            + (f" and {most} {_lost(drops[most])}." if most != least else ".")
-        )
-    for each in comparison.gaps:
-        said.append(_said_of_gap(each, task.lower_is_better))
-    for each in comparison.beside:
-        if each.of:
-            said.append(
-                f"{each.same} of {each.of} pairs stand in the order of {each.published.source}."
-            )
-    return said
-
-
-def _said_of_diverged(comparison: TaskComparison) -> list[str]:
-    """That training ended early, of whom it did."""
-    ended = {n: each.diverged for n, each in comparison.encodings.items() if each.diverged}
-    if not ended:
-        return []
-    told = [f"{name} in {_listed([f'seed {s}' for s in seeds])}" for name, seeds in ended.items()]
-    return [
-        f"Training diverged, and ended there: {'; '.join(told)}. Means hold what came of it, or a "
-        "guess where no numbers did."
-    ]
-
-
-def _leaders(comparison: TaskComparison) -> str:
-    task, length = comparison.task.task, comparison.length
-    first = [name for name, place in comparison.ranks.items() if place == 1]
-    if not first:
-        if any(each.has_fitted for each in comparison.encodings.values()):
-            return f"No encoding that fitted has numbers at {length}, so none is ranked there."
-        return f"No encoding fitted, so none is ranked at {length}."
-    values = [comparison.encodings[name].middle[length].value for name in first]
-    ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
-    span = " to ".join(ends)
-    verb = "is" if len(first) == 1 else "are"
-    alone = "" if len(first) == 1 else ", with nothing clear between them"
-    return (
-        f"At {length} ({length / task.trained:g} times the trained length), {_listed(first)} "
-        f"{verb} first with {task.measure} {span}{alone}."
     )
+    seeds = sorted(one.keys() & other.keys())
+    return Expected(gap, length, {seed: sign * (one[seed] - other[seed]) for seed in seeds})
 
 
-def _lost(drop: float) -> str:
-    """A drop in words.
-
-    Example:
-        >>> _lost(0.5), _lost(-0.07)
-        ('loses 0.50', 'gains 0.07')
-    """
-    return f"{'gains' if drop < 0 else 'loses'} {abs(drop):.2f}"
-
-
-def _said_of_gap(each: Expected, lower_is_better: bool) -> str:
-    gap = each.gap
-    asked = f"{gap.better} − {gap.worse} ≥ {gap.least:g} at {each.length}"
-    if lower_is_better:
-        asked = f"{gap.better} better than {gap.worse} by {gap.least:g} or more at {each.length}"
-    if each.holds is None:
-        return f"Expected {asked}: not measured."
-    values = list(each.differences.values())
-    met = sum(value >= gap.least for value in values)
-    return (
-        f"Expected {asked}: holds in {met} of {len(values)} seeds (gaps {min(values):.2f} to "
-        f"{max(values):.2f}, mean {fmean(values):.2f})."
-    )
-
-
-def _direction(lower_is_better: bool) -> str:
-    return "at most" if lower_is_better else "at least"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
-
-    Example:
-        >>> _listed(["a"]), _listed(["a", "b", "c"])
-        ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def differences_against(
-    comparison: TaskComparison, baseline: str, length: int
-) -> dict[str, list[float]]:
-    """Paired differences of every other encoding to one, by seed; above 0 is better than it."""
-    sign = -1.0 if comparison.task.task.lower_is_better else 1.0
-    base = comparison.encodings[baseline].reported.get(length, {})
-    return {
-        name: [sign * (value - base[seed]) for seed, value in own.items() if seed in base]
-        for name, each in comparison.encodings.items()
-        if name != baseline and (own := each.reported.get(length)) and base
+def _beside(
+    published: Published, task: GridTask, encodings: Mapping[str, Scored], length: int
+) -> Beside:
+    ours = {
+        name: encodings[name].middle[length].value
+        for name in published.values
+        if name in encodings and length in encodings[name].middle
     }
+    same, of = agreement(
+        {n: _sign(task.task) * v for n, v in ours.items() if encodings[n].has_fitted},
+        {name: _sign(published) * value for name, value in published.values.items()},
+    )
+    return Beside(published, ours, same, of)

@@ -1,12 +1,23 @@
 """A comparison as one offline page, as Markdown and as CSV: the same numbers in each."""
 
+import csv
+import io
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from posenc.lab.comparison import Comparison
 from posenc.lab.files import whole
-from posenc.lab.report.delimited import as_csv
-from posenc.lab.report.markdown import as_markdown
-from posenc.lab.report.page import as_html
+from posenc.lab.report.figures import figures, variables
+from posenc.lab.report.sheets import facts, sheets
+from posenc.lab.report.words import sentences
+
+COLUMNS = (
+    "task", "model", "encoding", "length", "trained_length", "seed", "score", "reported", "fits",
+    "diverged", "middle", "low", "high", "place", "learning_rate",
+)  # fmt: skip
 
 
 def write(comparison: Comparison, path: Path) -> list[Path]:
@@ -24,6 +35,58 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         with whole(each) as file:
             file.write(text.encode())
     return list(made)
+
+
+def as_html(comparison: Comparison) -> str:
+    """The page: a summary in words, then figures and tables of each task."""
+    return _filled("page.html", comparison, figures=figures, variables=variables)
+
+
+def as_markdown(comparison: Comparison, pictures: Mapping[str, str] | None = None) -> str:
+    """The summary in words, then the tables of each task; ``pictures`` stand before its tables."""
+    return _filled("page.md", comparison, pictures=pictures or {})
+
+
+def as_csv(comparison: Comparison) -> str:
+    """A row for each task, encoding, length and seed; ``middle`` and its ends are of all seeds."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for task in comparison.tasks:
+        for each in task.encodings.values():
+            fits = dict(zip(each.seeds, each.fits, strict=True))
+            for length, by_seed in sorted(each.scores.items()):
+                middle = each.middle.get(length)
+                ends = ("", "", "") if middle is None else (middle.value, middle.low, middle.high)
+                reported = each.reported.get(length, {})
+                of_task = (task.task.name, task.model, each.name, length, task.task.task.trained)
+                for seed, score in by_seed.items():
+                    told = (int(fits[seed]), int(seed in each.diverged))
+                    place = task.ranks.get(each.name, "")
+                    found = (seed, score, reported.get(seed, ""), *told, *ends, place, each.rate)
+                    writer.writerow((*of_task, *found))
+    return text.getvalue()
+
+
+def _filled(name: str, comparison: Comparison, **more: object) -> str:
+    page = _pages().get_template(name)
+    return page.render(
+        comparison=comparison, facts=facts, sheets=sheets, sentences=sentences, **more
+    )
+
+
+@cache
+def _pages() -> Environment:
+    pages = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=lambda name: str(name).endswith(".html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    pages.filters["cell"] = lambda word: word.replace("|", "\\|").replace("\n", " ")
+    return pages
 
 
 __all__ = ["as_csv", "as_html", "as_markdown", "write"]

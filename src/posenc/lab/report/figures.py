@@ -2,17 +2,22 @@
 
 import io
 import re
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from posenc.lab.comparison import TaskComparison
-from posenc.lab.report.sheets import drawn_pairs
-from posenc.lab.statistics import Interval
+from posenc.lab.statistics import Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_PAIRS = 12
+"""Pairs that are drawn; of more, those of the leader alone. Tables have all of them."""
 
-def figures(task: TaskComparison, index: int) -> dict[str, str]:
+
+def figures(task: TaskComparison, index: int) -> dict[str, Markup]:
     """By what they show in words, the figures of a task; ``index`` keeps their names apart."""
     return {
         said: _svg(ax.figure, f"t{index}f{turn}")
@@ -26,24 +31,22 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
 
     kind = task.task.task
     encodings, trained = task.encodings.values(), kind.trained
-    pairs, told = drawn_pairs(task), [e for e in encodings if e.reported]
+    told = [each for each in encodings if each.reported]
     sign, axes = "over" if kind.lower_is_better else "−", {}
     if told:
         axes[f"{kind.measure} over the length of rows, a dot a seed"] = length_curve(
             {e.name: {n / trained: list(s.values()) for n, s in e.reported.items()} for e in told},
-            {e.name: {n / trained: _ends(m) for n, m in e.middle.items()} for e in told},
+            {e.name: {n / trained: astuple(m) for n, m in e.middle.items()} for e in told},
             measure=kind.measure,
             chance=None if kind.lower_is_better or not kind.chance else kind.chance,
         )
-    if pairs:
+    if pairs := {f"{p.better} {sign} {p.worse}": p for p in _shown(task)}:
         axes[f"paired differences at {task.length}, a dot a seed"] = paired_differences(
-            {f"{p.better} {sign} {p.worse}": p.differences for p in pairs},
-            {f"{p.better} {sign} {p.worse}": _ends(p.interval) for p in pairs},
+            {name: pair.differences for name, pair in pairs.items()},
+            {name: astuple(pair.interval) for name, pair in pairs.items()},
             label=f"difference in {kind.measure}\nat {task.length}, in favor of the first",
         )
-    if curves := {
-        e.name: led for e in encodings if (led := [each for each in e.curves.values() if each])
-    }:
+    if curves := {e.name: led for e in encodings if (led := [c for c in e.curves.values() if c])}:
         axes["training losses, a thin line a seed"] = loss_curves(curves)
     axes["processor time of a training step"] = costs(
         {e.name: list(e.milliseconds.values()) for e in encodings if e.milliseconds},
@@ -52,14 +55,23 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
     return axes
 
 
-def variables(theme: str) -> str:
+def _shown(task: TaskComparison) -> list[Pair]:
+    """All pairs, or those of the encoding that is most often better."""
+    found = sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
+    if len(found) <= MOST_PAIRS:
+        return found
+    leader = max(task.encodings, key=lambda name: sum(pair.better == name for pair in found))
+    return [pair for pair in found if leader in (pair.better, pair.worse)]
+
+
+def variables(theme: str) -> Markup:
     """The colors of a ground as CSS variables.
 
     Example:
         >>> variables("dark").split(";")[0]
-        '--ground: #17181c'
+        Markup('--ground: #17181c')
     """
-    return "; ".join(f"--{name}: {value}" for name, value in _colors(theme).items())
+    return Markup("; ".join(f"--{name}: {value}" for name, value in _colors(theme).items()))
 
 
 def _colors(theme: str) -> dict[str, str]:
@@ -70,7 +82,7 @@ def _colors(theme: str) -> dict[str, str]:
     return {"ground": colors.ground, "ink": colors.ink, "faint": colors.faint, **lines}
 
 
-def _svg(figure, own: str) -> str:
+def _svg(figure, own: str) -> Markup:
     """The figure, its colors by name and its ids of its own: a page has many."""
     import matplotlib.pyplot as plt
 
@@ -86,8 +98,4 @@ def _svg(figure, own: str) -> str:
     text = re.sub(r'(url\(|href=")#', rf"\1#{own}-", text)
     for name, value in _colors("light").items():
         text = text.replace(value, f"var(--{name})")
-    return re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|', r"\1", text, count=1)
-
-
-def _ends(found: Interval) -> tuple[float, float, float]:
-    return found.value, found.low, found.high
+    return Markup(re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|', r"\1", text, count=1))

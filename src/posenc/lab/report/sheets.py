@@ -2,30 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
-from posenc.lab.comparison import Comparison, Scored, TaskComparison
+from posenc.lab.comparison import Beside, Comparison, Scored, TaskComparison
 from posenc.lab.planning import variants
-from posenc.lab.statistics import DRAWS, EXACT, Interval, Pair, least_p
-
-MOST_PAIRS = 12
-"""Pairs that are drawn; of more, those of the leader alone. Tables have all of them."""
+from posenc.lab.statistics import LEVEL, Interval, least_p
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table.
-
-    Attributes:
-        title: What it is.
-        header: Names of columns.
-        rows: Words, row by row; the first column names the row.
-        note: What must be known to read it.
-    """
+    """One table; the first column names the row, and the note says how to read it."""
 
     title: str
     header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: list[tuple[str, ...]]
     note: str = ""
 
 
@@ -35,53 +25,55 @@ def sheets(task: TaskComparison) -> Iterator[Sheet]:
     for length in paired_lengths(task):
         yield differences(task, length)
     yield costs(task)
-    yield from published(task)
+    for each in task.beside:
+        yield published(task, each)
 
 
 def scores(task: TaskComparison) -> Sheet:
     """In-distribution beside out-of-distribution; who did not fit has no place."""
-    lengths = task.lengths()
     kind, trained = task.task.task, task.task.task.trained
+    longer = [length for length in task.lengths() if length != trained]
     unit = f", {kind.unit}" if kind.unit else ""
-    header = ("encoding", "place", "fits", f"at {trained} (trained){unit}")
-    rows = [
-        (
-            each.name,
-            str(task.ranks.get(each.name, "did not fit" if not each.has_fitted else "–")),
-            _fits(each),
-            _mean(each, trained),
-            *(interval(each.middle.get(length)) for length in lengths if length != trained),
-        )
-        for each in task.encodings.values()
-    ]
-    asked = "at most" if kind.lower_is_better else "at least"
-    return Sheet(
-        f"{kind.measure} by length",
-        (*header, *(f"at {length}" for length in lengths if length != trained)),
-        tuple(rows),
-        "Means of seeds at the trained length, interquartile means with 95 % bootstrap intervals "
-        f"at others. A seed fits with {asked} {kind.gate:g} at the trained length; one who guesses "
-        f"has {kind.chance:.3g}{_left_out(task)}. An "
-        "encoding's place is 1, and one more for each that is clearly better: encodings of one "
-        "place cannot be told apart. Who did not fit has none.",
-    )
-
-
-def _fits(each: Scored) -> str:
-    """How many seeds fit, and that some diverged."""
-    diverged = f", {len(each.diverged)} diverged" if each.diverged else ""
-    return f"{sum(each.fits)} of {len(each.fits)}{diverged}"
-
-
-def _left_out(task: TaskComparison) -> str:
-    """Whose seeds stand in no mean but that of the trained length."""
     lost = {
         each.name: len(each.seeds) - len(each.reported.get(task.length, {}))
         for each in task.encodings.values()
         if task.length in each.scores
     }
-    said = ", ".join(f"{count} of {name}" for name, count in lost.items() if count)
-    return f", of whom nothing longer can be compared ({said} left out)" if said else ""
+    left_out = ", ".join(f"{count} of {name}" for name, count in lost.items() if count)
+    return Sheet(
+        f"{kind.measure} by length",
+        (
+            *("encoding", "place", "fits", f"at {trained} (trained){unit}"),
+            *(f"at {length}" for length in longer),
+        ),
+        [
+            (
+                each.name,
+                _place(task, each),
+                _fits(each),
+                f"{fmean(each.scores[trained].values()):.3f}",
+                *(interval(each.middle.get(length)) for length in longer),
+            )
+            for each in task.encodings.values()
+        ],
+        "Means of seeds at the trained length; interquartile means with 95 % bootstrap intervals "
+        f"elsewhere. A seed fits with {'at most' if kind.lower_is_better else 'at least'} "
+        f"{kind.gate:g} at the trained length; a guess has {kind.chance:.3g}. A place is 1, and "
+        "one more for each encoding that is clearly better. What did not fit has none."
+        + (f" Seeds that only guess are left out: {left_out}." if left_out else ""),
+    )
+
+
+def _place(task: TaskComparison, each: Scored) -> str:
+    if each.name not in task.ranks:
+        return "–" if each.has_fitted else "did not fit"
+    is_shared = len(task.ranks) > 1 and set(task.ranks.values()) == {1}
+    return "shared" if is_shared else str(task.ranks[each.name])
+
+
+def _fits(each: Scored) -> str:
+    diverged = f", {len(each.diverged)} diverged" if each.diverged else ""
+    return f"{sum(each.fits)} of {len(each.fits)}{diverged}"
 
 
 def paired_lengths(task: TaskComparison) -> list[int]:
@@ -98,113 +90,103 @@ def paired_lengths(task: TaskComparison) -> list[int]:
 def differences(task: TaskComparison, length: int) -> Sheet:
     """Every pair at a length."""
     sign = "better than" if task.task.task.lower_is_better else "−"
-    rows = [
-        (
-            f"{pair.better} {sign} {pair.worse}",
-            interval(pair.interval),
-            f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
-            f"{pair.p:.3g}",
-            f"{pair.corrected:.3g}",
-            "yes" if pair.is_clear else "no",
-        )
-        for pair in sorted(task.pairs[length], key=lambda each: -each.interval.value)
-    ]
-    counts = {len(each.differences) for each in task.pairs[length]}
-    drawn = "" if max(counts) <= EXACT else f" (beyond {EXACT} seeds, {DRAWS:,} drawn ones)"
+    found = sorted(task.pairs[length], key=lambda each: -each.interval.value)
+    seeds = max(len(each.differences) for each in found)
+    least = min(1.0, least_p(seeds) * len(found))
+    cannot = ", so that no difference can be clear" if least > LEVEL else ""
     return Sheet(
         f"Paired differences at {length}",
         ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
-        tuple(rows),
-        "Differences of the same seed, whose body and data are the same for both. Clear: the "
-        f"interval lies above 0, with three seeds or more. p is exact, by flips of signs{drawn}; "
-        f"with so many seeds it cannot be less than {min(map(least_p, counts)):.2g}.",
+        [
+            (
+                f"{pair.better} {sign} {pair.worse}",
+                interval(pair.interval),
+                f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
+                f"{pair.p:.3g}",
+                f"{pair.corrected:.3g}",
+                "yes" if pair.is_clear else "no",
+            )
+            for pair in found
+        ],
+        "Differences of the same seed, whose body and data are the same for both. p is from sign "
+        f"flips. Clear: p after Holm is at most {LEVEL:g}, and the interval lies above 0. With "
+        f"{seeds} seeds and {len(found)} pairs, the least p after Holm is {least:.2g}{cannot}.",
     )
 
 
 def costs(task: TaskComparison) -> Sheet:
     """What training took."""
-    rows = [
-        (
-            each.name,
-            f"{median(each.milliseconds.values()):.1f}" if each.milliseconds else "–",
-            str(each.parameters),
-            f"{each.rate:g}" + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
-        )
-        for each in task.encodings.values()
-    ]
     tuned = any(each.tuned_rate for each in task.encodings.values())
     return Sheet(
         "Cost and learning rates",
         ("encoding", "ms a step", "learned numbers", "learning rate"),
-        tuple(rows),
-        "Milliseconds are medians of the processor's time, on one thread of that machine; "
-        "learning rates were chosen by the loss at the trained length alone, or given"
+        [
+            (
+                each.name,
+                f"{median(each.milliseconds.values()):.1f}" if each.milliseconds else "–",
+                str(each.parameters),
+                f"{each.rate:g}" + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
+            )
+            for each in task.encodings.values()
+        ],
+        "Milliseconds are medians of processor time, on one thread of that machine. Learning rates "
+        "are given, or chosen by the loss at the trained length"
         f"{'; a second one is that of steps after training' if tuned else ''}.",
     )
 
 
-def published(task: TaskComparison) -> Iterator[Sheet]:
-    """What papers say, beside ours."""
-    for each in task.beside:
-        rows = [
+def published(task: TaskComparison, each: Beside) -> Sheet:
+    """What a paper says, beside ours."""
+    theirs = each.published
+    direction = "lower" if theirs.lower_is_better else "higher"
+    return Sheet(
+        f"Published: {theirs.source}",
+        ("encoding", theirs.measure, f"ours: {task.task.task.measure}"),
+        [
             (name, f"{value:g}", f"{each.ours[name]:.3f}" if name in each.ours else "not run")
-            for name, value in each.published.values.items()
-        ]
-        order = f"{each.same} of {each.of} pairs stand in the same order here." if each.of else ""
-        yield Sheet(
-            f"Published: {each.published.source}",
-            ("encoding", each.published.measure, f"ours: {task.task.task.measure}"),
-            tuple(rows),
-            f"Theirs: {each.published.setting}; {_direction(each.published.lower_is_better)}. "
-            f"Another model and task, so that only the order can be compared. {order}".strip(),
-        )
-
-
-def drawn_pairs(task: TaskComparison) -> list[Pair]:
-    """The pairs of a figure: all, or those of the first encoding where they are many."""
-    found = sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
-    if len(found) <= MOST_PAIRS:
-        return found
-    leader = max(task.encodings, key=lambda name: sum(pair.better == name for pair in found))
-    return [pair for pair in found if leader in (pair.better, pair.worse)]
+            for name, value in theirs.values.items()
+        ],
+        f"Theirs: {theirs.setting}; {direction} is better. The model and the task differ, so only "
+        "the order can be compared."
+        + (f" {each.same} of {each.of} pairs have the same order here." if each.of else ""),
+    )
 
 
 def facts(comparison: Comparison) -> list[tuple[str, str]]:
     """What was run, where and when."""
     found, grid = comparison.counts, comparison.grid
-    machines = [
+    machines = dict.fromkeys(
         f"{each['processor']} ({each['cores']} cores), {each['system']}, Python {each['python']}, "
         f"torch {each['torch']}, posenc {each['posenc']}"
         for each in comparison.machines
-    ]
-    body = "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models)
+    )
     made = f"{found['made']} of {found['total']} made, {found['failed']} failed"
     if comparison.earlier:
         made += f"; {comparison.earlier} more by an earlier source of their encodings"
-    missing = _missing(comparison)
+    body = "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models)
+    missing = "; ".join(_missing(comparison))
     return [
         ("runs", made),
-        *([("not made yet", "; ".join(missing))] if missing else []),
+        *([("not made yet", missing)] if missing else []),
         ("seeds", f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}"),
         ("body", body),
-        ("machine", "; ".join(dict.fromkeys(machines))),
-        ("made", " to ".join(dict.fromkeys(each[:10] for each in comparison.dates or ()))),
+        ("machine", "; ".join(machines)),
+        ("made", " to ".join(dict.fromkeys(each[:10] for each in comparison.dates))),
     ]
 
 
-def _missing(comparison: Comparison) -> list[str]:
-    """What the grid holds and nothing below tells of, since none of its runs is there."""
-    grid, found = comparison.grid, list[str]()
+def _missing(comparison: Comparison) -> Iterator[str]:
+    """What the grid holds and none of whose runs is made."""
+    grid = comparison.grid
     shown = {(each.task.name, each.model): each for each in comparison.tasks}
     for task in grid.tasks:
         names = [name for encoding in grid.on(task) for name in variants(grid, encoding)]
         for model in map(grid.model_name, grid.models):
             made = shown.get((task.name, model))
             if made is None:
-                found.append(f"{task.name} ({model})" if model else task.name)
+                yield f"{task.name} ({model})" if model else task.name
             elif lost := [name for name in names if name not in made.encodings]:
-                found.append(f"{made.title}: {', '.join(lost)}")
-    return found
+                yield f"{made.title}: {', '.join(lost)}"
 
 
 def interval(found: Interval | None) -> str:
@@ -215,12 +197,3 @@ def interval(found: Interval | None) -> str:
         ('0.500 [0.410, 0.600]', '–')
     """
     return "–" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
-
-
-def _mean(each: Scored, trained: int) -> str:
-    values = list(each.scores[trained].values())
-    return f"{sum(values) / len(values):.3f}"
-
-
-def _direction(lower_is_better: bool) -> str:
-    return "lower is better" if lower_is_better else "higher is better"
