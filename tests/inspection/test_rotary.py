@@ -80,11 +80,6 @@ def test_frequencies_that_a_dtype_holds_exactly_lose_nothing_by_it():
     assert lost.frequency_error == lost.float32_error < 1e-7
 
 
-def test_a_length_is_positive():
-    with pytest.raises(ValueError, match="length is 0"):
-        precision_of(Geometric(4), 0)
-
-
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}

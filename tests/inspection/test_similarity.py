@@ -5,6 +5,7 @@ from math import cos, sqrt
 import pytest
 import torch
 
+import posenc.inspection.similarity as similarity
 from posenc import Learned, Sinusoidal
 from posenc.inspection.similarity import (
     closest_pair,
@@ -12,8 +13,6 @@ from posenc.inspection.similarity import (
     dot_products,
     unique_up_to,
 )
-
-CONVENTIONS = ["paper", "concatenated", "tensor2tensor", "per_dimension", "double_exponent"]
 
 
 @pytest.mark.parametrize("position", [0, 7, 10**9])
@@ -26,37 +25,61 @@ def test_the_profile_is_a_sum_of_cosines_wherever_it_begins(position):
 
 def test_the_matrix_of_a_paired_convention_is_toeplitz():
     gram = dot_products(Sinusoidal(16), 30)
-    profile = dot_product_profile(Sinusoidal(16), 30)
     index = (torch.arange(30)[:, None] - torch.arange(30)).abs()
+    profile = dot_product_profile(Sinusoidal(16), 30)
     torch.testing.assert_close(gram, profile[index], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-@pytest.mark.parametrize(("dim", "base"), [(2, 10_000.0), (6, 10.0), (8, 10_000.0)])
-def test_the_closest_pair_is_that_of_brute_force(convention, dim, base):
-    encoding = Sinusoidal(dim, base, convention=convention) if (dim, convention) != (
-        2, "tensor2tensor") else Sinusoidal(4, base, convention=convention)  # fmt: skip
-    rows = encoding.table(torch.arange(90), dtype=torch.float64)
-    away = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
-    away.fill_diagonal_(torch.inf)
-    pair = closest_pair(encoding, 90)
-    assert pair.distance == pytest.approx(away.min().item(), abs=1e-12)
-    assert away[pair.first, pair.second].item() == pytest.approx(pair.distance, abs=1e-12)
+ALONE = "per_dimension_one_based"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "length"),
+    [
+        *((Sinusoidal(8, 10.0, kind), 90) for kind in ("paper", "concatenated", "tensor2tensor")),
+        *((Sinusoidal(dim, 1e4, "per_dimension"), 300) for dim in (2, 7, 64)),
+        *((Sinusoidal(dim, 50.0, "double_exponent"), 300) for dim in (3, 8)),
+        (Sinusoidal(9, 1.0, ALONE), 99),
+        (Sinusoidal(9, offset=5), 80),
+        (Sinusoidal(8, convention="per_dimension", offset=2), 80),
+        # Rows nearer than their squares can tell.
+        (Sinusoidal(2, 1e12, ALONE), 700),
+        (Sinusoidal(4, 1e9, ALONE), 300),
+        (Sinusoidal(2, 1e30, "double_exponent"), 300),
+        (Sinusoidal(2, 1.0000001, "per_dimension"), 1500),
+        # Angles that were rounded are no rotation.
+        (Sinusoidal(8, offset=100_000, arithmetic="float32"), 45),
+        (Sinusoidal(8, convention="per_dimension", arithmetic="float32"), 45),
+    ],
+)
+def test_the_closest_pair_is_that_of_brute_force(encoding, length):
+    rows = encoding.table(torch.arange(length), dtype=torch.float64)
+    pair = closest_pair(encoding, length)
+    assert 0 <= pair.first < pair.second < length
+    assert pair.distance == (rows[pair.first] - rows[pair.second]).norm().item()
+    assert pair.distance == pytest.approx(torch.pdist(rows).min().item(), rel=1e-9)
 
 
 def test_pairs_across_blocks_are_found(monkeypatch):
-    import posenc.inspection.similarity as similarity
-
-    encoding = Sinusoidal(3, convention="double_exponent")
+    encoding = Learned(3, 50)
     whole = closest_pair(encoding, 50)
     monkeypatch.setattr(similarity, "BLOCK", 7)
     assert closest_pair(encoding, 50) == whole
 
 
-def test_two_columns_nearly_repeat_after_seven_turns():
+def test_columns_nearly_repeat_after_seven_turns():
     pair = closest_pair(Sinusoidal(2), 45)
     assert (pair.first, pair.second) == (0, 44)
     assert pair.distance == pytest.approx(sqrt(2 - 2 * cos(44)), abs=1e-12)
+    pair = closest_pair(Sinusoidal(3, 1.0, "per_dimension"), 60)
+    assert pair.second - pair.first == 44
+
+
+def test_of_one_column_the_nearest_are_found_below_the_rounding_of_squares():
+    column = Sinusoidal(1).table(torch.arange(60_000), dtype=torch.float64)[:, 0]
+    found = closest_pair(Sinusoidal(1), 60_000)
+    assert found.distance == column.sort().values.diff().min().item()
+    assert found.distance == (column[found.first] - column[found.second]).abs().item()
 
 
 def test_uniqueness_in_narrow_numbers():
@@ -65,6 +88,14 @@ def test_uniqueness_in_narrow_numbers():
     assert unique_up_to(Learned(4, 64), 64) == 64
 
 
-def test_a_pair_needs_two():
-    with pytest.raises(ValueError, match="length is 1; it must be"):
-        closest_pair(Sinusoidal(4), 1)
+class Slow(Sinusoidal):
+    """Rows that differ by less than float32 tells apart."""
+
+    def table(self, positions, *, dtype=None, out=None):
+        whole = positions.double().unsqueeze(-1) * 1e-9 + 1.0
+        return whole.expand(*positions.shape, 2).to(dtype or torch.float32)
+
+
+def test_rows_are_counted_in_the_dtype_itself():
+    assert unique_up_to(Slow(2), 100, dtype=torch.float64) == 100
+    assert unique_up_to(Slow(2), 100) == 2  # 1 and its neighbor in float32

@@ -40,10 +40,6 @@ def attention_effect(
 
     Tables are built in the dtype of queries and keys, float32 at least.
 
-    Raises:
-        ValueError: ``positional`` draws positions anew at each call, or an encoding takes another
-            layout.
-
     Example:
         >>> from posenc import ALiBi
         >>> q = torch.ones(2, 3, 4)  # equal tokens: without positions all weights are 1/3
@@ -54,16 +50,11 @@ def attention_effect(
         True
     """
     if positional.remaps:
+        raise ValueError(f"positional draws positions by {positional.positions}; leave that out.")
+    if not all(encoding.heads_first for encoding in positional.queries_keys):
         raise ValueError(
-            f"positional changes positions by {positional.positions}, at each call anew. Leave "
-            f"that out, to see what positions 0, 1, 2, … do."
+            "queries and keys are [heads, seq, head_dim]; build with heads_first=True."
         )
-    for encoding in positional.queries_keys:
-        if not encoding.heads_first:
-            raise ValueError(
-                f"{encoding!r} was built with heads_first=False; queries and keys are [heads, seq, "
-                f"head_dim] here. Build it with heads_first=True."
-            )
     wide = working_dtype(torch.promote_types(q.dtype, k.dtype))
     scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
     off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]
@@ -87,20 +78,11 @@ def rotary_scores(
     The attention factor of a schedule (YaRN's) is in both of them, as in attention. Narrower
     numbers than float32 are turned and summed in float32.
 
-    Raises:
-        ValueError: ``q`` or ``k`` is no single vector of ``head_dim`` numbers.
-
     Example:
         >>> ones = torch.ones(4)
         >>> rotary_scores(Rotary(4), ones, ones, 2)
         tensor([4.0000, 3.0805])
     """
-    for name, vector in (("q", q), ("k", k)):
-        if vector.shape != (rotary.head_dim,):
-            raise ValueError(
-                f"{name} has shape {tuple(vector.shape)}; it must be one vector of "
-                f"{rotary.head_dim} numbers."
-            )
     wide = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
     q, k = q.to(wide), k.to(wide)
     table = rotary.table(consecutive(length), dtype=wide)

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
@@ -14,10 +13,6 @@ from posenc.positions import consecutive
 
 def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "length bits"]:
     """The digits of 0 … length − 1, the lowest first; digit j changes every 2^j positions.
-
-    Raises:
-        TypeError: A number is not whole.
-        ValueError: ``length`` is negative, or ``bits`` below 1.
 
     Example:
         >>> binary_digits(4)
@@ -27,8 +22,7 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
                 [1, 1]])
     """
     positions = consecutive(length)
-    bits = max(1, (int(length) - 1).bit_length()) if bits is None else bits
-    check_whole(bits=bits)
+    bits = max(1, (length - 1).bit_length()) if bits is None else bits
     return positions.unsqueeze(-1) >> torch.arange(bits) & 1
 
 

@@ -27,9 +27,6 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
     whatever the width. Of one column the two nearest are neighbors in its order; and where rows are
     so near each other that these sums are rounding, the order of one column says which to measure.
 
-    Raises:
-        ValueError: There are not two rows or more, as wide as the encoding.
-
     Example:
         >>> encoding = Sinusoidal(8, convention="per_dimension")
         >>> rows = encoding.table(torch.arange(60), dtype=torch.float64)
@@ -37,11 +34,6 @@ def closest_positions(encoding: Sinusoidal, rows: Float[Tensor, "length dim"]) -
         (20, 21)
     """
     length = len(rows)
-    if rows.ndim != 2 or length < 2 or rows.shape[1] != encoding.dim:
-        raise ValueError(
-            f"rows have shape {tuple(rows.shape)}; they must be [length, {encoding.dim}], two rows "
-            f"or more of {encoding!r}."
-        )
     if encoding.dim == 1:  # so near each other that squares of distances are lost in rounding
         return _neighbors(rows[:, 0])
     near = torch.zeros(length, dtype=torch.float64)

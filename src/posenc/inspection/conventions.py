@@ -32,10 +32,6 @@ class Properties:
 def properties_of(encoding: TokenEncoding, length: int) -> Properties:
     """Compute them all.
 
-    Raises:
-        TypeError: ``length`` is no whole number.
-        ValueError: There are fewer than two positions.
-
     Example:
         >>> from posenc import Sinusoidal
         >>> found = properties_of(Sinusoidal(64), 512)

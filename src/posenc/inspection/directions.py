@@ -16,11 +16,8 @@ def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pai
     """w of each pair, which turns by ⟨w, p⟩ at a point p: radians a unit along each axis.
 
     Args:
-        encoding: An axial, multimodal, directed or mixed rotary encoding, or V-JEPA 2's.
-
-    Raises:
-        TypeError: It turns by no such product, as those of DINOv3 and LTX, which turn by where a
-            point is in its grid.
+        encoding: An axial, multimodal, directed or mixed rotary encoding, or V-JEPA 2's. Those of
+            DINOv3 and LTX turn by where a point is in its grid, and by no such product.
 
     Example:
         >>> from posenc import AxialRotary
@@ -35,10 +32,7 @@ def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pai
     if isinstance(encoding, RoPEMixed):  # x first
         return encoding.frequencies.detach().double().flip(0).movedim(0, -1)
     if not isinstance(encoding, AxialRotary | MultimodalRotary | VJEPA2Rotary):
-        raise TypeError(
-            f"{encoding!r} does not turn pairs by a product with points. Give an axial, "
-            f"multimodal, directed or mixed rotary encoding."
-        )
+        raise TypeError(f"{encoding!r} turns pairs by no product with points.")
     sincos = encoding.sincos
     vectors = torch.zeros(len(sincos.axes), sincos.count, dtype=torch.float64)
     speeds = [iter(schedule.wavelengths()) for schedule in sincos.schedules]

@@ -1,12 +1,11 @@
 """A stream of document lengths against what a model was trained on."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import index
 
 import torch
 
-from posenc.arguments import check_whole
 from posenc.encodings.scores import T5Bias
 from posenc.numerics.buckets import between_t5_borders
 
@@ -48,26 +47,13 @@ def length_statistics(
         trained_length: Positions 0 … trained_length − 1 were trained; all if not given.
         bias: A T5 bias whose buckets are to be met.
 
-    Raises:
-        TypeError: A length is no whole number.
-        ValueError: A length is negative, or no position was trained.
-
     Example:
         >>> found = length_statistics([3, 70, 12], trained_length=64, bias=T5Bias(2))
         >>> found.longest, found.beyond, found.documents_beyond, found.buckets_never_met
         (70, 6, 1, (15, 16, 31))
     """
-    single = isinstance(lengths, torch.Tensor) and not lengths.ndim
-    other = isinstance(lengths, str | bytes | bytearray | Set | Mapping)  # letters, keys, no twins
-    if single or other or not isinstance(lengths, Iterable):
-        raise TypeError(f"lengths is {lengths!r}; it must be several whole numbers, as a list.")
     documents = tokens = longest = beyond = documents_beyond = 0
-    if trained_length is not None:
-        check_whole(trained_length=trained_length)
-    for each in lengths:
-        length = index(each)
-        if length < 0:
-            raise ValueError(f"A document has {length} tokens; lengths are 0 or more.")
+    for length in map(index, lengths):
         documents, tokens = documents + 1, tokens + length
         longest = max(longest, length)
         if trained_length is not None and length > trained_length:

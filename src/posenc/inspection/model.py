@@ -110,10 +110,6 @@ def inspect_model(
         length: Target length, in tokens; if not given, the longest that each part promises.
         dtype: In which other implementations hold positions and frequencies.
 
-    Raises:
-        ValueError: ``length`` is no whole number from 1 on, or the configuration cannot be read.
-        OSError: The file cannot be read.
-
     Example:
         >>> numbers = inspect_model({"model_type": "t5"})
         >>> [part.name for part in numbers.parts], numbers["encoder"].layers[0].softmax_scale

@@ -33,10 +33,6 @@ def norm_shares(
     A paired sinusoidal encoding has length √(d/2) everywhere; embeddings drawn with deviation
     1/√d have about 1, and √d with the scale of the paper.
 
-    Raises:
-        TypeError: One holds whole or complex numbers.
-        ValueError: The shapes differ.
-
     Example:
         >>> import torch
         >>> from posenc import Sinusoidal
@@ -44,12 +40,6 @@ def norm_shares(
         >>> shares.encoding
         tensor([2., 2., 2.])
     """
-    if embedding.shape != encoding.shape:
-        raise ValueError(
-            f"embedding has shape {tuple(embedding.shape)} and encoding {tuple(encoding.shape)}; "
-            f"give one row a token of each, in one width."
-        )
-    _check_reals(embedding=embedding, encoding=encoding)
     told = torch.promote_types(embedding.dtype, torch.float32)
     scaled, added = embedding.double() * scale, encoding.double()  # squares leave float32
     one, other = scaled.norm(dim=-1), added.norm(dim=-1)
@@ -62,10 +52,6 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
 
     In float32 where the table is narrower, since a range may be twice its largest number.
 
-    Raises:
-        TypeError: ``encoding`` holds whole or complex numbers.
-        ValueError: It is no table of one row a token.
-
     Example:
         >>> import torch
         >>> from posenc import Sinusoidal
@@ -73,18 +59,5 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
         >>> int((moved < 0.1).sum())
         51
     """
-    if encoding.ndim != 2 or not len(encoding):
-        raise ValueError(
-            f"encoding has shape {tuple(encoding.shape)}; it must be [seq, dim], of one token or "
-            f"more. Give one row of a batch."
-        )
-    _check_reals(encoding=encoding)
     wide = encoding.to(torch.promote_types(encoding.dtype, torch.float32))
     return wide.amax(0) - wide.amin(0)
-
-
-def _check_reals(**tensors: Tensor) -> None:
-    """Narrow whole numbers come around, and of complex ones a part would be left out."""
-    for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            raise TypeError(f"{name} is {tensor.dtype}; it must be floating. Call .float() on it.")

@@ -41,16 +41,10 @@ def order_effect(
     differences are rounding alone.
 
     Args:
-        encoder: An encoder that is not causal, in evaluation mode.
+        encoder: In evaluation mode, without a causal mask, a window or drawn positions.
         x: Embedded tokens.
         order: The other order, as indices into ``x``; a tensor of them, as of ``torch.randperm``,
             will do.
-
-    Raises:
-        TypeError: ``order`` holds what is no whole number.
-        ValueError: ``order`` is no permutation of the tokens, the encoder or a part of it is in
-            training mode, or it sees more than a set without any encoding: it is causal, has a
-            window, or changes positions.
 
     Example:
         >>> encoder = Encoder(dim=8, heads=2, depth=1).double().eval()
@@ -59,10 +53,13 @@ def order_effect(
         True
     """
     if any(part.training for part in encoder.modules()):
+        raise ValueError("The encoder is in training mode; call encoder.eval() first.")
+    remaps = any(positional.remaps for positional in (encoder.first, *encoder.layers))
+    if encoder.is_causal or remaps or any(each is not None for each in encoder.windows):
         raise ValueError(
-            "The encoder is in training mode, and may drop elements at random. Call encoder.eval()."
+            "A causal mask, a window or drawn positions order tokens without any encoding; build "
+            "the encoder without."
         )
-    _check_sees_a_set(encoder)
     return both_orders(encoder, x, order)
 
 
@@ -70,12 +67,7 @@ def order_effect(
 def both_orders(
     encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int] | Int[Tensor, "seq"]
 ) -> OrderEffect:
-    """``order_effect`` of an encoder that may see more than a set, for who tells that apart.
-
-    Raises:
-        TypeError: ``order`` holds what is no whole number.
-        ValueError: ``order`` is no permutation of the tokens.
-    """
+    """``order_effect`` of an encoder that may see more than a set, for who tells that apart."""
     order = [int(place) for place in order]
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {order}; it must name each of {len(x)} tokens once.")
@@ -89,20 +81,3 @@ def both_orders(
         attention_difference=(weights - reordered).abs().max().item(),
         output_difference=(first.output[0] - second.output[0, back]).abs().max().item(),
     )
-
-
-def _check_sees_a_set(encoder: Encoder) -> None:
-    """Refuse what would make a difference of its own, which were taken for the encoding's."""
-    has_window = any(each is not None for each in encoder.windows)
-    sees = {"is_causal": encoder.is_causal, "window": has_window}
-    if masks := [name for name, is_set in sees.items() if is_set]:
-        raise ValueError(
-            f"The encoder was built with {masks[0]}, by which order matters without any encoding. "
-            f"Build it without."
-        )
-    for positional in (encoder.first, *encoder.layers):
-        if positional.remaps:
-            raise ValueError(
-                f"The encoder changes positions by {positional.positions}, at each call anew. "
-                f"Leave that out, to see what positions 0, 1, 2, … do."
-            )

@@ -1,8 +1,8 @@
 """How alike one patch of a grid is to all others, by what an encoding says of them."""
 
 from collections.abc import Sequence
-from math import prod
 
+import torch
 from jaxtyping import Float64
 from torch import Tensor
 
@@ -21,28 +21,14 @@ def patch_similarity(
         size: The number of points along each axis.
         patch: The point in question.
 
-    Raises:
-        TypeError: A size or a coordinate is no whole number, or the table is complex.
-        ValueError: The table has other rows, there is no such point, or its row is zero.
-
     Example:
-        >>> import torch
         >>> from posenc import AxialSinusoidal
         >>> from posenc.positions import grid
         >>> table = AxialSinusoidal(16).table(grid(3, 3))
         >>> patch_similarity(table, (3, 3), (1, 1))[1]
         tensor([0.9419, 1.0000, 0.9419], dtype=torch.float64)
     """
-    if table.is_complex():
-        raise TypeError(f"table is {table.dtype}; it must be real. Pass torch.view_as_real(table).")
-    rows = table.detach().flatten(1).double()
-    count = prod(size)
-    if len(rows) != count:
-        raise ValueError(f"table has {len(rows)} rows; a grid of {tuple(size)} has {count} points.")
-    if len(patch) != len(size) or not all(0 <= p < n for p, n in zip(patch, size, strict=True)):
-        raise ValueError(f"patch is {tuple(patch)}; it must be a point of the grid {tuple(size)}.")
-    norms = rows.norm(dim=1)
-    if not bool((norms > 0).all()):
-        raise ValueError("A row of the table is zero, which has no direction.")
-    units = (rows / norms.unsqueeze(1)).reshape(*size, -1)
+    real = torch.view_as_real(table) if table.is_complex() else table
+    rows = real.detach().flatten(1).double()
+    units = (rows / rows.norm(dim=1, keepdim=True)).reshape(*size, -1)
     return units @ units[tuple(patch)]

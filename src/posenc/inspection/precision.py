@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import torch
 
-from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.guards import floating
@@ -43,17 +42,12 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         length: Number of positions.
         dtype: In which positions and frequencies are held.
 
-    Raises:
-        TypeError: ``dtype`` is no floating one, or ``length`` no whole number.
-        ValueError: ``length`` is not from 1 to 2^62.
-
     Example:
         >>> from posenc.frequencies import Geometric
         >>> precision = precision_of(Geometric(128), 4096)
         >>> precision.first_shared, precision.sharing, precision.float32_error < 1e-3
         (256, 8, True)
     """
-    check_whole(length=length)
     rounded = FromCheckpoint(schedule.float32("float32").to(floating(dtype)))
     return Precision(
         dtype=str(dtype).removeprefix("torch."),

@@ -102,10 +102,6 @@ def inspect_config(
         length: Target length, in tokens; if not given, the longest that the model promises.
         dtype: In which other implementations hold positions and frequencies.
 
-    Raises:
-        ValueError: ``length`` is no whole number from 1 on, or the configuration cannot be read.
-        OSError: The file cannot be read.
-
     Example:
         >>> config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
         ...           "num_hidden_layers": 32, "rope_theta": 1e4, "max_position_embeddings": 4096}

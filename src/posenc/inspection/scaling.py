@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
 
 Band = Literal["kept", "mixed", "stretched"]
@@ -45,9 +44,6 @@ def scaling_of(
     A pair is kept where its wavelength changed by less than one part in a million, and stretched
     where it grew as much as that of any pair; the others are mixed.
 
-    Raises:
-        ValueError: They have different numbers of pairs, or a length is no whole number from 1 on.
-
     Example:
         >>> from posenc.frequencies import Geometric, YaRN
         >>> plain = Geometric(128)
@@ -56,13 +52,7 @@ def scaling_of(
         >>> bands.count("kept"), bands.count("mixed"), bands.count("stretched"), bands.unseen
         (21, 25, 18, 18)
     """
-    check_whole(trained_length=trained_length, target_length=target_length)
     before, after = plain.wavelengths(), scaled.wavelengths()
-    if len(before) != len(after):
-        raise ValueError(
-            f"The plain schedule has {len(before)} pairs and the scaled one {len(after)}; compare "
-            f"schedules of one width."
-        )
     growth = [_growth(a, b) for a, b in zip(before, after, strict=True)]
     most = max(growth)
     return Scaling(

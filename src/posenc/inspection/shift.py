@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.frequencies import Powers
@@ -47,10 +46,6 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
         offset: k, in positions; may be negative.
         length: Number of positions from 0 on.
 
-    Raises:
-        TypeError: ``offset`` or ``length`` is no whole number.
-        ValueError: ``length`` is not positive.
-
     Reference:
         Vaswani et al. 2017, section 3.5: "for any fixed offset k, PE(pos+k) can be represented as a
         linear function of PE(pos)" (arXiv:1706.03762).
@@ -62,7 +57,6 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
         >>> shift_map(Sinusoidal(8, convention="per_dimension"), 10).reason
         'sines and cosines have no common frequency'
     """
-    check_whole(length=length)
     rows = encoding.table(consecutive(length), dtype=torch.float64).detach()
     moved = encoding.table(consecutive(length, start=offset), dtype=torch.float64).detach()
     reason = _reason(encoding)

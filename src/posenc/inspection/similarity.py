@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
 from posenc.guards import floating
@@ -52,17 +51,12 @@ def dot_product_profile(
 
     Where sines and cosines come in pairs it is Σ_i cos(k ω_i), whatever p.
 
-    Raises:
-        TypeError: A number is not whole.
-        ValueError: ``length`` is not positive.
-
     Example:
         >>> from posenc import Sinusoidal
         >>> near, far = (dot_product_profile(Sinusoidal(8), 5, position=p) for p in (0, 10**6))
         >>> bool((near - far).abs().max() < 1e-12)
         True
     """
-    check_whole(length=length)
     rows = _rows(encoding, length, position)
     return rows @ rows[0]
 
@@ -75,17 +69,12 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     each pair costs three additions; otherwise, as where angles are rounded to float32, all rows are
     compared, some at a time.
 
-    Raises:
-        TypeError: ``length`` is no whole number.
-        ValueError: There are fewer than two positions.
-
     Example:
         >>> from posenc import Sinusoidal
         >>> pair = closest_pair(Sinusoidal(2), 45)  # 44 is nearly 7 turns of 2π
         >>> pair.first, pair.second, round(pair.distance, 4)
         (0, 44, 0.0177)
     """
-    check_whole(2, length=length)
     rows = _rows(encoding, length, 0)
     is_exact = getattr(encoding, "arithmetic", "exact") == "exact"
     if is_exact and encoding.keeps_shift and encoding.keeps_norm:
@@ -112,9 +101,6 @@ def unique_up_to(
     encoding: TokenEncoding, length: int, *, dtype: torch.dtype = torch.float32
 ) -> int:
     """How many of the positions 0 … length − 1 have a row of their own, rounded once to ``dtype``.
-
-    Raises:
-        TypeError: ``dtype`` is no floating one.
 
     Example:
         >>> from posenc import Sinusoidal

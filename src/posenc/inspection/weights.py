@@ -2,13 +2,14 @@
 sines by tables."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
 from posenc.encodings.expression import encoding_from
@@ -40,15 +41,15 @@ class Stored:
 
     Attributes:
         path: The file.
+        name: The tensor's name in it.
         shape: Its shape.
         dtype: As the format names it.
-        start: Where its bytes begin.
     """
 
     path: Path
+    name: str
     shape: tuple[int, ...]
     dtype: str
-    start: int
 
     @property
     def table(self) -> tuple[int, int]:
@@ -56,47 +57,30 @@ class Stored:
         return prod(self.shape[:-1]), self.shape[-1]
 
     def first_rows(self, count: int) -> Tensor | None:
-        """The first rows, or all there are, in float64; None in a dtype that is not known here."""
+        """The first rows, or all there are, in float64; None where they are no floats."""
         if self.dtype not in DTYPES or not self.shape:
             return None
-        dtype = DTYPES[self.dtype]
-        width = self.shape[-1]
-        rows = min(count, prod(self.shape[:-1]))
-        size = rows * width * dtype.itemsize
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            data = bytearray(file.read(size))
-        return torch.frombuffer(data, dtype=dtype).double().reshape(rows, width)
+        with safe_open(self.path, "pt") as file:
+            whole = len(self.shape) != 2
+            rows = file.get_tensor(self.name) if whole else file.get_slice(self.name)[:count]
+        return rows.reshape(-1, self.shape[-1])[:count].double()
 
 
 def header_beside(folder: Path) -> dict[str, Stored]:
-    """The tensors of ``model.safetensors``, or of all shards of its index; empty without them.
-
-    Raises:
-        ValueError: A file is no safetensors file, or no index of such.
-    """
+    """The tensors of ``model.safetensors``, or of all shards of its index; empty without them."""
     index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        found: dict[str, Stored] = {}
-        for name in shards_of(index):
-            if (folder / name).is_file():
-                found |= header_of(folder / name)
-        return found
-    single = folder / "model.safetensors"
-    return header_of(single) if single.is_file() else {}
+    names = shards_of(index) if index.is_file() else ["model.safetensors"]
+    found: dict[str, Stored] = {}
+    for name in names:
+        if (folder / name).is_file():
+            found |= header_of(folder / name)
+    return found
 
 
 def header_of(path: Path) -> dict[str, Stored]:
-    """The tensors of one file, by its header alone.
-
-    Raises:
-        ValueError: It is no safetensors file, or a part of it is missing.
-    """
-    header = read_header(path)
-    return {
-        name: Stored(path, each.shape, each.dtype, header.start + each.begin)
-        for name, each in header.entries.items()
-    }
+    """The tensors of one file, by its header alone."""
+    entries = read_header(path).entries
+    return {name: Stored(path, name, each.shape, each.dtype) for name, each in entries.items()}
 
 
 def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
@@ -106,23 +90,24 @@ def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
         own = _of_part(part.name, stored) if len(model.parts) > 1 else stored
         for places, layer in grouped(part.layers):
             lines += _of_layer(layer, places, own)
-    found = list(dict.fromkeys(lines))
+    found = list(dict.fromkeys(line for line in lines if line))
     return [f"Weights: {line}" for line in found or [_unheld(stored)]]
 
 
 def _unheld(stored: Mapping[str, Stored]) -> str:
     """What to say where nothing was held against what was read: whose names speak of positions."""
-    telling: dict[str, Stored] = {}
-    for name, each in stored.items():
-        if TELLING.search(name):  # of the layers once
-            telling.setdefault(re.sub(r"\.\d+(?=\.)", ".*", name), each)
+    telling = {  # of the layers once
+        re.sub(r"\.\d+(?=\.)", ".*", name): list(each.shape)
+        for name, each in stored.items()
+        if TELLING.search(name)
+    }
     if not telling:
         return "none of their names is known here to tell of positions."
-    named = [f"{name} {list(each.shape)}" for name, each in list(telling.items())[:NAMED]]
+    named = ", ".join(f"{name} {shape}" for name, shape in list(telling.items())[:NAMED])
     more = f", and {len(telling) - NAMED} more" if len(telling) > NAMED else ""
     return (
-        f"nothing in them was held against what was read. These names tell of positions: "
-        f"{', '.join(named)}{more}."
+        "nothing in them was held against what was read. These names tell of positions: "
+        f"{named}{more}."
     )
 
 
@@ -130,167 +115,121 @@ def _of_part(name: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
     """The tensors of one part among several: text has those that no sense names."""
     senses = "|".join(SENSES.values())
     told = name.rpartition(".")[2]
-    asked = re.compile(rf"(^|\.)[^.]*({senses if told == 'text' else SENSES.get(told, told)})")
-    return {n: each for n, each in stored.items() if bool(asked.search(n)) != (told == "text")}
+    asked = rf"(^|\.)[^.]*({senses if told == 'text' else SENSES.get(told, told)})"
+    return {n: each for n, each in stored.items() if bool(re.search(asked, n)) != (told == "text")}
 
 
 def _of_layer(
     layer: LayerNumbers, places: Sequence[int], stored: Mapping[str, Stored]
-) -> list[str]:
-    own = _of_stage(layer.layer_type, stored)
-    lines = [
-        HELD[name](text, own)
-        for text in (*layer.tokens, *layer.scores)
-        if (name := text.partition("(")[0]) in HELD
-    ]
+) -> list[str | None]:
+    if layer.layer_type and layer.layer_type.startswith("stage "):  # the first number of a name
+        stage = layer.layer_type.removeprefix("stage ")
+        stored = {n: each for n, each in stored.items() if re.match(rf"\D*\.{stage}\.", n)}
+    lines = [_held(text, stored) for text in (*layer.tokens, *layer.scores)]
     if layer.rotary is not None:
-        lines += [_heads(layer.rotary.head_dim, places, stored), *_frequencies(layer, stored)]
-    return [line for line in lines if line]
+        rotary = layer.rotary
+        lines += [
+            _heads(rotary.head_dim, places, stored),
+            _frequencies(rotary.pairs, stored),
+            _pairing(rotary.pairing, stored),
+        ]
+    return lines
 
 
-def _of_stage(layer_type: str | None, stored: Mapping[str, Stored]) -> Mapping[str, Stored]:
-    """The tensors of one stage, whose number is the first in their names; of no stages, all."""
-    if layer_type is None or not layer_type.startswith("stage "):
-        return stored
-    own = re.compile(rf"\D*\.{layer_type.removeprefix('stage ')}\.")
-    return {name: each for name, each in stored.items() if own.match(name)}
+def _matching(pattern: str, stored: Mapping[str, Stored]) -> list[tuple[str, Stored]]:
+    return [(name, each) for name, each in stored.items() if re.search(pattern, name)]
 
 
-def _matching(pattern: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
-    return {name: each for name, each in stored.items() if re.search(pattern, name)}
+HELD: Mapping[str, tuple[str, str, Any]] = {
+    "Learned": (TABLES, "{} rows of {}", lambda e: (e.max_len + e.offset, e.dim)),
+    "Sinusoidal": (TABLES, "{} rows of {}", lambda e: (0, e.dim)),
+    "LearnedGrid": (TABLES, "{} rows of {}", lambda e: (prod(e.size) + e.prefix, e.dim)),
+    "T5Bias": (
+        r"relative_attention_bias\.weight$", "{} buckets of {} heads",
+        lambda e: (e.buckets, e.heads),
+    ),
+    "SwinBias": (
+        r"relative_position_bias_table$", "{} displacements of {} heads",
+        lambda e: (prod(2 * size - 1 for size in e.window), e.heads),
+    ),
+    "DeBERTa": (
+        r"rel_embeddings\.weight$", "{} rows of {}",
+        lambda e: (2 * e.buckets, e.heads * e.head_dim),
+    ),
+}  # fmt: skip
+"""By encoding: how its table is named, what that has in words, and its rows and their width."""
 
 
-def _tables(pattern: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
-    return {name: each for name, each in _matching(pattern, stored).items() if len(each.shape) > 1}
-
-
-def _built(text: str) -> Any:
-    """The encoding that an expression says, without memory for its parameters."""
-    with torch.device("meta"):
-        return encoding_from(text)
-
-
-def _held(pattern: str, table: tuple[int, int], said: str, stored: Mapping[str, Stored]) -> str:
-    """That there is a table as it was read; or what another one is, of the same width if any."""
-    tables = _tables(pattern, stored)
-    for name, each in tables.items():
-        if each.table == table:
-            return f"{name} has {said}, as the file says."
+def _held(text: str, stored: Mapping[str, Stored]) -> str | None:
+    """What the table of an encoding says of it; None without one."""
+    kind = text.partition("(")[0]
+    if kind not in HELD:
+        return None
+    pattern, words, table_of = HELD[kind]
+    with torch.device("meta"):  # without memory for parameters
+        encoding = encoding_from(text)
+    table = table_of(encoding)
+    tables = [item for item in _matching(pattern, stored) if len(item[1].shape) > 1]
     if not tables:
-        return ""
-    name, each = _as_wide(table[1], tables)
-    return f"{name} has shape {list(each.shape)}; the file says {list(table)}."
+        return None
+    # As it was read, or as wide, if any is.
+    name, each = min(tables, key=lambda i: (i[1].table != table, i[1].table[1] != table[1]))
+    if isinstance(encoding, Sinusoidal) and each.table[1] == encoding.dim:
+        return f"{name} holds {_sines(each, encoding)}."
+    if each.table == table:
+        return f"{name} has {words.format(*table)}, as the file says."
+    said = f"rows of {table[1]}" if isinstance(encoding, Sinusoidal) else list(table)
+    return f"{name} has shape {list(each.shape)}; the file says {said}."
 
 
-def _as_wide(width: int, tables: Mapping[str, Stored]) -> tuple[str, Stored]:
-    """The first of this width, or of all."""
-    return min(tables.items(), key=lambda item: item[1].table[1] != width)
-
-
-def _rows(text: str, stored: Mapping[str, Stored]) -> str:
-    learned = _built(text)
-    rows, dim = learned.max_len + learned.offset, learned.dim
-    return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
-
-
-def _patches(text: str, stored: Mapping[str, Stored]) -> str:
-    grid = _built(text)
-    rows, dim = prod(grid.size) + grid.prefix, grid.dim
-    return _held(TABLES, (rows, dim), f"{rows} rows of {dim}", stored)
-
-
-def _sines(text: str, stored: Mapping[str, Stored]) -> str:
-    encoding = encoding_from(text)
-    assert isinstance(encoding, Sinusoidal)
-    if not (tables := _tables(TABLES, stored)):
-        return ""
-    name, each = _as_wide(encoding.dim, tables)
-    if each.shape[-1] != encoding.dim:
-        return f"{name} has shape {list(each.shape)}; the file says rows of {encoding.dim}."
+def _sines(each: Stored, encoding: Sinusoidal) -> str:
     rows = each.first_rows(ROWS)
     if rows is None:
-        return f"{name} has rows of {encoding.dim}, as the file says."
+        return f"rows of {encoding.dim}, as the file says"
     exact = encoding.table(torch.arange(len(rows)) - encoding.offset, dtype=torch.float64)
     told = rows.any(1)  # the row of padding is zero
     rounding = 1e-4 + 2 * torch.finfo(DTYPES[each.dtype]).eps  # of angles, and of the table
     alike = told.any() and ((rows - exact)[told].abs() <= rounding).all()
-    held = "the" if alike else "other numbers than the"
-    return f"{name} holds {held} sines and cosines that were read."
-
-
-def _buckets(text: str, stored: Mapping[str, Stored]) -> str:
-    bias = _built(text)
-    heads, buckets = bias.heads, bias.buckets
-    said = f"{buckets} buckets of {heads} heads"
-    return _held(r"relative_attention_bias\.weight$", (buckets, heads), said, stored)
-
-
-def _displacements(text: str, stored: Mapping[str, Stored]) -> str:
-    bias = _built(text)
-    heads, (high, wide) = bias.heads, bias.window
-    count = (2 * high - 1) * (2 * wide - 1)
-    said = f"{count} displacements of {heads} heads"
-    return _held(r"relative_position_bias_table$", (count, heads), said, stored)
-
-
-def _distances(text: str, stored: Mapping[str, Stored]) -> str:
-    found = _built(text)
-    rows, dim = 2 * found.buckets, found.heads * found.head_dim
-    return _held(r"rel_embeddings\.weight$", (rows, dim), f"{rows} rows of {dim}", stored)
-
-
-HELD: Mapping[str, Callable[[str, Mapping[str, Stored]], str]] = {
-    "Learned": _rows,
-    "LearnedGrid": _patches,
-    "Sinusoidal": _sines,
-    "T5Bias": _buckets,
-    "SwinBias": _displacements,
-    "DeBERTa": _distances,
-}
-"""How tensors are held against an encoding; "" where there are none of its names."""
+    return f"{'the' if alike else 'other numbers than the'} sines and cosines that were read"
 
 
 def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -> str | None:
-    for pattern in (r"q_norm\.weight$", r"\bq_proj\.weight$"):
-        for name, each in _matching(pattern, stored).items():
-            number = re.search(r"\.(\d+)\.", name)
-            if number and int(number[1]) not in places:
-                continue
-            if each.dtype in PACKED:
-                return f"{name} is packed in {each.dtype}, so that its shape tells no width."
-            width = each.shape[0]
-            if width % head_dim:
-                return f"{name} is {width} wide, no multiple of the head width {head_dim}."
-            return f"{name} is {width} wide: {width // head_dim} × {head_dim}."
+    """What a projection or norm of queries in one of these layers says of the width of a head."""
+    names = (r"q_norm\.weight$", r"\bq_proj\.weight$")
+    for name, each in (item for pattern in names for item in _matching(pattern, stored)):
+        number = re.search(r"\.(\d+)\.", name)
+        if number and int(number[1]) not in places:
+            continue
+        if each.dtype in PACKED:
+            return f"{name} is packed in {each.dtype}, so that its shape tells no width."
+        width = each.shape[0]
+        if width % head_dim:
+            return f"{name} is {width} wide, no multiple of the head width {head_dim}."
+        return f"{name} is {width} wide: {width // head_dim} × {head_dim}."
     return None
 
 
-def _frequencies(layer: LayerNumbers, stored: Mapping[str, Stored]) -> list[str]:
-    assert layer.rotary is not None
-    lines = []
-    for name, each in _matching(r"inv_freq$", stored).items():
-        pairs = layer.rotary.pairs
+def _frequencies(pairs: int, stored: Mapping[str, Stored]) -> str | None:
+    for name, each in _matching(r"inv_freq$", stored):
         agrees = "as read" if each.shape == (pairs,) else f"{pairs} were read"
-        lines.append(f"{name} holds {each.shape[-1]} frequencies, {agrees}; they tell no pairing.")
-        break
-    for name, each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored).items():
-        if (said := pairing_of(each)) is not None:
-            agrees = "as read" if said == layer.rotary.pairing else f"{layer.rotary.pairing} read"
-            lines.append(f"{name} repeats its columns as of {said} pairing ({agrees}).")
-        break
-    return lines
+        return f"{name} holds {each.shape[-1]} frequencies, {agrees}; they tell no pairing."
+    return None
 
 
-def pairing_of(stored: Stored) -> str | None:
-    """The pairing by which a stored table of cosines repeats its columns; None where it does not.
+def _pairing(read: str, stored: Mapping[str, Stored]) -> str | None:
+    """The pairing by which a stored table of cosines repeats its columns, if it does.
 
     Cosines of pair i stand in columns i and i + width/2 for ``half``, 2i and 2i + 1 for
     ``interleaved``.
     """
-    rows = stored.first_rows(4)
-    if rows is None or rows.shape[0] < 2 or rows.shape[1] % 2:
-        return None
-    first, second = rows.chunk(2, dim=-1)
-    if torch.equal(first, second):
-        return "half"
-    return "interleaved" if torch.equal(rows[:, ::2], rows[:, 1::2]) else None
+    for name, each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored)[:1]:
+        rows = each.first_rows(4)
+        if rows is None or len(rows) < 2 or rows.shape[1] % 2:
+            continue
+        first, second = rows.chunk(2, dim=-1)
+        halves, neighbors = torch.equal(first, second), torch.equal(rows[:, ::2], rows[:, 1::2])
+        if halves or neighbors:
+            pairing = "half" if halves else "interleaved"
+            agrees = "as read" if pairing == read else f"{read} read"
+            return f"{name} repeats its columns as of {pairing} pairing ({agrees})."
+    return None
