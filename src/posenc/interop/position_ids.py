@@ -1,14 +1,13 @@
 """Position ids of multimodal models, as each family of transformers counts them, by its file."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from numbers import Real
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_whole
 from posenc.interop.configurations import Configuration, read_whole
 from posenc.positions.modalities import After, mixed_modalities
 
@@ -82,10 +81,8 @@ def multimodal_positions(
             ``mixed_modalities``; by default as the installed release of transformers has it.
 
     Raises:
-        TypeError: A size of a grid is no whole number, or seconds are no numbers.
-        ValueError: The model is another one, its file lacks a size, patches cannot be merged,
-            seconds are negative or 2^32 and more, a frame stands at a fraction of a position, or as
-            of ``mixed_modalities``.
+        ValueError: The model is another one, patches cannot be merged, seconds do not fit, a frame
+            stands at a fraction of a position, or as of ``mixed_modalities``.
 
     Example:
         >>> config = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
@@ -118,10 +115,7 @@ def multimodal_positions(
 def _family(config: Configuration) -> str:
     family = config.family.removesuffix("_thinker")
     if family not in FRAMES_APART | SECONDS | OMNI | MERGED_FRAMES | PLAIN:
-        raise ValueError(
-            f"How {config.model_type or 'a model without model_type'} counts its tokens is not "
-            f"known here. mixed_modalities takes the sizes of each image in tokens."
-        )
+        raise ValueError(f"How {config.model_type} counts its tokens is not known here.")
     return family
 
 
@@ -147,58 +141,32 @@ def _merged(
 def _sizes(grids: Any, name: str) -> Iterator[tuple[int, int, int]]:
     """Frames, height and width of each grid, in patches."""
     several = [] if grids is None else grids.tolist() if isinstance(grids, Tensor) else grids
-    if not isinstance(several, Iterable):
-        raise TypeError(f"{name} is {grids!r}; it must be several (frames, height, width).")
     for index, grid in enumerate(several):
-        sizes = tuple(int(size) for size in grid)
-        if len(sizes) != 3 or min(sizes) < 1:
-            raise ValueError(
-                f"{name}[{index}] is {sizes}; it must be (frames, height, width) in patches, each "
-                f"from 1 on."
-            )
-        yield sizes
+        t, h, w = (int(size) for size in grid)
+        if min(t, h, w) < 1:
+            raise ValueError(f"{name}[{index}] is {(t, h, w)}; each must be at least 1.")
+        yield t, h, w
 
 
 def _vision(config: Configuration, name: str, usual: int) -> int:
-    """A size of the model's eyes."""
+    """A size of the model's vision part."""
     for field in ("thinker_config", "vision_config"):
         config = Configuration(config.dictionary(field) or config.values, config.model_type)
     value = config.values.get(name, usual)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number from 1. Correct it.")
+    check_whole(**{name: value})
     return value
 
 
 def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
     """The time between two frames of each video, as it was given: by its kind the models round."""
-    given = [_second(index, each) for index, each in enumerate(seconds)]
-    told = [each.item() if isinstance(each, Tensor) else each for each in given]
+    given = [each.cpu() if isinstance(each, Tensor) else each for each in seconds]
     if family not in SECONDS | OMNI and given:
-        raise ValueError(
-            f"seconds are {told}; {family} counts the frames of a video, whatever the time between "
-            f"them. Leave seconds out."
-        )
+        raise ValueError(f"seconds are given, and {family} counts the frames of a video.")
     if len(given) != count:
         raise ValueError(f"seconds are given for {len(given)} of {count} videos; give one each.")
-    if not all(0 <= each < AGES for each in told):
-        raise ValueError(
-            f"seconds are {told}; time between frames is finite, from 0, and below 2^32 seconds."
-        )
+    if not all(0 <= float(each) < AGES for each in given):
+        raise ValueError(f"seconds are {given}; each must be from 0 and below 2^32.")
     return given
-
-
-def _second(index: int, given: Any) -> Second:
-    if isinstance(given, Tensor):
-        fits = not given.ndim and not given.is_complex() and given.dtype != torch.bool
-    else:
-        fits = isinstance(given, Real) and not isinstance(given, bool)
-    if not fits:
-        kind = torch.bool if given is True or given is False else type(given).__name__
-        raise TypeError(
-            f"seconds[{index}] is {given!r}, of {getattr(given, 'dtype', kind)}; it must be a "
-            f"number, as 0.5."
-        )
-    return given.cpu() if isinstance(given, Tensor) else given  # type: ignore[return-value]
 
 
 def _times(config: Configuration, family: str, frames: int, second: Second) -> Tensor:
@@ -207,16 +175,12 @@ def _times(config: Configuration, family: str, frames: int, second: Second) -> T
         return _at_intervals(frames, _vision(config, "tokens_per_second", 4) * second)
     values = config.dictionary("thinker_config") or config.values
     rate = values.get("position_id_per_seconds", 25)
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise ValueError(
-            f"position_id_per_seconds is {rate!r}; it must be a positive number. Correct it."
-        )
     apart = torch.as_tensor(float(second), dtype=torch.float32, device="cpu")
     told = torch.arange(frames, device="cpu") * apart * rate
     if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
         raise ValueError(
             f"Frames are {float(second):g} seconds apart, at {rate} positions a second: this model "
-            f"puts them at fractions of a position, which these whole numbers do not hold."
+            f"puts them at fractions of a position."
         )
     return told.long()
 

@@ -47,7 +47,6 @@ def rotary_embedding(
 
     Raises:
         ValueError: Shapes do not fit each other.
-        TypeError: ``position_ids`` are not integers, or ``x`` is not floating.
         IndexError: A position is not a row.
 
     Reference:
@@ -70,10 +69,7 @@ def rotary_embedding(
     elif cos.ndim > 2:
         return _by_head(x, cos.to(dtype), sin.to(dtype), interleaved)
     if cos.ndim > 1 and cos.shape[-2] not in (1, x.shape[-2]):
-        raise ValueError(
-            f"cos has {cos.shape[-2]} rows for {x.shape[-2]} tokens. Cut it, as cos[:seq], or say "
-            f"which rows by position_ids."
-        )
+        raise ValueError(f"cos has {cos.shape[-2]} rows for {x.shape[-2]} tokens.")
     if cos.ndim == 1 or cos.shape[-2] != x.shape[-2]:
         rows = *cos.shape[:-2], x.shape[-2], cos.shape[-1]
         cos, sin = cos.expand(rows), sin.expand(rows)
@@ -83,14 +79,12 @@ def rotary_embedding(
 
 
 def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:
-    if not x.is_floating_point():
-        raise TypeError(f"x is {x.dtype}; rotary_embedding takes floating queries and keys.")
     if x.ndim != 4:
         raise ValueError(f"x has shape {tuple(x.shape)}; it must be [batch, heads, seq, head_dim].")
     if cos.shape != sin.shape or not cos.ndim or 2 * cos.shape[-1] != x.shape[-1]:
         raise ValueError(
-            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)} for heads of "
-            f"{x.shape[-1]} channels. Both must have {x.shape[-1] / 2:g} columns, one a pair."
+            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}; both must have "
+            f"{x.shape[-1] / 2:g} columns, one a pair."
         )
 
 
@@ -102,9 +96,7 @@ def _rows(x: Tensor, cos: Tensor, sin: Tensor, position_ids: Tensor) -> tuple[Te
             f"must be {(x.shape[0], x.shape[2])} and [rows, {x.shape[-1] // 2}]."
         )
     if may_look(ids) and ids.numel() and int(ids.min()) < 0:
-        raise IndexError(
-            f"Position {int(ids.min())} is not a row; indexing would count from the end."
-        )
+        raise IndexError(f"Position {int(ids.min())} is not a row.")
     return rows_at(cos, ids), rows_at(sin, ids)
 
 
@@ -114,9 +106,7 @@ def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     a, b = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
     turned = (a * cos - b * sin, b * cos + a * sin)
     if turned[0].shape != a.shape:
-        raise ValueError(
-            f"cos has shape {tuple(cos.shape)}; it must broadcast against {tuple(a.shape)}."
-        )
+        raise ValueError(f"cos is {tuple(cos.shape)}; it must broadcast to {tuple(a.shape)}.")
     joined = torch.stack(turned, -1).flatten(-2) if interleaved else torch.cat(turned, -1)
     return joined.to(x.dtype)
 
@@ -133,10 +123,6 @@ class RotaryPositionalEmbeddings(nn.Module):
         base: Of the powers; None once built of ``frequencies``.
         frequencies: A schedule in place of these, as ``Llama3(Geometric(128, 500_000), 8)`` for
             torchtune's ``Llama3ScaledRoPE``.
-
-    Raises:
-        ValueError: ``dim`` is odd, a number is not positive, or ``base`` is given beside
-            ``frequencies``.
 
     Reference:
         torchtune/modules/position_embeddings.py.
@@ -158,17 +144,11 @@ class RotaryPositionalEmbeddings(nn.Module):
         super().__init__()
         check_whole(max_seq_len=max_seq_len)
         if frequencies is not None and base != BASE:
-            raise ValueError(
-                f"base is {base} beside frequencies, which have their own: {frequencies}. Give one "
-                f"of both."
-            )
+            raise ValueError(f"base is {base} beside frequencies, which have their own.")
         given = Geometric(dim, base) if frequencies is None else frequencies
         self.rotary = Rotary(given, head_dim=dim, pairing="interleaved", heads_first=False)
         if self.rotary.rotated_dim != dim:
-            raise ValueError(
-                f"frequencies rotate {self.rotary.rotated_dim} channels and dim is {dim}. Build "
-                f"them for all channels."
-            )
+            raise ValueError(f"frequencies rotate {self.rotary.rotated_dim} channels of {dim}.")
         self.dim, self.max_seq_len = dim, max_seq_len
         self.base = base if frequencies is None else None
         self.tables = Tables(max_seq_len)
@@ -184,9 +164,6 @@ class RotaryPositionalEmbeddings(nn.Module):
         Args:
             x: Queries or keys.
             input_pos: ``[batch, seq]``, or ``[seq]``.
-
-        Raises:
-            TypeError: ``input_pos`` are not integers.
         """
         if input_pos is None:
             input_pos = consecutive(x.shape[1], device=x.device)
@@ -216,7 +193,6 @@ class _TitanRoPE(nn.Module):
         """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …
 
         Raises:
-            TypeError: ``positions`` are not integers.
             IndexError: A position is not below ``max_context_length``.
         """
         length = self.config.max_context_length
@@ -229,10 +205,7 @@ class _TitanRoPE(nn.Module):
         if may_look(positions) and positions.numel():
             low, high = (int(end) for end in positions.aminmax())
             if low < 0 or high >= length:
-                raise IndexError(
-                    f"Positions are {low} … {high}; this module was built for 0 … {length - 1}. "
-                    f"Raise max_context_length."
-                )
+                raise IndexError(f"Positions are {low} … {high}, outside of 0 … {length - 1}.")
         dtype = working_dtype(query.dtype)
         rows = self.tables.rows(self.rotary, positions, dtype=dtype, below=length)
         return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
@@ -246,9 +219,6 @@ class ComplexRoPE(_TitanRoPE):
     Args:
         config: What has the fields of torchtitan's ``RoPE.Config``: ``dim``,
             ``max_context_length``, ``theta``, ``scaling`` and what belongs to it.
-
-    Raises:
-        ValueError: ``scaling`` is none of "none", "llama", "yarn", or a number does not fit.
 
     Reference:
         torchtitan/models/common/rope.py.
@@ -269,9 +239,6 @@ class CosSinRoPE(_TitanRoPE):
 
     Args:
         config: As of ``ComplexRoPE``; torchtitan's own has no ``"llama"`` here, this one has.
-
-    Raises:
-        ValueError: As of ``ComplexRoPE``.
 
     Reference:
         torchtitan/models/common/rope.py.

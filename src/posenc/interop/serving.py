@@ -50,10 +50,6 @@ class RequestTables:
         dtype: Of the rows; float32 if not given.
         device: Where they lie.
 
-    Raises:
-        TypeError: ``by_length`` is none, or ``rotary``.
-        ValueError: Its schedules rotate another number of channels.
-
     Attributes:
         rows: ``[all rows, 2, pairs]``.
         offsets: The first row of each schedule.
@@ -74,17 +70,9 @@ class RequestTables:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ):
-        if not isinstance(rotary, Rotary) or not isinstance(by_length, ByLength):
-            raise TypeError(
-                f"RequestTables takes a Rotary and a ByLength; these are a "
-                f"{type(rotary).__name__} and a {type(by_length).__name__}."
-            )
         width = 2 * len(by_length.steps[0][1])
         if width != rotary.rotated_dim:
-            raise ValueError(
-                f"The schedules rotate {width} channels, and {rotary!r} {rotary.rotated_dim}. "
-                f"Build them for one width."
-            )
+            raise ValueError(f"The schedules rotate {width} channels, and {rotary!r} others.")
         self.by_length = by_length
         self.rotaries = tuple(rotary.with_frequencies(of) for _, of in by_length.steps)
         lengths = [length for length, _ in by_length.steps]
@@ -97,11 +85,7 @@ class RequestTables:
         self._keys = tuple(map(rotation_key, self.rotaries))
 
     def request(self, longest: int) -> Request:
-        """What a request of up to ``longest`` tokens keeps.
-
-        Raises:
-            ValueError: No schedule reaches so far.
-        """
+        """What a request of up to ``longest`` tokens keeps."""
         step = self.by_length.index(longest)
         return Request(longest, step, self._keys[step])
 
@@ -111,17 +95,13 @@ class RequestTables:
         """Which rows the tokens take: the offset of each request's schedule, plus position.
 
         Raises:
-            TypeError: ``positions`` are not integers.
             ValueError: There are not as many requests as rows of positions, or one is of other
                 tables.
             IndexError: A position is beyond what its request stated.
         """
         positions = checked(positions)
         if positions.ndim != 2 or len(requests) != positions.shape[0]:
-            raise ValueError(
-                f"positions have shape {tuple(positions.shape)} for {len(requests)} requests; they "
-                f"must be [{len(requests)}, seq]."
-            )
+            raise ValueError(f"positions are {tuple(positions.shape)}, not [{len(requests)}, seq].")
         for request in requests:
             self._check_own(request)
         device = positions.device
@@ -140,20 +120,12 @@ class RequestTables:
         lengths = self.by_length.steps
         here = 0 <= request.step < len(lengths) and request.longest <= lengths[request.step][0]
         if not here or self._keys[request.step] != request.key:
-            raise ValueError(
-                f"{request} was made by other tables, whose schedules differ. Make it by "
-                f"request(longest) of these."
-            )
+            raise ValueError(f"{request} was made by other tables, whose schedules differ.")
 
     def table(
         self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
     ) -> Float[Tensor, "batch seq 2 pairs"]:
-        """The rows of the tokens, each by the schedule of its request; one gather.
-
-        Raises:
-            ValueError: As of ``index``.
-            IndexError: As of ``index``.
-        """
+        """The rows of the tokens, each by the schedule of its request; one gather."""
         return self.rows[self.index(requests, positions)]
 
     def encode(
@@ -163,12 +135,7 @@ class RequestTables:
         requests: Sequence[Request],
         positions: Int[Tensor, "batch seq"],
     ) -> tuple[Tensor, Tensor]:
-        """Queries and keys of the same tokens, each rotated by the schedule of its request.
-
-        Raises:
-            ValueError: As of ``index``, or widths do not fit.
-            IndexError: As of ``index``.
-        """
+        """Queries and keys of the same tokens, each rotated by the schedule of its request."""
         return self.rotaries[0].encode_both(q, k, self.rows, self.index(requests, positions))
 
 
@@ -176,8 +143,7 @@ def _check(request: Request, low: int, high: int) -> None:
     if low < 0 or high >= request.longest:
         raise IndexError(
             f"A token stands at {low if low < 0 else high}; its request stated {request.longest} "
-            f"tokens, and its keys are encoded for that. Begin a new one with request(longest), "
-            f"and compute or re-rotate (posenc.rerotate) its keys."
+            f"tokens. Begin a new one, and compute or re-rotate (posenc.rerotate) its keys."
         )
 
 
@@ -211,10 +177,8 @@ def requests_from_config(
         part: Which part of a model of several, as ``"text"``.
 
     Raises:
-        TypeError: ``factors`` are not several numbers.
         ValueError: Factors do not grow from above 1 on, layers differ, the trained length is not
-            told, the schedule is another, or numbers of a rotation are not read.
-        OSError: The file cannot be read.
+            told, or the schedule is another.
 
     Example:
         >>> qwen = {"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6,
@@ -227,12 +191,12 @@ def requests_from_config(
     rotary = model.plain(model.kinds[0][1]) if len(model.kinds) == 1 else model.only()
     rope = model.layer_of(rotary).rope
     if rope is None:
-        refuse(TARGET, "it has no rope dictionary", "Build ByLength yourself.")
+        refuse(TARGET, "it has no rope dictionary")
     trained = rope.length("trained_length")
     if rope.kind == "longrope":
         given = rope.values
         if given.get("short_mscale") != given.get("long_mscale"):
-            refuse(TARGET, "its lists have factors of their own", "Build ByLength yourself.")
+            refuse(TARGET, "its lists have factors of their own")
         longrope = LongRoPE(
             Geometric(rope.width, rope.base),
             given["short_factor"],
@@ -249,10 +213,6 @@ def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> By
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)
     if not isinstance(schedule, YaRN) or schedule.attention is not None:
-        refuse(
-            TARGET,
-            f"what {schedule!r} is at other factors does not follow from it",
-            "Build ByLength yourself.",
-        )
+        refuse(TARGET, f"what {schedule!r} is at other factors does not follow from it")
     schedules = [replace(schedule, factor=factor) for factor in factors]
     return ByLength(extended(schedule.of, trained, schedules))
