@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.audit.zoo.right.added import Annotated, Tutorial
-from tests.audit.zoo.right.grids import Patches, RoPE2D
+from tests.audit.zoo.right.grids import RoPE2D, TableOfPoints
 from torch import nn
 
 from posenc.audit import CannotCheckError, check
@@ -160,8 +160,7 @@ CASES = [
     (Uncopied(), {}, "cannot be copied"),
     (nn.Embedding(32, 8), {"arguments": {"embedding_dim": 64}}, "is built already"),
     (RoPE2D, {"kind": "added"}, FORM),
-    (lambda: Patches(side=7, cut=False), {}, "fewer than 8 rows"),
-    (lambda: Patches(side=7, cut=True), {}, "fewer than 8 rows"),
+    (lambda: TableOfPoints(height=7), {}, "fewer than 8 rows"),
     (Annotated, {"call": "[subject, x]"}, "list"),
     (Annotated, {"call": "subject("}, "no expression"),
     (nn.Identity, {"kind": "rotary", "layout": "sbd"}, FORM),

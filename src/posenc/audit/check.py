@@ -1,6 +1,6 @@
 """One call: everything that can be asked of somebody's own implementation."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
@@ -177,8 +177,7 @@ def _report(subject: Subject, said: Said) -> Report:
     try:
         view = understood(subject, said.kind, said.layout, said.call, said.dim)
         expected = models.expected(subject, said.config) if view.kind == "rotary" else None
-        report = _on_a_line(view, said, said.length or _built_for(subject, view), expected)
-        return _as_patches(report, view, said)
+        return _on_a_line(view, said, said.length or _built_for(subject, view), expected)
     except AddsNothingError:
         raise
     except CannotCheckError as reason:
@@ -206,46 +205,22 @@ def _on_a_line(view: Any, said: Said, length: int, expected: Any = None) -> Repo
 
 
 def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report:
-    """What fits no form on a line, asked along each axis of a grid."""
-    row = grid.row_of(subject, said.layout, said.dim)
-    found = grid.readings(subject, said.layout, said.dim) if row is None else grid.squares(row)
+    """What fits no form on a line, asked along each axis of its points."""
+    found = grid.readings(subject, said.layout, said.dim)
+    if (first := next(found, None)) is None:
+        raise reason
+    ways, expected = chain((first,), found), models.expected(subject, said.config)
     try:
-        first, report = _by_axes(subject, found, said)
+        report = of_grid.report_of(subject, ways, said.length, said.verdicts, expected)
     except NotAskedError as refused:
         raise CannotCheckError(f"it cannot be asked on its grid: {refused}") from None
-    if first is None:
-        if row is None:
-            raise reason
-        return _on_a_line(row, said, said.length or row.built_for or LENGTH)
     beside = [name for name in subject.namespace if applies(name)]
-    if beside and report.verdicts[0].faults and first.applied.startswith("it gives"):
+    if beside and report.verdicts[0].faults and first[0].applied.startswith("it gives"):
         raise CannotCheckError(
             f"how {beside[0]} beside {subject.name} applies its cosines and sines on a grid "
             f"was not seen. Check the function that rotates."
         )
     return report
-
-
-def _by_axes(subject: Subject, found: Iterator, said: Said) -> tuple[Any, Any]:
-    """The first way to call it on a grid, and what is found there; None twice without one."""
-    first = next(found, None)
-    if first is None:
-        return None, None
-    ways = chain((first,), found)
-    return first[0], of_grid.report_of(subject, ways, said.length, said.verdicts)
-
-
-def _as_patches(report: Report, view: Any, said: Said) -> Report:
-    """What is blamed on a line and sound, or nearly so, on the square that its table is for."""
-    blamed = any(each.severity == "wrong" for each in report.faults)
-    if view.kind != "rotary" or report.identity or not blamed:
-        return report
-    try:
-        first, other = _by_axes(view.subject, grid.squares(view, sound=True), said)
-    except NotAskedError:
-        return report
-    sound = first and {f.name for f in other.verdicts[0].faults} <= {"rows-not-whole"}
-    return other if sound else report
 
 
 def _built_for(subject: Subject, view: Any) -> int:

@@ -13,7 +13,7 @@ ACCEPTED = """it fits no form that is known here. Accepted are
   rotary: f(x), f(q, k), f(q, k, positions), f(positions, q, k), f(q, k, cos, sin),
           f(q, k, freqs_cis), each with positions by keyword or an offset; a module that gives
           cosines and sines; x [batch, heads, seq, head_dim], [batch, seq, heads, head_dim],
-          flattened, …; on a grid with positions [..., 2], or a table of all tokens of a square
+          flattened, …; on a grid with positions [..., 2]
   bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
           f(mask, heads, dtype), f(heads), f() of a module that says its number of heads; one that
           takes the sides of a window with kind="bias" and call="subject((8, 8))"
@@ -112,6 +112,6 @@ def _rotates(subject: Subject, layout: str | None, dim: int | None) -> Any:
         view = rotary.rotary_of(subject, layout, dim)
         return view if (rotary.measured(view) or 0) >= 2 else None
     except CannotCheckError:
-        if grid.row_of(subject, layout, dim) or next(grid.readings(subject, layout, dim), None):
-            raise  # it is asked as a whole row, or on a grid
+        if next(grid.readings(subject, layout, dim), None):
+            raise  # it is asked on a grid
         return None

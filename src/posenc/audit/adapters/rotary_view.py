@@ -64,6 +64,8 @@ class RotaryView:
     said: str = ""
 
     kind = "rotary"
+    fixed = False
+    seq = SEQ
 
     def both(self, q: Tensor, k: Tensor, positions: Tensor | None = None, by: Any = None) -> Both:
         """Queries and keys rotated; positions ``[batch, seq]``, from 0 on if not given."""

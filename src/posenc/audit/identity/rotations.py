@@ -113,7 +113,7 @@ def identify(
         return None
     omegas = shape.speeds
     if expected is not None and _fits(expected, omegas):
-        moving, factor = _that_turn(expected), expected.attention_factor
+        moving, factor = that_turn(expected), expected.attention_factor
         return Rotation(shape, moving, describe(expected), factor, whole=expected)
     if coarse:
         return _roughly(shape, omegas)
@@ -149,13 +149,17 @@ TOLERANCE = 2e-6
 
 
 def _fits(schedule: Schedule, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
-    ours = radians(_that_turn(schedule))
+    return fits(radians(that_turn(schedule)), omegas, tolerance)
+
+
+def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
+    """Whether measured frequencies are these."""
     if len(ours) != len(omegas):
         return False
     return bool(((ours - omegas).abs() < tolerance + 2e-6 * ours).all())
 
 
-def _that_turn(schedule: Schedule) -> Schedule:
+def that_turn(schedule: Schedule) -> Schedule:
     """Those of its frequencies that are not zero."""
     lengths = schedule.wavelengths()
     if float("inf") not in lengths:
@@ -301,6 +305,20 @@ def plain_schedules(width: int, omegas: Tensor) -> Iterator[Geometric]:
     yield from (Geometric(width, base) for base in dict.fromkeys(bases) if base and isfinite(base))
 
 
+def stretched(shape: Structure) -> Rotation | None:
+    """Powers of a base times any angle a step, as where coordinates go from −1 to 1."""
+    omegas = shape.speeds
+    if len(omegas) < 3 or shape.odd or float(omegas.min()) <= 0:
+        return None
+    for plain in plain_schedules(shape.width, omegas / omegas[0]):
+        schedule = Linear(plain, 1 / float(omegas[0]))
+        rates = radians(schedule)
+        if len(rates) == len(omegas) and bool(((rates - omegas).abs() < 1e-3 * omegas).all()):
+            named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
+            return Rotation(shape, schedule, named)
+    return None
+
+
 def _ntk(shape: Structure, width: int, measured: float) -> Iterator[Rotation]:
     if width <= 2:
         return
@@ -318,7 +336,7 @@ def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rota
     if any(abs(share - s) < 1e-6 for s in (0.125, 0.25, 0.5, 0.75)):
         for plain in plain_schedules(width, omegas):
             schedule = Proportional(width, share, plain.base)
-            yield Rotation(shape, _that_turn(schedule), describe(schedule), whole=schedule)
+            yield Rotation(shape, that_turn(schedule), describe(schedule), whole=schedule)
 
 
 def _stretched(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:

@@ -1,10 +1,10 @@
-"""What a question is, and what it is asked with."""
+"""What a question is, and how it is asked."""
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc.audit.questions.remedies import REMEDIES
+from posenc.audit.questions.remedies import LOSSY, NOTES, REMEDIES
 from posenc.audit.report import Fault, NotAskedError, Severity, Verdict
 
 Answer = str | Fault | list[Fault]
@@ -29,6 +29,10 @@ class Question:
     ask: Callable[[Any], Answer]
     after: frozenset[str] = frozenset()
 
+    def of(self, name: str, asks: str, *after: str) -> "Question":
+        """The same question in the words of a place."""
+        return replace(self, name=name, asks=asks, after=self.after | set(after))
+
     def verdict(self, inquiry: Any, found: Container[str] = ()) -> Verdict:
         """Ask it, unless what was found makes it moot."""
         said = (self.name, self.asks, self.essential)
@@ -39,12 +43,27 @@ class Question:
             answer = self.ask(inquiry)
         except NotAskedError as reason:
             return Verdict(*said, "not asked", str(reason))
-        faults = [answer] if isinstance(answer, Fault) else answer
-        if isinstance(faults, str):
-            return Verdict(*said, "passed", faults)
+        if isinstance(answer, str):
+            return Verdict(*said, "passed", answer)
+        faults = tuple(
+            replace(each, reproduction=self.reproduction(inquiry))
+            for each in ([answer] if isinstance(answer, Fault) else answer)
+        )
         failing = any(fault.severity != "note" for fault in faults)
         told = "; ".join(fault.said for fault in faults)
-        return Verdict(*said, "failed" if failing else "passed", told, tuple(faults))
+        return Verdict(*said, "failed" if failing else "passed", told, faults)
+
+    def reproduction(self, inquiry: Any) -> str:
+        """Python that finds the same again."""
+        view = inquiry.view
+        given = {"length": inquiry.length, **getattr(view, "given", {})}
+        if getattr(view, "declared", False):
+            given["layout"] = view.layout
+        told = "".join(f", {name}={value!r}" for name, value in given.items())
+        return (
+            "from posenc.audit import check\n"
+            f"print(check(subject, only=[{self.name!r}]{told}))  # called as {view.text}"
+        )
 
 
 def question(
@@ -63,15 +82,17 @@ def question(
 
 def fault(
     name: str,
-    severity: Severity,
     said: str,
-    number: float,
-    reproduction: str = "",
+    number: float = 1.0,
+    *,
     expected: float = 0.0,
+    severity: Severity | None = None,
+    remedy: str = "",
 ) -> Fault:
-    """A fault with what to do about it."""
+    """A fault, with how much it counts and what to do about it."""
+    usual: Severity = "note" if name in NOTES else "lossy" if name in LOSSY else "wrong"
     return Fault(
-        name, severity, said, float(number), expected, REMEDIES.get(name, ""), reproduction
+        name, severity or usual, said, float(number), expected, remedy or REMEDIES.get(name, "")
     )
 
 
@@ -80,19 +101,11 @@ def fault(
 NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
 NO_LENGTH = (*NO_ORDER, "depends-on-length")
 NO_STATE = ("state-between-calls", "history-changes-result")
+NO_NUMBER = (*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits")
 NO_PLACE = (
-    *NO_LENGTH,
-    *NO_STATE,
-    "not-a-number",
-    "positions-shared",
-    "clamped",
-    "wrapped",
-    "stops",
-    "positions-in-16-bits",
-    "off-by-one-after-cache",
-    "decoding-differs-from-prefill",
-    "wrong-exponent",
-)
+    *NO_NUMBER, "positions-shared", "clamped", "wrapped", "stops", "off-by-one-after-cache",
+    "decoding-differs-from-prefill", "wrong-exponent",
+)  # fmt: skip
 
 
 def asked(questions: Iterable[Question], inquiry: Any) -> list[Verdict]:

@@ -1,31 +1,147 @@
-"""What is asked of rotary encodings on a grid: whether both axes turn, and each on a line."""
+"""What is asked of rotary encodings of several axes: whether each turns, and each on a line."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters import layouts
-from posenc.audit.adapters.grid import AXES, NEAR, Form
+from posenc.audit.adapters.grid import NAMES, NEAR, Form
 from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
-from posenc.audit.identity.rotations import OF_SLIPS, Rotation, plain_schedules, radians
-from posenc.audit.identity.structures import Structure
+from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import fault
-from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.questions.asking import Question, fault
+from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
+from posenc.audit.questions.traces import apart
 from posenc.audit.report import CannotCheckError, Fault, NotAskedError, Report, Verdict, merged
 from posenc.audit.subjects import Subject
-from posenc.frequencies import Geometric, Linear
+from posenc.frequencies import Geometric
 
 SEQ, LEAST = 6, 8
-SMALL, COARSE = 1e-4, 2e-2
-"""How far apart what is equal may be; the larger where cosines are numbers of 16 bits."""
+SMALL = 1e-4
+"""How far apart what is equal may be; COARSE where cosines are numbers of 16 bits."""
 
 LENGTH = 1024
 """Up to where precision is judged: images have no more rows."""
+
+POINTS = 1024
+"""How many points are asked, with other coordinates along each axis."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What each axis turns.
+
+    Attributes:
+        view: How it is called.
+        form: How it is given points.
+    """
+
+    view: RotaryView
+    form: Form
+    length: int = LENGTH
+    expected: Any = None
+
+    @cached_property
+    def limits(self) -> tuple[int, ...]:
+        """How many coordinates are asked along each axis."""
+        return self.form.limits or (NEAR,) * self.form.axes
+
+    @cached_property
+    def near(self) -> list[Tensor]:
+        """R(0), R(1), … of queries along each axis."""
+        turned = (self.form.turned(axis) for axis in range(self.form.axes))
+        return [self.view.matrices(n, by=by) for n, by in zip(self.limits, turned, strict=True)]
+
+    @cached_property
+    def channels(self) -> list[list[int]]:
+        """The channels that each axis turns."""
+        change = [(each - each[0]).abs().amax((0, 1)) for each in self.near]
+        return [(each > SMALL).nonzero().flatten().tolist() for each in change]
+
+    @cached_property
+    def room(self) -> float:
+        """How far apart matrices may be that are equal."""
+        every = torch.cat(self.near)
+        held = rows.is_held_in(every[:, every.std(0) > 1e-6])
+        return (COARSE if held else SMALL) * float(every.abs().max())
+
+    def points_off(self) -> tuple[float, list[int]]:
+        """How far points are from what their coordinates turn one by one, and where most.
+
+        Keys are asked beside queries, where they go through the same call.
+        """
+        generator = torch.Generator().manual_seed(0)
+        probe = torch.randn(HEADS, self.view.dim, generator=generator)
+        points = torch.stack(
+            [torch.randint(n, (POINTS,), generator=generator) for n in self.limits], -1
+        ).unique(dim=0)
+        x = probe[None, :, None].expand(1, -1, len(points), -1).contiguous()
+        line = self.form.numbered(points)[None]
+        made = self.view.both(x, x[:, : self.view.kv_heads], line, self.form.turned(None))
+        back = torch.linalg.pinv(self.near[0][0])
+        wanted = probe.double()[:, None].expand(-1, len(points), -1)
+        for axis, each in enumerate(self.near):
+            turns = each[points[:, axis]] if axis == 0 else each[points[:, axis]] @ back
+            wanted = torch.einsum("nij,hnj->hni", turns, wanted)
+        worst, place = 0.0, 0
+        for side in made:
+            if side is None:
+                continue
+            off = (side[0].double() - wanted[: side.shape[1]]).abs().amax((0, 2))
+            off = off.nan_to_num(torch.inf)
+            if float(off.max()) > worst:
+                worst, place = float(off.max()), int(off.argmax())
+        return worst / float(probe.abs().max()), points[place].tolist()
+
+
+def ask_axes(q: Axes) -> str | Fault:
+    """Does each axis turn queries and keys, and both alike?"""
+    names, view = NAMES[q.form.axes], q.view
+    for name, channels in zip(names, q.channels, strict=True):
+        if not channels:
+            return fault("one-axis-only", f"nothing turns along {name}: tokens are alike", 0.0)
+    near = [each[:SEQ] for each in q.near]
+    pairs = [(a, b) for a in range(q.form.axes) for b in range(q.form.axes) if a != b]
+    for a, b in pairs:
+        if apart(near[a], near[b]) < SMALL:
+            said = f"{names[a]} and {names[b]} turn the same by the same angles: (1, 2) is (2, 1)"
+            return fault("positions-shared", said, 2.0)
+    if view.sees_keys:
+        turned = (q.form.turned(axis) for axis in range(q.form.axes))
+        keys = [view.matrices(SEQ, "k", by=by) for by in turned]
+        for a, b in pairs:
+            if apart(near[a], keys[a]) > SMALL >= apart(near[a], keys[b]):
+                said = f"{names[b]} turn those channels of keys that {names[a]} turn of queries"
+                return fault("axes-swapped", said, apart(near[a], keys[a]))
+    off, point = q.points_off()
+    if off > q.room:
+        said = f"the point {point} is not turned as by its coordinates: {off:.3g} apart"
+        return fault("not-relative", said, off)
+    if (said := _unlike(q)) is not None:
+        return fault("unlike-its-configuration", said)
+    told = ", ".join(f"{n} turn {len(c)} channels" for n, c in zip(names, q.channels, strict=True))
+    return f"{told}; points as their coordinates, within {off:.1g}"
+
+
+def _unlike(q: Axes) -> str | None:
+    """Where pairs go by other axes than the configuration says, in words."""
+    axes = getattr(q.expected, "axes", None)
+    if axes is None or len(set(axes)) > q.form.axes or 2 * len(axes) != q.expected.rotated_dim:
+        return None
+    half = q.expected.pairing == "half"
+    firsts = range(len(axes)) if half else range(0, 2 * len(axes), 2)
+    for pair, (axis, channel) in enumerate(zip(axes, firsts, strict=True)):
+        by = [a for a in range(q.form.axes) if channel in q.channels[a]]
+        if by and by != [axis]:
+            told = ", ".join(NAMES[q.form.axes][a] for a in by)
+            return f"pair {pair} goes by {told}, where the configuration means {NAMES[3][axis]}"
+    return None
+
+
+AXES_TURN = Question("both-axes-turn", (ask_axes.__doc__ or "").strip(), True, ask_axes)
 
 
 def report_of(
@@ -33,130 +149,98 @@ def report_of(
     readings: Iterable[tuple[RotaryView, Form]],
     length: int | None,
     verdicts_of: Callable[[RotaryInquiry], list[Verdict]],
+    expected: Any = None,
 ) -> Report:
-    """All that is found: the axes first, and if both are sound, each as on a line.
+    """All that is found: the axes first, and if they are sound, each as on a line.
 
     Args:
         subject: What is asked.
-        readings: The ways to call it, at least one; the first in which both axes are sound counts.
+        readings: The ways to call it, at least one; the first in which axes are sound counts.
         length: Up to where precision is judged.
         verdicts_of: Asks the questions of a line.
+        expected: What a configuration means.
 
     Raises:
         CannotCheckError: Its grid is too small to be asked.
     """
-    tried = []
+    tried: list[tuple[Axes, Verdict]] = []
     for view, form in readings:
-        if form.limits is not None and min(form.limits) < LEAST:
-            continue
-        tried.append((view, form, axes_turn(view, form)))
-        if not tried[-1][2][0]:
-            break
+        axes = Axes(view, form, length or LENGTH, expected)
+        if min(axes.limits) >= LEAST:
+            tried.append((axes, AXES_TURN.verdict(axes)))
+            if tried[-1][1].outcome == "passed":
+                break
     if not tried:
         raise CannotCheckError(f"its grid has fewer than {LEAST} rows or columns, too few to ask")
-    view, form, (faults, told, channels) = next(
-        (each for each in tried if not each[2][0]), tried[0]
-    )
-    outcome = "failed" if faults else "passed"
-    asks = "Does each axis turn queries and keys, and both alike?"
-    first = Verdict("both-axes-turn", asks, True, outcome, told, tuple(faults))
-    understood = _understood(view, form)
-    if faults:
-        return Report(subject.name, "rotary", understood, "", [first], {}, length or LENGTH)
-    parts, said = [], []
-    for axis, name in enumerate(AXES):
-        own = replace(_narrow(view, channels[axis], subject, form, axis), said="")
-        limit = form.limits[axis] if form.limits else LENGTH
-        inquiry = AxisInquiry(own, min(length or LENGTH, limit))
-        part = Report(name, "rotary", "", _said(inquiry, name, view.dim), verdicts_of(inquiry))
+    axes, first = next((each for each in tried if each[1].outcome == "passed"), tried[0])
+    understood = f"{axes.view.understood}; {axes.form.told}"
+    if first.outcome != "passed":
+        return Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
+    parts = []
+    for axis, name in enumerate(NAMES[axes.form.axes]):
+        limit = axes.form.limits[axis] if axes.form.limits else LENGTH
+        inquiry = AxisInquiry(_narrow(axes, axis, subject), min(axes.length, limit))
+        part = Report(name, "rotary", "", _said(inquiry, name, axes.view.dim))
+        part.verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
         part.errors, part.length = inquiry.errors, inquiry.length
-        part.verdicts = [_mild(verdict) for verdict in part.verdicts]
         parts.append(part)
-        said.append(part.identity)
     whole = merged(subject.name, parts)
     whole.kind, whole.understood = "rotary", understood
     whole.verdicts.insert(0, first)
-    whole.identity = f"an axial rotary encoding: {'; '.join(filter(None, said))}" * all(said)
+    said = [part.identity for part in parts]
+    whole.identity = f"an axial rotary encoding: {'; '.join(said)}" if all(said) else ""
     return whole
 
 
-def _understood(view: RotaryView, form: Form) -> str:
-    if form.count:
-        axes, what = layouts.SAID[view.layout], "queries and keys" if view.sees_keys else "queries"
-        tail = f"; {view.applied}" if view.applied else ""
-        return f"rotates {what} {axes} of width {view.dim}: {form.told}{tail}"
-    return f"{view.understood.replace('positions by row', 'points by row')}; {form.told}"
-
-
+@dataclass
 class AxisInquiry(RotaryInquiry):
     """One axis, in which small bases are usual."""
+
+    what: ClassVar[str] = "the rotation along it"
 
     @cached_property
     def rotation(self) -> Rotation | None:
         """The schedule that it follows; a base of 100 is no slip of the exponent here."""
         found = super().rotation
-        plain = found is not None and isinstance(found.schedule, Geometric)
-        if found is not None and plain and found.schedule.base in OF_SLIPS:  # type: ignore[attr-defined]
-            return replace(found, slip="")
-        return found or _stretched(self.shape)
-
-
-def _stretched(shape: Structure) -> Rotation | None:
-    """Powers of a base times any angle a step, as where coordinates go from −1 to 1."""
-    omegas = shape.speeds
-    if len(omegas) < 3 or shape.odd or float(omegas.min()) <= 0:
-        return None
-    for plain in plain_schedules(shape.width, omegas / omegas[0]):
-        schedule = Linear(plain, 1 / float(omegas[0]))
-        rates = radians(schedule)
-        if len(rates) == len(omegas) and bool(((rates - omegas).abs() < 1e-3 * omegas).all()):
-            named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
-            return Rotation(shape, schedule, named)
-    return None
+        if found is not None and isinstance(found.schedule, Geometric):
+            return replace(found, slip="") if found.schedule.base in OF_SLIPS else found
+        return found or stretched(self.shape)
 
 
 def _mild(verdict: Verdict) -> Verdict:
     """Grids have frequencies of many kinds: those that are not known here are no fault."""
-    faults = tuple(
-        replace(each, severity="note") if each.name == "unknown-frequencies" else each
-        for each in verdict.faults
-    )
-    failed = any(each.severity != "note" for each in faults)
-    outcome = "passed" if verdict.faults and not failed else verdict.outcome
-    return replace(verdict, faults=faults, outcome=outcome)
+    if not any(each.name == "unknown-frequencies" for each in verdict.faults):
+        return verdict
+    faults = tuple(replace(each, severity="note") for each in verdict.faults)
+    return replace(verdict, faults=faults, outcome="passed")
 
 
-def _narrow(
-    view: RotaryView, channels: list[int], subject: Subject, form: Form, axis: int
-) -> RotaryView:
-    """The same of these channels alone, as if they were a head; the others are empty.
+def _narrow(axes: Axes, axis: int, subject: Subject) -> RotaryView:
+    """The same of the channels of one axis alone, as if they were a head; others are empty.
 
     Turned back by what the first point is turned, from which products do not tell: grids are often
     centered, and counted from another point than 0.
     """
-    back = torch.linalg.pinv(_first_turn(view, form)[channels][:, channels]).float()
+    view, channels = axes.view, axes.channels[axis]
+    first = axes.near[0][0] / axes.near[0][0].square().sum(0).sqrt().clamp(min=1e-30)
+    back = torch.linalg.pinv(first[channels][:, channels]).float()
+    still = bool((back - torch.eye(len(back))).abs().max() < 1e-6)  # then to the bit
+
+    def narrowed(x: Tensor) -> Tensor:
+        part = x[..., channels]
+        if still:
+            return part
+        return (part.to(torch.promote_types(x.dtype, torch.float32)) @ back.mT).to(x.dtype)
 
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
         wide = [x.new_zeros(*x.shape[:-1], view.dim) for x in (q, k)]
         for whole, part in zip(wide, (q, k), strict=True):
             whole[..., channels] = part
         made = view.run(thing, wide[0], wide[1], positions)
-        queries, keys = (x if x is None else _turned_by(back, x[..., channels]) for x in made)
+        queries, keys = (x if x is None else narrowed(x) for x in made)
         return queries, keys  # type: ignore[return-value]
 
-    return replace(view, run=run, dim=len(channels), subject=form.along(subject, axis))
-
-
-def _turned_by(matrix: Tensor, x: Tensor) -> Tensor:
-    if bool((matrix - torch.eye(len(matrix))).abs().max() < 1e-6):
-        return x  # to the bit
-    return (x.to(torch.promote_types(x.dtype, torch.float32)) @ matrix.mT.to(x.device)).to(x.dtype)
-
-
-def _first_turn(view: RotaryView, form: Form) -> Tensor:
-    """What the first point is turned by, its size left aside, ``[dim, dim]``."""
-    first = view.matrices(1, by=form.turned(0))[0]
-    return first / first.square().sum(0).sqrt().clamp(min=1e-30)
+    return replace(view, run=run, dim=len(channels), subject=axes.form.along(subject, axis))
 
 
 def _said(inquiry: RotaryInquiry, name: str, dim: int) -> str:
@@ -166,117 +250,3 @@ def _said(inquiry: RotaryInquiry, name: str, dim: int) -> str:
     except NotAskedError:
         return ""
     return f"{name} turn {inquiry.view.dim} of {dim} channels, {told}"
-
-
-def axes_turn(view: RotaryView, form: Form) -> tuple[list[Fault], str, list[list[int]]]:
-    """Whether each axis turns; the faults, what was measured, and the channels of each."""
-    limits = form.limits or (NEAR, NEAR)
-    queries = [view.matrices(limits[axis], by=form.turned(axis)) for axis in range(2)]
-    moved = [_moved(matrices) for matrices in queries]
-    show = _reproduction(view, form)
-    for axis, (name, channels) in enumerate(zip(AXES, moved, strict=True)):
-        if not channels:
-            said = f"nothing turns along {name}: all tokens of one {AXES[1 - axis][:-1]} are alike"
-            return [fault("one-axis-only", "wrong", said, 0.0, show)], said, []
-    near = [matrices[:SEQ] for matrices in queries]
-    if (near[0] - near[1]).abs().max() < SMALL:
-        said = "both coordinates turn the same channels by the same angles: (1, 2) is (2, 1)"
-        return [fault("positions-shared", "wrong", said, 2.0, show)], said, []
-    if view.sees_keys:
-        keys = [view.matrices(SEQ, "k", by=form.turned(axis)) for axis in range(2)]
-        apart = [_apart(near[0], keys[i]) for i in range(2)]
-        if apart[0] > SMALL >= apart[1]:
-            said = "rows turn those channels of keys that columns turn of queries, and back"
-            return [fault("axes-swapped", "wrong", said, apart[0], show)], said, []
-    off, (row, column), allowed = _points_off(view, form, queries)
-    if off > allowed:
-        said = (
-            f"the point at row {row} and column {column} is not turned as by its row and by its "
-            f"column: {off:.3g} apart"
-        )
-        return [fault("not-relative", "wrong", said, off, show)], said, []
-    if count := _by_number(form, queries, moved):
-        said = (
-            f"in {count} channels {form.side} columns turn as far as one row does: they go by the "
-            f"number of the patch, as where number / {form.side} stands for number // {form.side}"
-        )
-        return [fault("rows-not-whole", "wrong", said, 1 / form.side, show)], said, []
-    both = len(moved[0] & moved[1])
-    told = (
-        f"rows turn {len(moved[0])} channels and columns {len(moved[1])}, {both} of them both; "
-        f"each of {limits[0]} × {limits[1]} points as its row and its column, within {off:.1g}"
-    )
-    return [], told, [sorted(channels) for channels in moved]
-
-
-def _points_off(
-    view: RotaryView, form: Form, queries: list[Tensor]
-) -> tuple[float, tuple[int, int], float]:
-    """How far points are from R(0, column) R(0, 0)⁻¹ R(row, 0), where most, and how far they may.
-
-    Keys are asked beside queries, where they go through the same call.
-    """
-    count = len(queries[0]), len(queries[1])
-    generator = torch.Generator().manual_seed(0)
-    probe = torch.randn(HEADS, view.dim, generator=generator)
-    x = probe[None, :, None].expand(1, -1, count[0] * count[1], -1).contiguous()
-    line = torch.arange(count[0] * count[1])
-    thing = form.turned(0, columns=count[1])
-    made = view.both(x, x[:, : view.kv_heads], line[None], thing)
-    first = torch.linalg.pinv(queries[0][0])
-    half = torch.einsum("rij,hj->hri", first @ queries[0], probe.double())
-    wanted = torch.einsum("cij,hrj->hrci", queries[1], half)
-    held = rows_in_16_bits(torch.cat(queries))
-    worst, place = 0.0, 0
-    for side in made:
-        if side is None:
-            continue
-        apart = side[0].double().unflatten(1, count) - wanted[: side.shape[1]]
-        apart = torch.nan_to_num(apart, nan=torch.inf).abs().amax((0, -1)).flatten()
-        if float(apart.max()) > worst:
-            worst, place = float(apart.max()), int(apart.argmax())
-    size = float(probe.abs().max() * torch.cat(queries).abs().max())
-    return worst, divmod(place, count[1]), (COARSE if held else SMALL) * size
-
-
-def _by_number(form: Form, queries: list[Tensor], moved: list[set[int]]) -> int:
-    """How many channels turn by the number of the patch, row after row; 0 for whole rows.
-
-    They are all that one of the axes turns, and some that the other does.
-    """
-    channels = sorted(min(moved, key=len))
-    if not form.side or not moved[0] ^ moved[1] or len(moved[0] & moved[1]) < len(channels):
-        return 0
-    along = [(each @ torch.linalg.pinv(each[0]))[:, channels][:, :, channels] for each in queries]
-    row, columns = along[0][1], along[1][-1] @ along[1][1]  # one more than the last is as many
-    off, turned = _apart(row, columns), _apart(row, torch.eye(len(channels)))
-    allowed = COARSE if rows_in_16_bits(torch.cat(queries)) else SMALL
-    return len(channels) if off < min(4 * allowed, 0.1 * turned) else 0
-
-
-def rows_in_16_bits(matrices: Tensor) -> bool:
-    """Whether cosines and sines are numbers of 16 bits."""
-    moving = matrices[:, matrices.std(0) > 1e-6]
-    return rows.is_held_in(moving) is not None
-
-
-def _moved(matrices: Tensor) -> set[int]:
-    """Channels that some position changes."""
-    change = (matrices - matrices[0]).abs()
-    return set((change.amax((0, 1)) > SMALL).nonzero().flatten().tolist())
-
-
-def _apart(one: Tensor, other: Tensor) -> float:
-    return (one - other).abs().max().item()
-
-
-def _reproduction(view: RotaryView, form: Form) -> str:
-    if form.count:
-        return (
-            f"import torch\nx = torch.ones(1, 4, {form.count}, {view.dim})\n"
-            f"# tokens of subject(x), row after row: {form.side} × {form.side}"
-        )
-    return (
-        f"import torch\nx = torch.randn(1, 4, 2, {view.dim})  # [batch, heads, tokens, head_dim]\n"
-        f"points = torch.tensor([[1, 2], [2, 1]])"
-    )

@@ -1,4 +1,4 @@
-"""What to do about each fault."""
+"""What to do about each fault, and how much it counts."""
 
 REMEDIES: dict[str, str] = {
     "batch-axis-encoded": "index the table by the sequence axis: x.shape[1] of [batch, seq, dim], "
@@ -89,3 +89,16 @@ REMEDIES: dict[str, str] = {
     "that by minus the angle; --ignore gradient-otherwise if they are scaled on purpose",
     "gradient-cut": "do not detach, and do not build tensors anew from content",
 }
+
+LOSSY = frozenset({
+    "positions-in-16-bits", "precision-lost", "frequencies-in-16-bits", "table-in-16-bits",
+    "cast-breaks-it", "autocast-breaks-it", "bias-in-16-bits",
+})  # fmt: skip
+"""Faults that cost digits alone, unless a question says more."""
+
+NOTES = frozenset({
+    "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
+    "begins-elsewhere", "content-scaled", "values-shared", "buckets-by-side", "turned-backwards",
+    "factor-left-out", "perhaps-wrong-exponent",
+})  # fmt: skip
+"""What is worth knowing and no fault."""

@@ -1,4 +1,4 @@
-"""The same tokens given in other ways, asked alike in every place."""
+"""The same tokens given in other ways."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions.asking import Answer, fault
-from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.report import NotAskedError
 
 Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
 """What it is called, what rounding costs there, and a call: what came, and what should have."""
@@ -15,12 +15,11 @@ Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
 REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
 """What a way is refused with, aloud, which is no silent difference."""
 
-
 CHANCE = "in training, where it differs by chance"
 """A way that cannot be asked, and is told to be left out."""
 
 
-def alike(ways: Iterable[Way], scale: float, said: str, reproduction: str) -> Answer:
+def alike(ways: Iterable[Way], scale: float) -> Answer:
     """Whether every way gives what it should, up to its rounding of numbers up to ``scale``."""
     asked, left = [], ""
     for name, rounding, call in ways:
@@ -34,20 +33,15 @@ def alike(ways: Iterable[Way], scale: float, said: str, reproduction: str) -> An
         asked.append(name)
         off = (made.double() - expected.double()).abs().max().item()
         if not off < rounding * scale:
-            return fault(
-                "depends-on-how-it-is-given",
-                "wrong",
-                f"{name}, {said} up to {off:.3g} otherwise",
-                off,
-                f"{reproduction}\n# {name}: against the same rows given plainly",
-            )
+            said = f"{name}, the same at the same positions comes out up to {off:.3g} otherwise"
+            return fault("depends-on-how-it-is-given", said, off)
     if not asked:
         raise NotAskedError("it took them in no other way")
     return "; ".join(asked) + left
 
 
 def training(thing: Any) -> Any:
-    """The thing in training, with every probability of dropping at 0, by names that say so."""
+    """The thing in training mode, with dropout set to 0."""
     if not isinstance(thing, nn.Module):
         return thing
     thing.train()
@@ -70,24 +64,3 @@ def by_chance(call: Callable[[], Tensor]) -> bool:
         except REFUSALS:
             return False  # which is told where it is asked
     return not torch.equal(*made)
-
-
-TABLE_BEFORE = "a function that gives a table may be called before autocast begins"
-"""Why it is not asked within."""
-
-
-def autocast() -> torch.autocast:
-    """Within, products of matrices are rounded to bfloat16, whatever they are of."""
-    return torch.autocast("cpu", torch.bfloat16)
-
-
-def autocast_fault(what: str, off: float, x: str) -> Fault:
-    """Angles, or what is made of them, that autocast rounds; ``x`` is a line that makes content."""
-    return fault(
-        "autocast-breaks-it",
-        "lossy",
-        f"inside torch.autocast to bfloat16 on a CPU, {what}: angles by a product of matrices "
-        "are rounded with the layers around",
-        off,
-        f"import torch\n{x}\nwith torch.autocast('cpu', torch.bfloat16):\n    made = subject(x)",
-    )

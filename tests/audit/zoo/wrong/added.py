@@ -466,7 +466,17 @@ class InTraining(Sum):
 
 
 CAST = "cast-breaks-it"
+
+
+def fractional_rows():
+    """Patches whose row is their number by the side, a fraction."""
+    number, width = torch.arange(196).double(), 10_000.0 ** (-torch.arange(8) / 8)
+    row, column = ((each[:, None] * width) for each in (number / 14, number % 14))
+    return PatchesAlone(torch.cat((row.sin(), row.cos(), column.sin(), column.cos()), 1).float())
+
+
 WRONG = [
+    wrong(fractional_rows, "rows by /", "rows-not-whole"),
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(SequenceFirstMixedUp, "seq and batch mixed up", "batch-axis-encoded"),
     wrong(FirstPlaces, "places of the first call", "state-between-calls"),

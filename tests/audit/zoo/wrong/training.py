@@ -1,7 +1,6 @@
 """Slips that stand in training alone, and rows that are cut where nobody looks."""
 
 import torch
-from tests.audit.zoo.right.grids import Patches
 from tests.audit.zoo.specimen import wrong
 from tests.audit.zoo.wrong.added import Sum
 from tests.audit.zoo.wrong.bias import Alibi
@@ -38,11 +37,6 @@ class TurnsMoreInTraining(Turn):
         return super().places(positions) * (1.5 if self.training else 1.0)
 
 
-class PatchesTurnMoreInTraining(Patches):
-    def forward(self, x):
-        return super().forward(1.5 * x if self.training else x)
-
-
 class SteeperInTraining(Alibi):
     def forward(self, q_len, k_len):
         made = super().forward(q_len, k_len)
@@ -76,7 +70,6 @@ WRONG = [
     wrong(ScaledOutOfTraining, "scaled out of training", "depends-on-how-it-is-given"),
     wrong(CutInTraining, "cut in training", "gradient-cut"),
     wrong(TurnsMoreInTraining, "turns more in training", "depends-on-how-it-is-given"),
-    wrong(PatchesTurnMoreInTraining, "larger patches in training", "depends-on-how-it-is-given"),
     wrong(SteeperInTraining, "steeper in training", "depends-on-how-it-is-given"),
     wrong(HalfScoresInTraining, "half scores in training", "depends-on-how-it-is-given"),
     wrong(PrefillsInPieces, "rows in pieces", "decoding-differs-from-prefill"),

@@ -1,48 +1,36 @@
 """Questions to what adds to embeddings."""
 
+from posenc.audit.questions import generic
 from posenc.audit.questions.added.identity import (
     is_a_known_function,
-    is_precise,
     keeps_the_size_of_content,
+    padding_moves_nothing,
 )
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.added.order import (
-    decodes_as_it_prefills,
-    encodes_the_sequence,
-    padding_moves_nothing,
-    positions_stay_apart,
-    same_at_another_length,
-)
-from posenc.audit.questions.added.places import reads_every_position
-from posenc.audit.questions.added.traces import (
-    gradients_flow,
-    keeps_no_state,
-    keeps_the_dtype,
-    leaves_its_input_alone,
-    survives_a_cast,
-    survives_autocast,
-)
-from posenc.audit.questions.added.ways import same_however_it_is_given
 from posenc.audit.questions.asking import Question
 
 __all__ = ["QUESTIONS", "AddedInquiry"]
 
-
 QUESTIONS: tuple[Question, ...] = (
-    encodes_the_sequence,
-    leaves_its_input_alone,
-    keeps_no_state,
-    same_however_it_is_given,
-    same_at_another_length,
-    positions_stay_apart,
-    decodes_as_it_prefills,
-    reads_every_position,
+    generic.encodes_the_sequence,
+    generic.leaves_its_input_alone,
+    generic.keeps_no_state,
+    generic.same_however_it_is_given,
+    generic.same_at_another_length,
+    generic.positions_stay_apart,
+    generic.decodes_as_it_prefills,
+    generic.reads_every_position,
+    generic.rows_have_their_own_positions,
     padding_moves_nothing,
     is_a_known_function,
-    is_precise,
+    generic.is_precise,
     keeps_the_size_of_content,
-    keeps_the_dtype,
-    survives_a_cast,
-    survives_autocast,
-    gradients_flow,
+    generic.keeps_16_bits.of(
+        "keeps-the-dtype",
+        "Do bfloat16 embeddings come back as bfloat16, with positions apart as far as can be?",
+        "input-written",
+    ),
+    generic.survives_a_cast,
+    generic.survives_autocast,
+    generic.gradients_flow,
 )

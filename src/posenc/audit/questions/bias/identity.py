@@ -6,134 +6,90 @@ from torch import Tensor, nn
 from posenc.audit.identity import lookups
 from posenc.audit.questions.asking import Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.bias.order import OTHERWISE
 from posenc.audit.report import NotAskedError
 from posenc.numerics import slopes
 
 
-@question(
-    essential=True,
-    after=("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "wrong-sign"),
-)
-def has_known_slopes(inquiry: BiasInquiry) -> Answer:
+@question(essential=True, after=OTHERWISE)
+def favors_near_keys(q: BiasInquiry) -> Answer:
+    """Does a linear bias fall with distance, and leave the future to the mask?"""
+    found = q.linear
+    if found is None:
+        raise NotAskedError("it does not fall linearly with distance")
+    least, grows = found.fall.min().item(), int((found.fall < 0).sum())
+    if grows:
+        said = f"in {grows} of {len(found.fall)} heads the bias grows, by up to {-least:.3g}"
+        return fault("wrong-sign", f"{said} a token: far keys win", -least)
+    return f"falls by {least:.3g} to {found.fall.max().item():.3g} a token"
+
+
+@question(essential=True, after=(*OTHERWISE, "wrong-sign"))
+def has_known_slopes(q: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
-    found = inquiry.linear
-    if found is None and inquiry.computes and inquiry.buckets is None:
-        return fault(
-            "unknown-function",
-            "note",
-            "it is no bias that is known here: its numbers were compared with no formula, and it "
-            "was asked for order, decoding and state alone",
-            0.0,
-        )
+    found = q.linear
+    if found is None and q.computes and q.buckets is None:
+        said = "its numbers were compared with no formula: it was asked for order, decoding and"
+        return fault("unknown-function", f"{said} state alone", 0.0)
     if found is None:
         raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
-    if inquiry.learns:
+    if q.learns:
         raise NotAskedError("its slopes are learned")
-    heads = len(found.fall)
-    show = (
-        "from posenc.numerics import slopes\n"
-        f"slopes.alibi({heads})\n"
-        "# against the fall of bias[:, -1] by key"
-    )
+    heads, off = len(found.fall), 100 * found.off
     if found.rule == "alibi":
-        return f"slopes of {heads} heads within {100 * found.off:.1g} % of the authors'"
+        return f"slopes of {heads} heads within {off:.1g} % of the authors'"
     if found.rule == "geometric":
         wanted = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
         off = (found.fall / wanted - 1).abs().max().item()
-        return fault(
-            "slopes-of-other-head-counts",
-            "wrong",
-            f"{heads} is no power of two; 2^(−8h/{heads}) differs from the authors' slopes by up "
-            f"to {100 * off:.0f} %",
-            off,
-            show,
-        )
+        said = f"{heads} is no power of two; 2^(−8h/{heads}) is up to {100 * off:.0f} % off"
+        return fault("slopes-of-other-head-counts", said, off)
     if found.rule:
-        return fault(
-            "slopes-in-another-order",
-            "wrong",
-            f"the {heads} slopes are the authors' in another order",
-            found.off,
-            show,
-        )
-    return fault(
-        "wrong-slopes",
-        "wrong",
-        f"slopes of {heads} heads differ from the authors' by up to {100 * found.off:.3g} %",
-        found.off,
-        show,
-    )
+        said = f"the {heads} slopes are the authors' in another order"
+        return fault("slopes-in-another-order", said, found.off)
+    said = f"slopes of {heads} heads differ from the authors' by up to {off:.3g} %"
+    return fault("wrong-slopes", said, found.off)
 
 
-@question(
-    essential=True,
-    after=(
-        *("depends-on-length", "depends-on-absolute-positions", "encodes-nothing", "wrong-sign"),
-        "bias-without-cache-offset",
-    ),
-)
-def stays_on_its_line(inquiry: BiasInquiry) -> Answer:
+@question(essential=True, after=(*OTHERWISE, "wrong-sign", "bias-without-cache-offset"))
+def stays_on_its_line(q: BiasInquiry) -> Answer:
     """Does a bias with known slopes fall as steeply far away as it does near?"""
-    found = inquiry.linear
-    if found is None or not found.rule:
+    if q.linear is None or not q.linear.rule:
         raise NotAskedError("it does not fall linearly with distance, or by slopes of its own")
-    if inquiry.view.slopes_only:
-        raise NotAskedError("it gives slopes, and no bias")
-    if inquiry.view.fixed:
-        raise NotAskedError(f"it takes {inquiry.view.fixed} tokens alone")
-    apart = inquiry.parting
+    if q.view.slopes_only or q.view.fixed:
+        raise NotAskedError("it gives slopes, or takes one number of tokens alone")
+    apart = q.parting
     if apart is None:
-        return f"slope × distance in a row of {inquiry.longest_row(torch.float32).shape[1]:,} keys"
-    return fault(
-        "far-keys-otherwise",
-        "wrong",
-        f"near keys receive slope × distance, but at distance {apart.distance:,} head {apart.head} "
-        f"adds {apart.given:.4g} where that is {apart.wanted:.4g}",
-        abs(apart.given - apart.wanted),
-        inquiry.shown(f"{1 if inquiry.view.rows else apart.length}, {apart.length}"),
-    )
+        return f"slope × distance in a row of {q.longest_row(torch.float32).shape[1]:,} keys"
+    said = f"at distance {apart.distance:,} head {apart.head} adds {apart.given:.4g} where slope ×"
+    said += f" distance is {apart.wanted:.4g}"
+    return fault("far-keys-otherwise", said, abs(apart.given - apart.wanted))
 
 
-@question(essential=True, after=("depends-on-length", "depends-on-absolute-positions"))
-def has_known_buckets(inquiry: BiasInquiry) -> Answer:
+@question(essential=True, after=OTHERWISE[:2])
+def has_known_buckets(q: BiasInquiry) -> Answer:
     """Does a bias that is looked up read the row that T5 reads at each distance?"""
-    found = inquiry.buckets
+    found = q.buckets
     if found is None:
         raise NotAskedError("it reads no table [buckets, heads] by distance")
-    show = (
-        "from posenc.numerics.buckets import t5_buckets\n"
-        "# t5_buckets(q − k, buckets, max_distance, bidirectional)"
-    )
     if found.kind in ("t5", "clipped"):
-        if found.kind == "t5" and (words := _of_sides(inquiry, found)):
-            return fault("buckets-by-side", "note", words, 0.0, show)
+        if found.kind == "t5" and (words := _of_sides(q, found)):
+            return fault("buckets-by-side", words, 0.0)
         return f"{found.said}, at every distance to {(len(found.index) - 1) // 2}"
     if found.kind == "turned":
-        return fault(
-            "buckets-turned",
-            "wrong",
-            "distances are taken with the other sign: keys before a query read the rows of keys "
-            "after it",
-            1.0,
-            show,
-        )
+        said = "distances have the other sign: keys before a query read the rows of later ones"
+        return fault("buckets-turned", said)
     if found.off > found.compared // 2 and not _is_like_t5(found):
         raise NotAskedError("it has buckets of another kind than T5's")
-    return fault(
-        "buckets-off",
-        "wrong",
-        f"{found.off} of {found.compared} distances read another row than T5's, the nearest of "
-        f"them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})",
-        found.off,
-        show,
-    )
+    said = f"{found.off} of {found.compared} distances read another row than T5's, the nearest of"
+    said += f" them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})"
+    return fault("buckets-off", said, found.off)
 
 
-def _of_sides(inquiry: BiasInquiry, found: lookups.Buckets) -> str:
+def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
     past = found.index[len(found.index) // 2 + 1 :]
     later = found.index[: len(past)].flip(0)
-    hides, decodes = bool((later < 0).all()), _decodes(inquiry)
+    hides, decodes = bool((later < 0).all()), _decodes(q)
     if found.bidirectional:
         if not (hides or decodes) or len(past) <= found.rows // 4 + 1:  # so far the rows are alike
             return ""
@@ -149,15 +105,12 @@ def _of_sides(inquiry: BiasInquiry, found: lookups.Buckets) -> str:
         return f"its buckets are for the past, and keys after the query read some of them: {right}"
     if hides or decodes:
         return ""
-    return (
-        f"its buckets are for the past, and all keys after the query read row 0, as its own key "
-        f"does: {right}"
-    )
+    return f"its buckets are for the past, and all keys after the query read row 0: {right}"
 
 
-def _decodes(inquiry: BiasInquiry) -> bool:
+def _decodes(q: BiasInquiry) -> bool:
     """Whether it says of itself that no query sees later keys."""
-    thing, said = inquiry.view.subject.fresh(), dict(inquiry.view.subject.arguments)
+    thing, said = q.view.subject.fresh(), dict(q.view.subject.arguments)
     for part in thing.modules() if isinstance(thing, nn.Module) else ():
         said |= vars(part)
     means = {"bidirectional": False, "is_decoder": True, "causal": True, "is_causal": True}
@@ -172,40 +125,28 @@ def _is_like_t5(found: lookups.Buckets) -> bool:
 
 
 @question(after=("far-keys-otherwise", "bias-without-cache-offset"))
-def keeps_distances_apart(inquiry: BiasInquiry) -> Answer:
+def keeps_distances_apart(q: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
-    view, found = inquiry.view, inquiry.linear
-    if found is None or found.rule != "alibi" or view.slopes_only:
+    if q.linear is None or q.linear.rule != "alibi" or q.view.slopes_only:
         raise NotAskedError("it is no ALiBi")
-    made, distance = inquiry.visible_row(torch.bfloat16)
+    made, distance = q.visible_row(torch.bfloat16)
+    count, rule = made.shape[1], torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
     if made.dtype == torch.float32 and not _held(made):
-        return (
-            f"float32, {len(made[0].unique()):,} different values of {made.shape[1]:,} in the "
-            "steepest head"
-        )
-    rule = torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
+        return f"float32, {len(made[0].unique()):,} different values of {count:,}"
     near, distance = made[:, -64:].double(), distance[-64:]
-    wanted = -rule[:, None] * distance
-    off = (near - near[:, -1:] - wanted).abs().max().item()
+    off = (near - near[:, -1:] + rule[:, None] * distance).abs().max().item()
     kind = str(made.dtype).removeprefix("torch.")
-    if off < 0.05 and not (_held(made) and made.dtype == torch.float32):
+    if off < 0.05 and made.dtype != torch.float32:
         return f"{kind}, up to {off:.1g} off for the nearest {len(distance)} keys"
-    steepest = made[int(rule.argmax())]
-    return fault(
-        "bias-in-16-bits",
-        "lossy",
-        f"at length {made.shape[1]:,} ({kind}) the steepest head has {len(steepest.unique())} "
-        f"different values, and the nearest {len(distance)} keys, which matter most, are off by up "
-        f"to {off:.3g}: slope × absolute position rounds where the numbers are largest",
-        off,
-        inquiry.shown(f"1, {made.shape[1]}"),
-    )
+    values = len(made[int(rule.argmax())].unique())
+    said = f"at length {count:,} ({kind}) the steepest head has {values} different values, and the"
+    said += f" nearest {len(distance)} keys are up to {off:.3g} off"
+    return fault("bias-in-16-bits", said, off)
 
 
 def _held(made: Tensor) -> bool:
     """Whether float32 numbers are all numbers of bfloat16, and many."""
     if made.shape[1] < 512 or made.dtype != torch.float32:
         return False
-    return (
-        bool((made.bfloat16().float() == made).all()) and len(made[0].unique()) < made.shape[1] // 2
-    )
+    alike = bool((made.bfloat16().float() == made).all())
+    return alike and len(made[0].unique()) < made.shape[1] // 2

@@ -1,9 +1,10 @@
 """A subject that gives a bias for scores, with what several questions need of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -158,6 +159,12 @@ class BiasInquiry:
             return None
         return windows.window(self.seen if self.view.fixed else self.far_square, self.room)
 
+    @property
+    def sides_said(self) -> str:
+        """The sides of its square or its window, in words."""
+        square = () if self.square is None else (self.square.side,) * 2
+        return " × ".join(map(str, self.sides or square))
+
     @cached_property
     def learns(self) -> bool:
         """Whether it is made of parameters, be it in part."""
@@ -308,7 +315,22 @@ class BiasInquiry:
             return said
         return f"{said}, for keys up to the query's; those after it read other rows"
 
-    def shown(self, call: str) -> str:
-        """Lines that show a bias of ``call``, its lengths, to whoever has the subject."""
-        name = self.view.text.split("(")[0]
-        return f"import torch\nbias = {name}({call})\n# [heads, q_len, k_len]"
+    # What the generic questions ask.
+
+    def once(self) -> object:
+        """Call it."""
+        seq = self.view.fixed or SEQ
+        return self.view.bias(seq, seq)
+
+    def trained(self, thing: object) -> Iterator[tuple[Any, None, bool]]:
+        """A call; of a method of attention, other parameters belong to other methods."""
+        seq = self.view.fixed or SEQ
+        if not isinstance(thing, nn.Module) or not any(p.requires_grad for p in thing.parameters()):
+            raise NotAskedError("it has no parameters")
+        if "." in self.view.text.split("(")[0]:
+            for p in thing.parameters():
+                p.requires_grad_(p.ndim == 2 and self.view.heads in p.shape)
+        yield lambda: self.view.bias(seq, seq, by=thing), None, True
+
+    def trained_otherwise(self, thing: object) -> None:
+        """No other call trains it."""
