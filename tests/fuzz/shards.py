@@ -11,7 +11,7 @@ import torch.distributed as dist
 from hypothesis import strategies as st
 from tests.distributed.ranks import Ranks
 from tests.fuzz import attention as whole
-from tests.fuzz.attention import AttentionCase
+from tests.fuzz.calls import AttentionCase, arguments, cases, content_of, laid_out
 from tests.fuzz.tally import TALLY
 from torch import Tensor
 
@@ -62,7 +62,7 @@ def cuts(draw) -> Cut:
 
     Whoever tells shards of padding tells them of all tokens: nothing is asked of padded queries.
     """
-    case = draw(whole.cases())
+    case = draw(cases())
     case = replace(
         case, relation="self", chosen=list(range(case.k_len)), mask="none", as_cu_seqlens=False,
         poisoned=case.padding is not None,
@@ -75,7 +75,7 @@ def cuts(draw) -> Cut:
 @st.composite
 def deals(draw) -> Dealt:
     """One call, of queries that stand anywhere; keys of one process may be none at all."""
-    case = draw(whole.cases().filter(lambda case: not case.remapping and case.positions))
+    case = draw(cases().filter(lambda case: not case.remapping and case.positions))
     world = draw(st.sampled_from([2, 3, 4]))
     case = replace(
         case, documents=None, mask="none", as_cu_seqlens=False, omit=False, poisoned=False,
@@ -100,13 +100,13 @@ def standing_by() -> Ranks:
 def check_cut(cut: Cut) -> None:
     """Raise where what the processes make of a call differs from the definition."""
     case = cut.case
-    given, real_queries = whole.arguments(case)
-    content = whole.content_of(case)
+    given = arguments(case)
+    content = content_of(case)
     refused = _far_from_filling(case) or whole.must_refuse(case, content, given)
-    if refused or whole.rounds(case, given, real_queries):
+    if refused or whole.rounds(case, given):
         TALLY.count("shards", "left to one process")
         return
-    asked = _asked(cut, content, given, real_queries)
+    asked = _asked(cut, content, given)
     answers = _answers(cut.world, "on_ranks", layout=cut.layout, told=pickle.dumps(asked))
     want, want_grads = whole.expected(case, content, given)
     for spread, *made in zip(SPREADS, *map(pickle.loads, answers), strict=True):
@@ -116,7 +116,7 @@ def check_cut(cut: Cut) -> None:
             TALLY.count("shards", f"refused by {spread}")
             continue
         out, grads = made[0]
-        whole.compare(case, f"{spread} of {cut}", (out, grads), want, want_grads, real_queries)
+        whole.compare(case, f"{spread} of {cut}", (out, grads), want, want_grads)
         TALLY.count("shards", "chosen" if spread is None else spread)
     TALLY.count("cases", "rows cut among processes")
 
@@ -129,17 +129,17 @@ def _far_from_filling(case: AttentionCase) -> bool:
 def check_dealt(dealt: Dealt) -> None:
     """Raise where results that processes merge differ from the definition."""
     case = dealt.case
-    given, real_queries = whole.arguments(case)
-    content = [x.detach() for x in whole.content_of(case)]
-    if whole.must_refuse(case, content, given) or whole.rounds(case, given, real_queries):
+    given = arguments(case)
+    content = [x.detach() for x in content_of(case)]
+    if whole.must_refuse(case, content, given) or whole.rounds(case, given):
         TALLY.count("keys dealt", "left to one process")
         return
-    query, *keys = whole.laid_out(content, case.layout)
+    query, *keys = laid_out(content, case.layout)
     told = pickle.dumps((case.positional(), query, keys, {**given, "scale": case.scale}))
     answers = _answers(dealt.world, "on_holders", told=told, owners=dealt.owners)
-    want, _ = whole.expected(case, whole.content_of(case), given)
+    want, _ = whole.expected(case, content_of(case), given)
     for made in map(pickle.loads, answers):
-        whole.compare(case, f"merged, of {dealt}", (made, None), want, None, real_queries)
+        whole.compare(case, f"merged, of {dealt}", (made, None), want, None)
     TALLY.count("keys dealt", case.relation)
     TALLY.count("cases", "keys cut among processes")
 
@@ -154,7 +154,7 @@ def _answers(world: int, function: str, **told) -> list[bytes]:
         raise
 
 
-def _asked(cut: Cut, content: list[Tensor], given: dict[str, Any], real_queries: Tensor) -> Asked:
+def _asked(cut: Cut, content: list[Tensor], given: dict[str, Any]) -> Asked:
     case, more = cut.case, dict(given)
     generator = torch.Generator().manual_seed(case.seed)
     shape = (case.batch, case.heads, case.k_len, case.value_dim)
@@ -170,7 +170,7 @@ def _asked(cut: Cut, content: list[Tensor], given: dict[str, Any], real_queries:
         case.positional(),
         [x.detach() for x in content],
         tokens.get("padding_mask") if case.poisoned else None,
-        upstream.masked_fill(~real_queries[:, None, :, None], 0.0),
+        upstream.masked_fill(~case.real_queries[:, None, :, None], 0.0),
         positions,
         more.pop("k_hidden", None),
         {**more, "scale": case.scale},
@@ -212,7 +212,7 @@ def _spread(asked: Asked, shards: Shards, spread: str | None, group) -> tuple:
         hidden = shards.cut(asked.hidden, dim=1)
         given |= {"q_hidden": hidden, "k_hidden": hidden}
     with whole.small_blocks(asked.small), torch.set_grad_enabled(learns):
-        out = attention(*whole.laid_out(used, asked.memory), positional=asked.positional,
+        out = attention(*laid_out(used, asked.memory), positional=asked.positional,
                         shards=shards, spread=spread, **given)  # fmt: skip
     joined = shards.join(out.detach(), dim=2)
     if not learns:

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.fuzz import attention as hunter
 from tests.fuzz import told
+from tests.fuzz.encodings import HEAD_DIM
 
 from posenc import (
     ALiBi,
@@ -112,30 +113,32 @@ def test_order_hides_keys_at_any_scale(scale):
         torch.testing.assert_close(out, weights @ v)
 
 
-def test_gradients_of_terms_that_an_xpos_made_large_are_held_to_their_rounding():
-    """A key 1,006 tokens after its query has 3.6·10⁸ times its size there, and takes all weight."""
-    case = hunter.AttentionCase(
-        seed=0, dtype=torch.float64, batch=1, kv_heads=1, group=1, k_len=7, value_dim=8,
-        relation="some", chosen=[0, 0], positions=[0, 1, 2, 3, 4, 5, 1006], is_causal=False,
-        window=None, padding=None, documents=None, as_cu_seqlens=False, mask="none",
-        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous",
-        builders=[lambda: XPos(Rotary(8), scale_base=64.0)], score_builders=[], remapping=None,
-        scale=None, omit=False, poisoned=False, compiled=False,
-    )  # fmt: skip
-    hunter.check(case)
-
-
-def test_a_call_that_is_refused_twice_over_may_be_refused_in_either_words():
-    """Padding stands where the token before it does, beside a factor that float16 does not hold."""
-    case = hunter.AttentionCase(
-        seed=0, dtype=torch.float16, batch=1, kv_heads=1, group=1, k_len=2, value_dim=1,
-        relation="self", chosen=[0, 1], positions=[1000, 1001], is_causal=False, window=None,
-        padding=[[True, False]], documents=None, as_cu_seqlens=False, mask="none",
-        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous",
+PINNED = {
+    # A key 1,006 tokens after its query has 3.6·10⁸ times its size there, and takes all weight:
+    # gradients are held to the rounding of terms that an XPos made large.
+    "large terms": hunter.AttentionCase(
+        7, value_dim=8, relation="some", chosen=[0, 0], positions=[0, 1, 2, 3, 4, 5, 1006],
         builders=[lambda: XPos(Rotary(8), scale_base=64.0)],
-        score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)], remapping=None, scale=None, omit=False,
-    )  # fmt: skip
-    hunter.check(case)
+    ),
+    # Padding stands where the token before it does, beside a factor that float16 does not hold:
+    # what is refused twice over may be refused in either words.
+    "refused twice": hunter.AttentionCase(
+        2, dtype=torch.float16, positions=[1000, 1001], padding=[[True, False]],
+        builders=[lambda: XPos(Rotary(8), scale_base=64.0)],
+        score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)],
+    ),
+    # All keys stand at 0 there, and a padded query at 1 could count those of the next document:
+    # it may be refused as it is alone.
+    "counted beside neighbors": hunter.AttentionCase(
+        3, padding=[[True, False, False]], documents=[[0, 0, 1]],
+        score_builders=[lambda: CoPE(1, HEAD_DIM, 4, std=1.0), lambda: DAPEv2(1, ALiBi(1), 4)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_a_call_that_a_hunt_found(name):
+    hunter.check(PINNED[name])
 
 
 @pytest.mark.parametrize("fallen", [-(2**63), -(2**63) + 1])
@@ -152,20 +155,6 @@ def test_positions_that_fall_by_more_than_int64_holds_are_out_of_order(backend, 
     torch.testing.assert_close(got, want)
     with pytest.raises(ValueError, match="queries and keys are not in step"):
         attention(q, k, v, is_causal=True, q_positions=places, k_positions=places, backend="sdpa")
-
-
-def test_counted_tokens_beside_neighbors_may_be_refused_as_they_are_alone():
-    """All keys stand at 0 there, and a padded query at 1 could count those of the next document."""
-    case = hunter.AttentionCase(
-        seed=0, dtype=torch.float64, batch=1, kv_heads=1, group=1, k_len=3, value_dim=1,
-        relation="self", chosen=[0, 1, 2], positions=None, is_causal=False, window=None,
-        padding=[[True, False, False]], documents=[[0, 0, 1]], as_cu_seqlens=False, mask="none",
-        mask_shape=(False,), sunk=False, softcap=None, layout="contiguous", builders=[],
-        score_builders=[lambda: CoPE(1, hunter.HEAD_DIM, 4, std=1.0),
-                        lambda: DAPEv2(1, ALiBi(1), 4)],
-        remapping=None, scale=None, omit=False,
-    )  # fmt: skip
-    hunter.check(case)
 
 
 def test_padding_that_sees_everything_is_no_witness_that_a_document_was_seen():
