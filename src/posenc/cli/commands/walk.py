@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, close
+from posenc.cli.errors import UserError, check_least, close
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from posenc import Positional
     from posenc.cli.render.walk_stages import Stage
-    from posenc.transformer import Encoder, TokenEmbedding
+    from posenc.transformer import Encoder
 
 MOST_TOKENS = 64
 
@@ -24,26 +23,13 @@ class Walk:
     An encoding acts where it belongs: on the tokens, on queries and keys, or on the scores.
     """
 
-    text: Annotated[str, by_place, option("The sentence.", metavar="TEXT")] = (
-        "your cat is a lovely cat"
-    )
+    text: Annotated[str, by_place, option("The sentence.", "TEXT")] = "your cat is a lovely cat"
     encoding: options.Expression = None
-    dim: Annotated[int, option("Width of a token.", metavar="N")] = 16
-    heads: Annotated[
-        int,
-        option("Number of attention heads; they share the width.", metavar="N"),
-    ] = 2
-    depth: Annotated[
-        int,
-        option("Number of blocks; the first is shown.", metavar="N"),
-    ] = 1
+    dim: Annotated[int, option("Width of a token.", "N")] = 16
+    heads: Annotated[int, option("Number of attention heads; they share the width.", "N")] = 2
+    depth: Annotated[int, option("Number of blocks; the first is shown.", "N")] = 1
     inner: Annotated[
-        Optional[int],
-        option(
-            "Width inside the feed-forward layer.",
-            metavar="N",
-            shown="4 x dim",
-        ),
+        Optional[int], option("Width inside the feed-forward layer.", "N", shown="4 x dim")
     ] = None
     norm: Annotated[
         Literal["pre", "post"],
@@ -52,49 +38,48 @@ class Walk:
     causal: Annotated[bool, option("Hide from each token those after it.")] = False
     stage: Annotated[
         Optional[str],
-        option(
-            "Show one stage alone, by its number, or all of a name, as softmax.", metavar="STAGE"
-        ),
+        option("Show one stage alone, by its number, or all of a name, as softmax.", "STAGE"),
     ] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0
-    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
+    format: options.TextOrJson = "text"
 
     def run(self) -> None:
-        """Walks: the real modules run, and every number is kept."""
+        """Walks: the real modules run, in float64, where equal numbers are seen to be."""
         import torch
 
-        from posenc.cli.render import walk_report
-        from posenc.cli.render.walk_report import NEIGHBORS, ORDERS, ROUNDING, SWAPPED, Walked
+        from posenc import Positional
+        from posenc.cli.render.walk_report import ORDERS, SWAPPED, Walked, print_json, show
         from posenc.cli.render.walk_stages import stages
         from posenc.inspection.order import both_orders
+        from posenc.transformer import TokenEmbedding
 
-        for name in ("heads", "depth"):
-            if getattr(self, name) < 1:
-                raise UserError(f"--{name} is {getattr(self, name)}; it must be at least 1")
+        check_least(1, heads=self.heads, depth=self.depth)
         positional = self._positional()
         tokens, words = _tokens(self.text)
         kept = tokens[:MOST_TOKENS]
-        with torch.no_grad():
-            model = self._model(words, positional)
-            x = model.embedded(kept)
-            found = stages(model.encoder, x, kept, placed=model.places(x, ROUNDING))
-            shown = found if self.stage is None else self._asked(found)
-            lion = model.embedded(ORDERS[0].split())
+        lion = [words[word] for word in ORDERS[0].split()]
+        with torch.random.fork_rng(devices=()), torch.no_grad():
+            torch.manual_seed(self.seed)
+            embedding = TokenEmbedding(len(words), self.dim).double()
+            encoder = self._encoder(positional)
+            without = self._encoder(Positional())
+            weights = encoder.state_dict()
+            without.load_state_dict({name: weights[name] for name in without.state_dict()})
+            found = stages(encoder, embedding(torch.tensor([words[w] for w in kept])), kept)
+            x = embedding(torch.tensor(lion))
             effects = {
-                "without an encoding": both_orders(model.without, lion, SWAPPED),
-                "with the encoding": both_orders(model.encoder, lion, SWAPPED),
+                "without an encoding": both_orders(without, x, SWAPPED),
+                "with the encoding": both_orders(encoder, x, SWAPPED),
             }
-            changed = model.encoder(lion[None]) - model.without(lion[None])
-            idle = bool(changed.abs().max() < ROUNDING)
-            blind = not both_orders(model.encoder, lion, NEIGHBORS).tells_apart(ROUNDING)
         ids, dropped = [words[token] for token in kept], len(tokens) - len(kept)
-        walked = Walked(kept, ids, dropped, shown, effects, positional, self.causal, idle, blind)
+        shown = found if self.stage is None else self._asked(found)
+        walked = Walked(kept, ids, dropped, shown, effects, positional)
         if self.format == "json":
-            walk_report.print_json(self, walked)
+            print_json(self, walked)
         else:
-            walk_report.show(walked, whole=self.stage is None)
+            show(walked, whole=self.stage is None)
 
     def _positional(self) -> "Positional":
         """The encoding in its place."""
@@ -102,141 +87,63 @@ class Walk:
         from posenc.cli.encodings import chosen
         from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 
-        asked: Any = _Asked(self.encoding, None, self.base, self.convention)
+        # --dim is the width of the whole encoder.
+        asked = SimpleNamespace(
+            encoding=self.encoding, dim=None, base=self.base, convention=self.convention
+        )
         encoding = chosen(asked, dim=self.dim, seed=self.seed)
         if isinstance(encoding, Positional):
-            _check_draws_nothing(encoding)
+            drawn = [each for each in encoding.positions if not each.training_only]
+            if drawn:
+                raise UserError(f"{drawn[0]} draws positions anew at each call; leave that out")
             return encoding
-        places = {
-            TokenEncoding: "tokens",
-            QueryKeyEncoding: "queries_keys",
-            ScoreEncoding: "scores",
-        }
-        for kind, place in places.items():
-            if isinstance(encoding, kind):
-                return Positional(**{place: encoding})  # type: ignore[arg-type]
+        if isinstance(encoding, TokenEncoding):
+            return Positional(tokens=encoding)
+        if isinstance(encoding, QueryKeyEncoding):
+            return Positional(queries_keys=encoding)
+        if isinstance(encoding, ScoreEncoding):
+            return Positional(scores=encoding)
         raise UserError(
             f"{type(encoding).__name__} changes positions and encodes nothing by itself; give an "
             "encoding, as Rotary(8) or ALiBi(2)"
         )
 
-    def _model(self, words: dict[str, int], positional: "Positional") -> "Model":
-        import torch
+    def _encoder(self, positional: "Positional") -> "Encoder":
+        from posenc.transformer import Encoder
 
-        from posenc import Positional
-        from posenc.transformer import Encoder, TokenEmbedding
+        shape = (self.dim, self.heads, self.depth)
+        given = {"inner": self.inner, "norm": self.norm, "is_causal": self.causal}
+        return Encoder(*shape, positional=positional, **given).double().eval()  # type: ignore[arg-type]
 
-        def encoder(positional: Positional) -> Encoder:
-            return Encoder(
-                self.dim,
-                self.heads,
-                self.depth,
-                positional=positional,
-                inner=self.inner,
-                norm=self.norm,
-                is_causal=self.causal,
-            )
-
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(self.seed)
-            embedding = TokenEmbedding(len(words), self.dim)
-            made, without = encoder(positional), encoder(Positional())
-        weights = made.state_dict()
-        without.load_state_dict({name: weights[name] for name in without.state_dict()})
-        # In float64, what should be equal is seen to be.
-        wide = (each.double().eval() for each in (made, without))
-        return Model(words, embedding.double(), *wide)
-
-    def _asked(self, stages: Sequence["Stage"]) -> list["Stage"]:
+    def _asked(self, stages: "Sequence[Stage]") -> "list[Stage]":
         """The stage of --stage by its number, or all of its name."""
-        short = {stage.number: stage.name.split(": ")[-1] for stage in stages}
-        found = [stage for stage in stages if self.stage in (str(stage.number), stage.name)]
-        found = found or [stage for stage in stages if self.stage == short[stage.number]]
-        if found:
-            return found
-        asked, names = str(self.stage), dict.fromkeys([stage.name for stage in stages])
-        names |= dict.fromkeys(short.values())
-        known = f"{stages[0].number} … {stages[-1].number}"
-        advice = close(asked, names) or f"; the names are {', '.join(names)}"
-        raise UserError(f"there is no stage {asked!r}; give a number of {known}, or a name{advice}")
-
-
-@dataclass(frozen=True)
-class Model:
-    """The modules that the sentence walks through.
-
-    Attributes:
-        words: The vocabulary, token by id.
-        embedding: Ids to vectors.
-        encoder: With positions.
-        without: The same weights without any positions.
-    """
-
-    words: dict[str, int]
-    embedding: "TokenEmbedding"
-    encoder: "Encoder"
-    without: "Encoder"
-
-    def embedded(self, tokens: Sequence[str]) -> "Tensor":
-        """The vectors ``[seq, dim]`` of some tokens."""
-        import torch
-
-        return self.embedding(torch.tensor([self.words[token] for token in tokens]))
-
-    def places(self, x: "Tensor", rounding: float) -> bool:
-        """Whether the output tells by the encodings where a token stands, each of equal ones too.
-
-        A causal mask tells orders apart by itself, and one token has no other order; there it is
-        asked whether encodings do anything.
-        """
-        import torch
-
-        from posenc.inspection.order import both_orders
-
-        output, without = (encoder(x[None])[0] for encoder in (self.encoder, self.without))
-        equal = torch.cdist(x, x, p=torch.inf) == 0
-        if (equal & (torch.cdist(output, output, p=torch.inf) < rounding)).sum() > len(x):
-            return False
-        if self.encoder.is_causal or len(x) == 1:
-            return bool((output - without).abs().max() >= rounding)
-        first, *others = range(len(x))
-        orders = [[*others, first], [*others[:1], first, *others[1:]]]
-        moved = (both_orders(self.encoder, x, order).output_difference for order in orders)
-        return any(difference >= rounding for difference in moved)
-
-
-def _check_draws_nothing(positional: "Positional") -> None:
-    """Refuse what would give each pass of a sentence positions of its own."""
-    for change in positional.positions:
-        if not change.training_only:
-            raise UserError(
-                f"{change} draws positions at each call anew, without training too, and walk "
-                "compares calls; leave that out, to see what positions 0, 1, 2, … do"
-            )
+        names = {stage.number: (stage.name, stage.name.split(": ")[-1]) for stage in stages}
+        for found in (
+            [stage for stage in stages if self.stage in (str(stage.number), stage.name)],
+            [stage for stage in stages if self.stage == names[stage.number][1]],
+        ):
+            if found:
+                return found
+        known = dict.fromkeys(name for pair in names.values() for name in pair)
+        advice = close(str(self.stage), known) or f"; the names are {', '.join(known)}"
+        raise UserError(
+            f"there is no stage {self.stage!r}; give a number of {min(names)} … {max(names)}, or a "
+            f"name{advice}"
+        )
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
     """The words and marks of a sentence, and a vocabulary that holds them."""
-    from posenc.cli.io import tokens as words_of
     from posenc.cli.io.text import open_text
+    from posenc.cli.io.tokens import trained, words_by_id
     from posenc.cli.render.walk_report import ORDERS
 
     with open_text(sentence, None) as text:
-        tokenizer = words_of.trained(text, 1 << 16, False)
+        tokenizer = trained(text, 1 << 16, False)
         tokens = [token for piece in text.pieces() for token in tokenizer.encode(piece.text).tokens]
     if not tokens:
         raise UserError("no text: give a sentence of at least one word")
-    words = words_of.words_by_id(tokenizer)
+    words = words_by_id(tokenizer)
     for word in ORDERS[0].split():
         words.setdefault(word, len(words))
     return tokens, words
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What says which encoding is meant, where --dim is the width of the whole encoder."""
-
-    encoding: str | None
-    dim: int | None
-    base: float | None
-    convention: str | None
