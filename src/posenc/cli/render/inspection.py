@@ -1,0 +1,250 @@
+"""What ``posenc inspect`` prints: one model, or what differs between two."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.padding import Padding
+from rich.table import Table
+
+import posenc
+from posenc.cli.render.screen import Screen, console
+from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers, layer_differences
+from posenc.inspection.rotary import RotaryNumbers, grouped
+
+NOTE = (
+    "float32 angles and casts tell what implementations lose that compute angles in float32, or "
+    "hold frequencies or positions in a narrow dtype: against exact tables, just below the length "
+    "looked at."
+)
+CERTAINTY = {
+    "verified": "held against the running model",
+    "read": "as its code and file say; not held against a running model",
+    "assumed": "assumed: this model type, or the code that its file names, is not known",
+}
+PLACES = {"tokens": "tokens", "queries_keys": "queries, keys", "scores": "scores"}
+UNREAD = "in words only"
+
+
+def words_of(layer: LayerNumbers) -> dict[str, str]:
+    """What one layer does, by labels."""
+    if not layer.is_read:
+        return {"expression": UNREAD}
+    told = {} if layer.rotary is None else _rotary(layer.rotary)
+    if layer.softmax_scale is not None:
+        told["softmax scale"] = f"{layer.softmax_scale:.6g}"
+    if layer.window is not None:
+        told["window"] = f"the last {_whole(layer.window)} keys"
+    if layer.chunk is not None:
+        told["chunks"] = f"of {_whole(layer.chunk)} positions, each by itself"
+    found = False
+    for place, label in PLACES.items():
+        for expression in getattr(layer, place):
+            found, name = True, expression.partition("(")[0]
+            if name not in ("Rotary", "MultimodalRotary"):
+                about = (getattr(posenc, name).__doc__ or "").strip().split("\n\n")[0]
+                told[label] = " ".join(about.replace("``", "").split())
+    if not found:
+        told["positions"] = "no encoding of positions"
+    return {**told, "expression": str(layer.expression)}
+
+
+def _rotary(layer: RotaryNumbers) -> dict[str, str]:
+    trained, target, lost = layer.trained_length, layer.target_length, layer.precision
+    frequencies = f"base {_given(layer.base)}"
+    if layer.scaling != "default":
+        factor = "" if layer.factor is None else f" × {_given(layer.factor)}"
+        lists = {None: "", True: ", long factors", False: ", short factors"}[layer.long_factors]
+        frequencies += f", {layer.scaling}{factor}{lists}"
+    length = "the file gives none; choose a target with --length"
+    if target is not None:
+        length = "trained to an unknown length" if trained is None else f"trained to {trained:,}"
+        length += "" if target == trained else f", looked at up to {target:,}"
+    rotated = f"all {layer.head_dim} channels of a head"
+    if layer.rotated_dim != layer.head_dim:
+        which = {"prefix": "first", "suffix": "last"}[layer.rotated]
+        rotated = f"the {which} {layer.rotated_dim} of {layer.head_dim} channels of a head"
+    half = layer.rotated_dim // 2
+    pair = {"half": f"i and i + {half}", "interleaved": "2i and 2i + 1"}[layer.pairing]
+    doubt = "" if layer.pairing_is_known else "; assumed, since this model type is not known"
+    told = {
+        "frequencies": frequencies,
+        "length": length,
+        "rotated": rotated,
+        "pairing": f"{layer.pairing}: channels {pair}{doubt}",
+    }
+    if layer.sections is not None:
+        pairs = ", ".join(map(str, layer.sections))
+        told["axes"] = f"{pairs} pairs for time, height and width; {layer.arrangement}"
+    told["attention factor"] = f"{layer.attention_factor:.6g}"
+    span = f"{_whole(layer.shortest)} to {_whole(layer.longest)} positions"
+    still = f"; {layer.still} pairs do not turn" if layer.still else ""
+    told["wavelengths"] = f"{span} in {layer.pairs - layer.still} pairs{still}"
+    if layer.unfinished is not None and trained is not None:
+        told["turns"] = f"{layer.unfinished or 'no'} pairs complete no turn in {trained:,}"
+        if layer.unfinished and target is not None and target > trained:
+            told["turns"] += f"; {layer.finished_later or 'none'} of them do so in {target:,}"
+    if lost is not None and target is not None:
+        told["float32 angles"] = f"cos and sin off by up to {lost.float32_error:.2g}"
+        told["cast frequencies"] = (
+            f"in {lost.dtype}: cos and sin off by up to {lost.frequency_error:.2g}"
+        )
+        first, second = f"{lost.first_shared:,}", f"{lost.first_shared + 1:,}"
+        said = f"{first} and {second} are one"
+        if lost.first_shared + 1 >= target:
+            said = f"all told apart; the first that are not are {first} and {second}"
+        elif lost.sharing > 1:
+            said += f"; so are the last {lost.sharing:,}"
+        told["cast positions"] = f"in {lost.dtype}: {said}"
+    return told
+
+
+def _whole(number: float) -> str:
+    """A length or a wavelength: a whole number in groups of three digits, or a few digits."""
+    return f"{number:,.0f}" if number >= 1000 or number == int(number) else f"{number:.4g}"
+
+
+def _given(number: float) -> str:
+    """A number that a configuration gives, with all its digits."""
+    return f"{number:,}".removesuffix(".0")
+
+
+def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> None:
+    """What a model does, layers that do the same together."""
+    screen = console()
+    _print(screen, f"{path}: {_about(model)}")
+    for part in model.parts:
+        if len(model.parts) > 1:
+            kind = f" ({part.model_type})" if part.model_type else ""
+            _print(screen, f"\n{part.name}{kind}{_count(part)}")
+        for places, layer in grouped(part.layers):
+            kind = f" ({layer.layer_type})" if layer.layer_type else ""
+            _print(screen, f"\n{layers(places)}{kind}", style="bold")
+            _rows(screen, [(label, text) for label, text in words_of(layer).items()])
+        notes = [("besides", note) for note in part.notes]
+        _rows(screen, [("how sure", CERTAINTY[part.certainty]), *notes])
+    if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
+        _print(screen, f"\n{NOTE}")
+    for index, line in enumerate(confirmed):
+        _print(screen, line if index else f"\n{line}")
+
+
+def show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
+    """Where two models differ, and only that."""
+    screen = console()
+    for letter, path, model in zip("AB", paths, models, strict=True):
+        _print(screen, f"{letter}  {path}: {_about(model)}")
+    named = [{part.name: part for part in model.parts} for model in models]
+    differ, unread = False, False
+    for name in dict.fromkeys([*named[0], *named[1]]):
+        one, other = (parts.get(name) for parts in named)
+        if one is None or other is None:
+            differ = True
+            _print(screen, f"\n{name}: only in {'B' if one is None else 'A'}", style="bold")
+            continue
+        before = f"{name}, " if max(map(len, named)) > 1 else ""
+        differ |= _compared(screen, one, other, before)
+        unread |= not one.layers or not all(layer.is_read for layer in one.layers)
+    if differ:
+        return
+    if unread:
+        _print(screen, "\nWhat is told of positions is the same; some of it is words alone.")
+    else:
+        _print(screen, "\nWhat is done with positions is the same.")
+
+
+def _compared(screen: Screen, one: PartNumbers, other: PartNumbers, before: str) -> bool:
+    """Prints where one part differs; whether it does."""
+    pairs = list(zip(one.layers, other.layers, strict=False))
+    unequal = [(places, pair) for places, pair in grouped(pairs) if layer_differences(*pair)]
+    for places, pair in unequal:
+        told = [{"type": layer.layer_type or "none given", **words_of(layer)} for layer in pair]
+        _print(screen, f"\n{before}{layers(places)}", style="bold")
+        labels = dict.fromkeys([*told[0], *told[1]])
+        rows = [(label, *(each.get(label, "–") for each in told)) for label in labels]
+        _rows(screen, [row for row in rows if row[1] != row[2]])
+    for letter, part in (("A", one), ("B", other)):
+        if extra := range(len(pairs), len(part.layers)):
+            _print(screen, f"\n{before}{layers(extra)}", style="bold")
+            _print(screen, f"  only in {letter}")
+    if one.notes != other.notes:
+        _rows(screen, [("besides", *("; ".join(part.notes) or "–" for part in (one, other)))])
+    return bool(unequal) or one.notes != other.notes or len(one.layers) != len(other.layers)
+
+
+def _rows(screen: Screen, rows: Sequence[tuple[str, ...]]) -> None:
+    """A label and what is said beside it, of two models one beside the other."""
+    width = len(rows[0]) if rows else 2
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=width > 2)
+    for header in ("", "A", "B")[:width]:
+        table.add_column(header, overflow="fold", min_width=0 if header else 16)
+    for row in rows:
+        table.add_row(*row)
+    screen.print(Padding(table, (0, 0, 0, 2)), width=screen.room)
+
+
+def _print(screen: Screen, text: str, style: str | None = None) -> None:
+    screen.print(text, style=style, width=screen.room)
+
+
+def _about(model: SetupNumbers) -> str:
+    kind = model.model_type or "no model type"
+    several = f", {len(model.parts)} parts"
+    return kind + (_count(model.parts[0]) if len(model.parts) == 1 else several)
+
+
+def _count(part: PartNumbers) -> str:
+    count = len(part.layers)
+    return f", {count} layer{'s' * (count > 1)}" if count else ""
+
+
+def layers(places: Sequence[int]) -> str:
+    """Numbers of layers, with runs drawn together.
+
+    Example:
+        >>> layers([0, 1, 2, 5, 7, 8])
+        'layers 0-2, 5, 7, 8'
+    """
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"layer{'s' * (len(places) > 1)} {', '.join(texts)}"
+
+
+def print_json(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> None:
+    """One object a model; pairs that do not turn have no wavelength."""
+    told = [
+        {
+            "file": str(path),
+            "model_type": model.model_type,
+            "parts": [
+                {
+                    "name": part.name,
+                    "model_type": part.model_type,
+                    "certainty": part.certainty,
+                    "notes": list(part.notes),
+                    "layers": [_group(places, layer) for places, layer in grouped(part.layers)],
+                }
+                for part in model.parts
+            ],
+        }
+        for path, model in zip(paths, models, strict=True)
+    ]
+    json.dump(told[0] if len(told) == 1 else told, sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")
+
+
+def _group(places: Sequence[int], layer: LayerNumbers) -> dict[str, Any]:
+    told = asdict(layer)
+    rotary = told.pop("rotary")
+    if rotary is not None:  # JSON has no infinity
+        rotary = {n: None if v in (math.inf, -math.inf) else v for n, v in rotary.items()}
+    return {"layers": places, **told, "expression": layer.expression, "rotary": rotary}
