@@ -1,7 +1,7 @@
 """The sinusoidal encoding that ``--dim``, ``--base`` and ``--convention`` choose, without tensors.
 
-One number of it is whole numbers and one division, so that a command which looks at a few of them
-answers before torch would be loaded. Any other encoding is a module of torch.
+One number of it is whole numbers and one division, so that ``explain`` answers before torch would
+be loaded. Any other encoding is a module of torch.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,6 @@ class Sinusoid:
         dim: Width of a vector.
         base: The n of the formula.
         offset: Number of the first position, before the convention's own.
-
-    Raises:
-        ValueError: The convention has no such width, or the base is not positive and finite.
 
     Example:
         >>> Sinusoid(CONVENTIONS["paper"], 4, 100.0).value(1, 2)  # sin(1 / 10)
@@ -72,11 +69,7 @@ class Sinusoid:
 
 
 def sinusoid(asked: Any, *, dim: int) -> Sinusoid:
-    """The one of ``--dim``, ``--base`` and ``--convention``.
-
-    Raises:
-        ValueError: There is no such convention, width or base.
-    """
+    """The one of ``--dim``, ``--base`` and ``--convention``."""
     name = asked.convention or "paper"
     if name not in CONVENTIONS:
         raise ValueError(f"convention is {name!r}; it must be one of {', '.join(CONVENTIONS)}.")

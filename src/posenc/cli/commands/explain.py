@@ -1,14 +1,11 @@
 """``posenc explain``: where one number of the table comes from."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from dataclasses import asdict, dataclass
+from typing import Annotated, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import check_seed
 from posenc.cli.options import option
-
-if TYPE_CHECKING:
-    from posenc.cli.render.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,23 @@ class Explain:
     format: options.Format = "text"
 
     def run(self) -> None:
-        """Prints the steps."""
-        from dataclasses import asdict
-
+        """Prints the steps; only an expression needs torch."""
         from posenc.cli.render import formats
-        from posenc.cli.render.explanation import show
+        from posenc.cli.render.explanation import explained_sinusoid, show
 
-        about, found = self._explained()
+        if self.encoding is None:
+            from posenc.cli.sinusoid import sinusoid
+
+            check_seed(self.seed, "Sinusoidal")
+            given = sinusoid(self, dim=6)
+            about = given.described()
+            found = explained_sinusoid(given, self.position, self.dimension)
+        else:
+            from posenc.cli.encodings import chosen, described
+            from posenc.cli.render.explained import explained
+
+            encoding = chosen(self, dim=6, seed=self.seed)
+            about, found = described(encoding), explained(encoding, self.position, self.dimension)
         if self.format == "json":
             about = {**about, "position": self.position, "dimension": self.dimension}
             steps = [asdict(step) for step in found.steps]
@@ -51,18 +58,3 @@ class Explain:
             formats.print_csv(["step", "formula", "numbers", "value"], rows)
         else:
             show(found)
-
-    def _explained(self) -> "tuple[dict[str, object], Explanation]":
-        """What the encoding is, and the steps; only an expression needs torch."""
-        if self.encoding is None:
-            from posenc.cli.render.explanation import explained_sinusoid
-            from posenc.cli.sinusoid import sinusoid
-
-            check_seed(self.seed, "Sinusoidal")
-            given = sinusoid(self, dim=6)
-            return given.described(), explained_sinusoid(given, self.position, self.dimension)
-        from posenc.cli.encodings import chosen, described
-        from posenc.cli.render.explained import explained
-
-        encoding = chosen(self, dim=6, seed=self.seed)
-        return described(encoding), explained(encoding, self.position, self.dimension)

@@ -12,13 +12,12 @@ from posenc.cli.errors import check_range
 from posenc.cli.render.explanation import (
     Explanation,
     Step,
-    by,
     check_column,
     exactly,
-    of_large,
+    explained_sinusoid,
     repeats,
     short,
-    sinusoid_steps,
+    value_step,
 )
 from posenc.cli.rows import rows_of
 from posenc.cli.sinusoid import Sinusoid
@@ -31,8 +30,6 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
     """Where the number in row ``position`` and column ``dimension`` comes from.
 
     Example:
-        >>> [step.numbers for step in explained(Sinusoidal(4, base=100.0), 3, 2).steps]
-        ['1/2', '100^(1/2)', '3 / 10', 'sin(0.3)']
         >>> [step.numbers for step in explained(ALiBi(8), 3, 2).steps]
         ['2^(-8 · 3 / 8)', '-0.125 · |3|']
     """
@@ -53,44 +50,39 @@ def _explained(encoding: Any, position: int, dimension: int, value: float) -> Ex
         at += f", {'the key' if position >= 0 else 'the query'} at 0"
     # The equation may be of a part alone, as that of scales is: the value is the table's.
     step = Step("value", f"table({rows.counted})[column]", f"{at} (column {dimension})", value)
-    equation = _equation(encoding)
-    title = f"{name_of(encoding)}: {equation}" if equation else name_of(encoding)
-    return Explanation(title, f"{rows.counted} {position}", [step], note_of(encoding))
+    paragraphs = [" ".join(each.split()) for each in (encoding.__doc__ or "").split("\n\n")[:2]]
+    equation = next((f": {each}" for each in paragraphs if "=" in each or "→" in each), "")
+    title, asked = name_of(encoding) + equation, f"{rows.counted} {position}"
+    return Explanation(title, asked, [step], note_of(encoding))
 
 
 @_explained.register
 def _(encoding: Sinusoidal, position: int, dimension: int, value: float) -> Explanation:
     given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
-    exact = encoding.arithmetic == "exact"
-    value = given.value(position, dimension) if exact else value
-    return sinusoid_steps(given, position, dimension, value, encoding.arithmetic)
+    made = None if encoding.arithmetic == "exact" else value
+    return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
 
 
 @_explained.register
 def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:
     pair, kind = dimension // 2, ("cos", "sin")[dimension % 2]
-    frequencies, omega = _frequency(encoding.frequencies, pair)
-    factor = encoding.frequencies.attention_factor
-    angle = position * omega
-    steps = [
-        *frequencies,
+    steps, omega = _frequency(encoding.frequencies, pair)
+    factor, angle = encoding.frequencies.attention_factor, position * omega
+    steps += [
         Step("angle", "p · ω", f"{position} · {short(omega)}", angle),
-        Step(
-            "value",
-            f"{kind}(angle){by(encoding.arithmetic)}",
-            f"{kind}({short(angle)})",
-            value / factor,
-        ),
+        value_step(kind, angle, value / factor, encoding.arithmetic),
     ]
     if factor != 1:
         numbers = f"{short(value / factor)} · {short(factor)}"
         steps.append(Step("times the attention factor", "value · a", numbers, value))
-    one, other = _channels(encoding, pair)
-    asked = f"column {dimension} is the {'cosine' if kind == 'cos' else 'sine'} of pair {pair}"
-    turned = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
-    asked = f"{asked}; p = {position}"
-    note = turned + repeats("2π / ω", omega) + of_large(angle, encoding.arithmetic)
-    return Explanation(name_of(encoding), asked, steps, note)
+    start = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
+    one, other = start + 2 * pair, start + 2 * pair + 1
+    if encoding.pairing == "half":
+        one, other = start + pair, start + pair + encoding.rotated_dim // 2
+    name = {"cos": "cosine", "sin": "sine"}[kind]
+    asked = f"column {dimension} is the {name} of pair {pair}; p = {position}"
+    note = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
+    return Explanation(name_of(encoding), asked, steps, note + repeats("2π / ω", omega))
 
 
 @_explained.register
@@ -115,12 +107,8 @@ def _(encoding: T5Bias, position: int, dimension: int, value: float) -> Explanat
         Step("value", "W[bucket, head]", f"W[{bucket}, {dimension}]", value),
     ]
     title = f"{name_of(encoding)}: one learned number a bucket and head"
-    return Explanation(
-        title,
-        f"head {dimension} of {encoding.heads}, distance {position}",
-        steps,
-        note_of(encoding),
-    )
+    asked = f"head {dimension} of {encoding.heads}, distance {position}"
+    return Explanation(title, asked, steps, note_of(encoding))
 
 
 def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
@@ -130,8 +118,7 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
         nested.insert(0, inner)
     steps, before = [], 0.0
     for each in nested:
-        omega = math.tau / each.wavelengths()[pair]
-        name = type(each).__name__
+        omega, name = math.tau / each.wavelengths()[pair], type(each).__name__
         if isinstance(each, Geometric):
             power = f"{exactly(float(each.base))}^(-{2 * pair}/{each.dim})"
             steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
@@ -142,14 +129,6 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
             steps.append(Step("frequency", f"ω of {name}", f"pair {pair}", omega))
         before = omega
     return steps, before
-
-
-def _channels(encoding: Rotary, pair: int) -> tuple[int, int]:
-    """The two channels of a head that a pair turns."""
-    start = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
-    if encoding.pairing == "half":
-        return start + pair, start + pair + encoding.rotated_dim // 2
-    return start + 2 * pair, start + 2 * pair + 1
 
 
 def _slope(encoding: ALiBi, head: int) -> str:
@@ -163,11 +142,3 @@ def _slope(encoding: ALiBi, head: int) -> str:
         heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)
     power = f"2^(-{exactly(encoding.alibi_bias_max)} · {nth} / {heads})"
     return power if heads == encoding.heads else f"{power}, as of {heads} heads"
-
-
-def _equation(encoding: Any) -> str:
-    """The equation with which the docstring of an encoding begins, or which follows its first
-    sentence; empty where there is none."""
-    paragraphs = (type(encoding).__doc__ or "").split("\n\n")[:2]
-    found = (" ".join(each.split()) for each in paragraphs if any(sign in each for sign in "=→"))
-    return next(found, "")

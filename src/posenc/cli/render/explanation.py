@@ -9,14 +9,7 @@ from posenc.cli.sinusoid import Sinusoid
 
 @dataclass(frozen=True)
 class Step:
-    """One line of an explanation.
-
-    Attributes:
-        name: What is worked out.
-        formula: In symbols.
-        numbers: The same with the numbers put in.
-        value: What it comes to.
-    """
+    """One line of an explanation: what is worked out, in symbols and in numbers, and its value."""
 
     name: str
     formula: str
@@ -26,14 +19,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All steps to one number, and the words around them.
-
-    Attributes:
-        title: The encoding, and its formula.
-        asked: Which number it is.
-        steps: From the first to the value.
-        note: What else is to be known.
-    """
+    """All steps to one number, from the first to the value, and the words around them."""
 
     title: str
     asked: str
@@ -41,11 +27,25 @@ class Explanation:
     note: str = ""
 
 
-def explained_sinusoid(given: Sinusoid, position: int, dimension: int) -> Explanation:
+def check_column(thing: str, index: int, width: str, columns: int) -> None:
+    """Refuses a column that the table does not have."""
+    if not 0 <= index < columns:
+        raise UserError(
+            f"{thing} is {index}; with {width} {columns} it must be one of 0 … {columns - 1}"
+        )
+
+
+def explained_sinusoid(
+    given: Sinusoid, position: int, dimension: int, value: float | None = None, by: str = "exact"
+) -> Explanation:
     """Where the number in row ``position`` and column ``dimension`` comes from.
 
-    Raises:
-        UserError: There is no such column, or the position is beyond 64 bits.
+    Args:
+        given: The encoding.
+        position: The row.
+        dimension: The column.
+        value: The number itself, where other than exact arithmetic has made it.
+        by: That arithmetic.
 
     Example:
         >>> from posenc.encodings.tokens.conventions import PAPER
@@ -54,86 +54,40 @@ def explained_sinusoid(given: Sinusoid, position: int, dimension: int) -> Explan
     """
     check_column("dimension", dimension, "dim", given.dim)
     check_range(position, 1, first=given.first)
-    return sinusoid_steps(given, position, dimension, given.value(position, dimension))
-
-
-def check_column(thing: str, index: int, width: str, columns: int) -> None:
-    """Refuses a column that the table does not have.
-
-    Raises:
-        UserError: It has not.
-    """
-    if not 0 <= index < columns:
-        raise UserError(
-            f"{thing} is {index}; with {width} {columns} it must be one of 0 … {columns - 1}"
-        )
-
-
-def sinusoid_steps(
-    given: Sinusoid, position: int, dimension: int, value: float, arithmetic: str = "exact"
-) -> Explanation:
-    """The same, where the value is known, and by which ``arithmetic`` it came."""
+    value = given.value(position, dimension) if value is None else value
     channel = given.channel(dimension)
+    kind = {"sin": "a sine", "cos": "a cosine", "zero": "a column of zeros"}[channel.function]
+    base = exactly(given.base)
     title = f"{given.convention.name}: {given.convention.formula}"
-    asked = (
-        f"dimension {dimension} is {NAMES[channel.function]}; "
-        f"p = {position}, d = {given.dim}, n = {exactly(given.base)}"
-    )
+    asked = f"dimension {dimension} is {kind}; p = {position}, d = {given.dim}, n = {base}"
     if channel.function == "zero":
-        zeros = Step("value", f"dimension {dimension} of an odd width", "filled with zeros", value)
-        return Explanation(title, asked, [zeros])
-    first = given.first
+        about = f"dimension {dimension} of an odd width"
+        return Explanation(title, asked, [Step("value", about, "filled with zeros", value)])
     counted, symbol, count = position, "p", []
-    if first:
-        counted, symbol = position + first, "t"
-        count = [Step("count", f"t = p + {first}", f"{position} + {first}", counted)]
-    divisor, angle = 1 / channel.frequency, counted * channel.frequency
-    exponent = channel.exponent
+    if given.first:
+        counted, symbol = position + given.first, "t"
+        numbers = f"{position} + {given.first}"
+        count = [Step("count", f"t = p + {given.first}", numbers, counted)]
+    divisor, angle, exponent = 1 / channel.frequency, counted * channel.frequency, channel.exponent
     steps = [
         Step("exponent", f"e of dimension {dimension}", str(exponent), float(exponent)),
-        Step("divisor", "n^e", f"{exactly(given.base)}^({exponent})", divisor),
+        Step("divisor", "n^e", f"{base}^({exponent})", divisor),
         *count,
         Step("angle", f"{symbol} / n^e", f"{counted} / {short(divisor)}", angle),
-        Step(
-            "value",
-            f"{channel.function}(angle){by(arithmetic)}",
-            f"{channel.function}({short(angle)})",
-            value,
-        ),
+        value_step(channel.function, angle, value, by),
     ]
-    note = repeats("2π × n^e", channel.frequency) + of_large(angle, arithmetic)
-    return Explanation(title, asked, steps, note)
+    return Explanation(title, asked, steps, repeats("2π × n^e", channel.frequency))
+
+
+def value_step(function: str, angle: float, value: float, by: str) -> Step:
+    """The last step: a sine or cosine, and how it was rounded, where that is not once."""
+    rounded = "" if by == "exact" else f", by {by} arithmetic"
+    return Step("value", f"{function}(angle){rounded}", f"{function}({short(angle)})", value)
 
 
 def repeats(formula: str, omega: float) -> str:
     """After how many positions a number comes again, if it does."""
     return f"It repeats every {formula} = {short(math.tau / omega)} positions." if omega else ""
-
-
-def by(arithmetic: str) -> str:
-    """How a value was rounded, where that is not once."""
-    return "" if arithmetic == "exact" else f", by {arithmetic} arithmetic"
-
-
-def of_large(angle: float, arithmetic: str = "exact") -> str:
-    """What is to be known of an angle of which ten digits are too few to go on with.
-
-    Example:
-        >>> of_large(3.0), of_large(-1e6)
-        ('', ' The value is that of the exact angle, of which ten digits are shown.')
-        >>> of_large(-1e6, "float32")
-        ' Ten digits of the exact angle are shown; float32 arithmetic rounds it before the value.'
-    """
-    if abs(angle) < LARGE:
-        return ""
-    if arithmetic == "exact":
-        return " The value is that of the exact angle, of which ten digits are shown."
-    shown = "Ten digits of the exact angle are shown"
-    return f" {shown}; {arithmetic} arithmetic rounds it before the value."
-
-
-LARGE = 100.0
-"""From such an angle on its tenth digit moves the eighth of a sine."""
 
 
 def show(found: Explanation) -> None:
@@ -145,24 +99,11 @@ def show(found: Explanation) -> None:
     print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")
 
 
-NAMES = {"sin": "a sine", "cos": "a cosine", "zero": "a column of zeros"}
-
-
 def exactly(value: float) -> str:
-    """A number that was given, with all its digits.
-
-    Example:
-        >>> exactly(10000.0), exactly(12345.678901), exactly(500000)
-        ('10000', '12345.678901', '500000')
-    """
+    """A number that was given, with all its digits: 10000.0 as 10000."""
     return str(value).removesuffix(".0")
 
 
 def short(value: float) -> str:
-    """Ten digits: enough to go on with a pocket calculator.
-
-    Example:
-        >>> short(21.544346900318843), short(10.0)
-        ('21.5443469', '10')
-    """
+    """Ten digits: enough to go on with a pocket calculator."""
     return f"{value:.10g}"
