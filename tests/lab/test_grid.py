@@ -77,7 +77,7 @@ def test_words_and_ways_of_writing_change_no_run(tiny, store, old, new):
         ("ALiBi({heads})", "ALiBi({head})", "{head} is none of"),
         ("ALiBi({heads})", "ALiBi(3)", "heads"),
         ("ALiBi({heads})", "Learned({dim}, {trained})", "encodings 'ALiBi' on k_front"),
-        ("ALiBi({heads})", "none.py:My(1)", "no file"),
+        ("ALiBi({heads})", "none.py:My(1)", "none.py"),
         ('name = "ALiBi"', 'name = "NoPE"', "NoPE twice"),
         ('name = "ALiBi"', 'nmae = "ALiBi"', r"encodings\[1\]"),
         ('use = "ALiBi({heads})"', "nope_layers = [2]", "nope_layers"),

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -26,38 +25,35 @@ from posenc.encodings.expression import encoding_from, names
 from posenc.encodings.positional import Positional
 
 OWN = re.compile(
-    r"\s*(?P<module>[\w./\\~ -]+?):(?P<name>[A-Za-z_]\w*)\s*(?P<arguments>\(.*\))\s*", re.S
+    r"\s*(?P<module>[\w./\\~ -]+?):(?P<name>[A-Za-z_]\w*)\s*(?P<given>\(.*\))\s*", re.S
 )
-BLANK = re.compile(r"\{(\w*)\}")
+PLACES = {
+    "tokens": TokenEncoding,
+    "queries_keys": QueryKeyEncoding,
+    "scores": ScoreEncoding,
+    "positions": PositionRemapping,
+}
 
 
-def filled(text: str, sizes: Mapping[str, int]) -> str:
+def filled(text: str, sizes: Mapping[str, Any]) -> str:
     """``text`` with the sizes of a run in the place of their names in braces.
-
-    Raises:
-        ValueError: A name is none of the sizes.
 
     Example:
         >>> filled("Learned({dim}, {longest})", {"dim": 64, "longest": 256})
         'Learned(64, 256)'
     """
-
-    def size(found: re.Match) -> str:
-        if found[1] not in sizes:
-            raise ValueError(f"{text!r}: {found[0]} is none of {{{'}, {'.join(sizes)}}}.")
-        return str(sizes[found[1]])
-
-    return BLANK.sub(size, text)
+    for name in re.findall(r"\{(\w*)\}", text):
+        if name not in sizes:
+            raise ValueError(f"{text!r}: {{{name}}} is none of {', '.join(sizes)}.")
+        text = text.replace(f"{{{name}}}", str(sizes[name]))
+    return text
 
 
 def encoding(text: str) -> Any:
-    """What an expression calls; see ``posenc.encodings.expression``, and ``mine.py:MyBias(4)``.
+    """What an expression calls; see ``posenc.encodings.expression``.
 
-    A class of one's own is named by its file or module, a colon and its name; its file is run. Its
-    arguments are literals.
-
-    Raises:
-        ValueError: It cannot be read, found or called.
+    A class of one's own is named by its file or module, a colon and its name, as
+    ``mine.py:MyBias(4)``. Its file is run; its arguments are literals.
 
     Example:
         >>> encoding("posenc.encodings.scores.alibi:ALiBi(4)")
@@ -66,21 +62,14 @@ def encoding(text: str) -> Any:
         ALiBi(heads=4)
     """
     own = OWN.fullmatch(text)
-    if own is None:
-        return encoding_from(_public(text))
-    made = _own_class(own["module"], own["name"])
     try:
-        call = ast.parse(f"f{own['arguments']}", mode="eval").body
-        assert isinstance(call, ast.Call)
+        if own is None:
+            return encoding_from(_public(text))
+        call: Any = ast.parse(f"f{own['given']}", mode="eval").body
         given = [ast.literal_eval(each) for each in call.args]
-        named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError, AssertionError):
-        raise ValueError(
-            f"{text!r}: arguments must be literals, as in mine.py:MyBias(4)."
-        ) from None
-    try:
-        return made(*given, **named)
-    except (TypeError, ValueError) as error:
+        named = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+        return _own_class(own["module"], own["name"])(*given, **named)
+    except (TypeError, ValueError, SyntaxError) as error:
         raise ValueError(f"{text!r}: {error}") from error
 
 
@@ -92,10 +81,7 @@ def positional(
     Args:
         use: Expressions; none of them is NoPE.
         depth: Layers of the model.
-        nope_layers: Layers, from 0 on, in which attention is told nothing.
-
-    Raises:
-        ValueError: An expression does not fit, or a layer is not there.
+        nope_layers: Layers, from 0 on, whose attention has no positions.
 
     Example:
         >>> positional(["Rotary(16)", "ALiBi(4)"], depth=2).scores
@@ -110,26 +96,24 @@ def positional(
             for place, held in places.items():
                 held.extend(getattr(made, place))
         else:
-            places[_place(made, text)].append(made)
+            places[_place(made)].append(made)
     if not nope_layers:
         return Positional(**places)
-    for layer in nope_layers:
-        if not 0 <= layer < depth:
-            raise ValueError(f"nope_layers holds {layer}; the model has layers 0 … {depth - 1}.")
+    if not all(0 <= layer < depth for layer in nope_layers):
+        raise ValueError(f"nope_layers is {list(nope_layers)}; the layers are 0 … {depth - 1}.")
     outside = {place: places.pop(place) for place in ("tokens", "positions")}
     inside, bare = Positional(**places), Positional()
     layers = [bare if layer in nope_layers else inside for layer in range(depth)]
-    first = {} if layers[0] is bare else places
-    layers[0] = Positional(**first, **outside)
+    layers[0] = Positional(**({} if 0 in nope_layers else places), **outside)
     return layers
 
 
-PLACES = {
-    "tokens": TokenEncoding,
-    "queries_keys": QueryKeyEncoding,
-    "scores": ScoreEncoding,
-    "positions": PositionRemapping,
-}
+def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> nn.Module:
+    """The same as ``positional``, as one module, with what it learns drawn from ``seed``."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        made = positional(use, depth=depth, nope_layers=nope_layers)
+    return made if isinstance(made, Positional) else nn.ModuleList(made)
 
 
 def version(use: Sequence[str]) -> str:
@@ -141,35 +125,17 @@ def version(use: Sequence[str]) -> str:
         >>> version(["ALiBi(4)"]) == version(["ALiBi(8)"]) != version(["Rotary(16)"])
         True
     """
-    sources = sorted(
-        {_meaning(path, path.stat().st_mtime_ns) for text in use for path in _sources(text)}
-    )
+    classes = [each for text in use for each in _classes(text)]
+    paths = {Path(str(inspect.getsourcefile(each))) for each in classes}
+    sources = sorted({_meaning(path, path.stat().st_mtime_ns) for path in paths})
     return sha256("\n".join(sources).encode()).hexdigest()[:12]
 
 
-def learned(made: Positional | Sequence[Positional]) -> int:
-    """How many numbers the encodings of a model learn."""
-    layers = [made] if isinstance(made, Positional) else list(made)
-    parameters = {each for layer in layers for each in layer.parameters()}
-    return sum(each.numel() for each in parameters)
-
-
-def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> nn.Module:
-    """The same as ``positional``, as one module, with what it learns drawn from ``seed``."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        made = positional(use, depth=depth, nope_layers=nope_layers)
-    return made if isinstance(made, Positional) else nn.ModuleList(made)
-
-
-def _place(made: object, text: str) -> str:
+def _place(made: object) -> str:
     for place, interface in PLACES.items():
         if isinstance(made, interface):
             return place
-    raise ValueError(
-        f"{text!r} is a {type(made).__name__}, which is no encoding; implement one of "
-        f"{', '.join(each.__name__ for each in PLACES.values())} from posenc.encodings.base."
-    )
+    raise ValueError(f"{type(made).__name__} is no encoding; see posenc.encodings.base.")
 
 
 def _public(text: str) -> str:
@@ -177,46 +143,32 @@ def _public(text: str) -> str:
     return re.sub(r"\bposenc(?:\.[a-z_]+)+\.(?=[A-Z])", "", text)
 
 
+def _classes(text: str) -> list[Any]:
+    own = OWN.fullmatch(text)
+    if own is not None:
+        return [_own_class(own["module"], own["name"])]
+    called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", _public(text)))
+    return [names()[name] for name in called & names().keys()]
+
+
 def _own_class(module: str, name: str) -> Any:
-    found = getattr(_module(module.strip()), name, None)
-    if found is None:
-        raise ValueError(f"{module} has no {name}; check the name behind the colon.")
-    return found
-
-
-def _module(name: str) -> ModuleType:
-    if not name.endswith(".py"):
-        try:
-            return importlib.import_module(name)
-        except ImportError as error:
-            raise ValueError(f"{name}: {error}; give a module, or a file ending in .py.") from None
-    path = Path(name).expanduser().resolve()
-    if not path.is_file():
-        raise ValueError(f"{name}: there is no file {path}; paths are those beside the grid.")
-    return _file(path)
+    try:
+        path = Path(module.strip())
+        made = _file(path.resolve()) if path.suffix == ".py" else importlib.import_module(module)
+        return getattr(made, name)
+    except Exception as error:  # whatever the file of a user raises
+        raise ValueError(f"{module}:{name} cannot be imported: {error}") from None
 
 
 @cache
-def _file(path: Path) -> ModuleType:
+def _file(path: Path) -> Any:
     unique = f"posenc_lab_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"
     given = importlib.util.spec_from_file_location(unique, path)
     assert given is not None
     assert given.loader is not None
-    made = importlib.util.module_from_spec(given)
-    sys.modules[unique] = made
-    try:
-        given.loader.exec_module(made)
-    except Exception as error:
-        raise ValueError(f"{path.name} cannot be run: {type(error).__name__}: {error}") from error
+    made = sys.modules[unique] = importlib.util.module_from_spec(given)
+    given.loader.exec_module(made)
     return made
-
-
-def _sources(text: str) -> list[Path]:
-    own = OWN.fullmatch(text)
-    if own is not None:
-        return [Path(str(inspect.getsourcefile(_own_class(own["module"], own["name"]))))]
-    called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", _public(text))) & names().keys()
-    return [Path(str(inspect.getsourcefile(names()[name]))) for name in called]
 
 
 @cache

@@ -22,19 +22,31 @@ def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
     """Writes results as one JSON file, a line a run.
 
     Scores and losses are whole; of a curve some points stay, and no machine has its own name. A run
-    that was given up has a line too, with what it said last: learning rates are chosen by it.
+    that was given up has a line with what it said last: learning rates are chosen by it.
 
     Args:
         store: Where results are.
         path: The file.
         grid: That they are of; all that are made if not given.
     """
-    results = store.results() if grid is None else _of(grid, store)
-    written = [*map(_written, results), *_given_up(grid, store)]
-    lines = sorted(written, key=lambda each: each["id"])
-    text = ",\n".join(json.dumps(each, ensure_ascii=False, sort_keys=True) for each in lines)
+    known = Results(store)
+    if grid is None:
+        found = list(store.results())
+        runs = [each.stem for each in (store.root / "failures").glob("[!.]*")]
+    else:
+        plan = planned(grid, store, known.of).runs
+        found = [result for run in plan if (result := known.of(run.configuration)) is not None]
+        found += [base for each in found if (base := known.base_of(each)) is not None]
+        runs = [run.id for run in plan]
+    written = {each["id"]: _written(each) for each in found}
+    for run in runs:
+        if (failure := store.failure(run)) and failure["final"]:
+            written[run] = {"id": run, "said": last_line(failure)}
+    lines = [
+        json.dumps(each, ensure_ascii=False, sort_keys=True) for _, each in sorted(written.items())
+    ]
     with whole(path) as file:
-        file.write(f"[\n{text}\n]\n".encode())
+        file.write("[\n{}\n]\n".format(",\n".join(lines)).encode())
 
 
 def taken_out(path: Path, root: Path) -> Store:
@@ -50,52 +62,25 @@ def taken_out(path: Path, root: Path) -> Store:
         (None, [])
     """
     try:
-        found = read_json(path)
-    except ValueError:  # the file of somebody, not one to remove
-        found = None
-    if not isinstance(found, list) or not all(map(_is_result, found)):
-        raise ValueError(
-            f"{path} holds no results; posenc lab report GRID --export FILE.json writes them."
-        )
+        found = [(each["id"], each) for each in read_json(path)]
+    except (ValueError, TypeError, KeyError):
+        found = [("", {})]
+    if not all(
+        run.isalnum() and (each.keys() >= MADE or each.keys() == FAILED) for run, each in found
+    ):
+        raise ValueError(f"{path} holds no results, as posenc lab report --export writes them.")
     store = Store(root)
-    for each in found:
+    for run, each in found:
         if each.keys() == FAILED:
-            store.note_failure(each["id"], each["said"], final=True)
+            store.note_failure(run, each["said"], final=True)
         else:
-            store.keep(each["id"], each)
+            store.keep(run, each)
     return store
 
 
-def _is_result(found: Any) -> bool:
-    if not isinstance(found, dict) or not str(found.get("id", "")).isalnum():
-        return False
-    return found.keys() == FAILED or found.keys() >= MADE
-
-
-def _given_up(grid: Grid | None, store: Store) -> list[dict[str, str]]:
-    if grid is None:
-        runs = [path.stem for path in (store.root / "failures").glob("[!.]*")]
-    else:
-        runs = [run.id for run in planned(grid, store, Results(store).of).runs]
-    failures = {run: store.failure(run) for run in runs if store.has_failed(run)}
-    return [{"id": run, "said": last_line(found)} for run, found in failures.items() if found]
-
-
-def _of(grid: Grid, store: Store) -> list[dict[str, Any]]:
-    known = Results(store)
-    found = (known.of(run.configuration) for run in planned(grid, store, known.of).runs)
-    whole = [each for each in found if each is not None]
-    bases = [base for each in whole if (base := known.base_of(each)) is not None]
-    return list({each["id"]: each for each in (*whole, *bases)}.values())
-
-
 def _written(result: dict[str, Any]) -> dict[str, Any]:
-    outcome = result["outcome"]
-    curve = outcome["curve"]
+    curve = result["outcome"]["curve"]
     left = curve[:: max(1, -(-len(curve) // POINTS))]
-    curve = [[step, float(f"{loss:.4g}")] for step, loss in left]
-    return {
-        **result,
-        "outcome": {**outcome, "curve": curve},
-        "machine": {**result["machine"], "host": ""},
-    }
+    short = [[step, float(f"{loss:.4g}")] for step, loss in left]
+    machine = {**result["machine"], "host": ""}
+    return {**result, "outcome": {**result["outcome"], "curve": short}, "machine": machine}

@@ -9,9 +9,15 @@ from typing import Any
 
 from posenc.lab.files import whole
 from posenc.lab.grid import TUNING_SEED
-from posenc.lab.planning import Kind
 from posenc.lab.store import Store
 
+WORDS = {
+    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "extends", "host",
+    "torch", "date",
+}  # fmt: skip
+REALS = {
+    "learning_rate", "clip", "weight_decay", "tuned_rate", "score", "loss", "milliseconds_a_step",
+}  # fmt: skip
 COLUMNS = (
     "run", "kind", "task", "task_version", "options", "encoding", "nope_layers", "version", "dim",
     "heads", "depth", "seed", "steps", "batch", "learning_rate", "warm_up", "clip", "weight_decay",
@@ -21,81 +27,47 @@ COLUMNS = (
 )  # fmt: skip
 """Whatever tells two runs apart has a column; a model that gives no numbers has no score."""
 
-WORDS = (
-    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "extends", "host",
-    "torch", "date",
-)  # fmt: skip
-
-REALS = (
-    "learning_rate", "clip", "weight_decay", "tuned_rate", "score", "loss", "milliseconds_a_step",
-)  # fmt: skip
-
-LENGTHS = ("trained", "tested")
-"""Options of tasks that have columns of their own."""
-
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:
     """A row for each run and tested length."""
     for each in store.results():
         asked, outcome = each["configuration"], each["outcome"]
-        training, extension = asked["training"], asked["extension"] or {}
+        extension, options = asked["extension"] or {}, dict(asked["options"])
+        trained = options.pop("trained")
+        options.pop("tested")
+        tuning = "tuning" if asked["seed"] >= TUNING_SEED else "reported"
+        of_run = {
+            "run": each["id"],
+            "kind": "extended" if extension else tuning,
+            "task": asked["task"],
+            "task_version": asked["task_version"],
+            "options": json.dumps(options, sort_keys=True),
+            "encoding": " + ".join(extension.get("use", asked["use"])) or "NoPE",
+            "nope_layers": " ".join(map(str, asked["nope_layers"])),
+            "version": extension.get("version", asked["version"]),
+            **asked["model"],
+            "seed": asked["seed"],
+            **asked["training"],
+            "steps": outcome["steps"],
+            "extends": extension.get("of"),
+            "factor": extension.get("factor"),
+            "tuned_steps": extension.get("steps"),
+            "tuned_rate": extension.get("learning_rate"),
+            "trained_length": trained,
+            "diverged": int(outcome["diverged"]),
+            "body_parameters": outcome["parameters"]["body"],
+            "encoding_parameters": outcome["parameters"]["encoding"],
+            "milliseconds_a_step": each["cost"]["milliseconds_a_step"]
+            if outcome["steps"]
+            else None,
+            "host": each["machine"]["host"],
+            "torch": each["machine"]["torch"],
+            "date": each["date"],
+        }
         for length, score in outcome["scores"].items():
-            yield {
-                "run": each["id"],
-                "kind": _kind(asked),
-                "task": asked["task"],
-                "task_version": asked["task_version"],
-                "options": _options(asked["options"]),
-                "encoding": " + ".join(extension.get("use", asked["use"])) or "NoPE",
-                "nope_layers": " ".join(map(str, asked["nope_layers"])),
-                "version": extension.get("version", asked["version"]),
-                **asked["model"],
-                "seed": asked["seed"],
-                "steps": outcome["steps"],
-                "batch": training["batch"],
-                "learning_rate": training["learning_rate"],
-                "warm_up": training["warm_up"],
-                "clip": training["clip"],
-                "weight_decay": training["weight_decay"],
-                "examined": training["examined"],
-                "extends": extension.get("of"),
-                "factor": extension.get("factor"),
-                "tuned_steps": extension.get("steps"),
-                "tuned_rate": extension.get("learning_rate"),
-                "length": int(length),
-                "trained_length": asked["options"]["trained"],
-                "score": score,
-                "loss": outcome["losses"][length],
-                "diverged": int(outcome["diverged"]),
-                "body_parameters": outcome["parameters"]["body"],
-                "encoding_parameters": outcome["parameters"]["encoding"],
-                "milliseconds_a_step": each["cost"]["milliseconds_a_step"]
-                if outcome["steps"]
-                else None,
-                "host": each["machine"]["host"],
-                "torch": each["machine"]["torch"],
-                "date": each["date"],
-            }
-
-
-def _kind(asked: dict[str, Any]) -> Kind:
-    """What a run is for; a seed of tuning is that of no reported run."""
-    if asked["extension"] is not None:
-        return "extended"
-    return "tuning" if asked["seed"] >= TUNING_SEED else "reported"
-
-
-def _options(given: dict[str, Any]) -> str:
-    return json.dumps({name: given[name] for name in sorted(given) if name not in LENGTHS})
-
-
-def as_csv(store: Store) -> str:
-    """The table as CSV, with a line of names."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list[str](COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows(store))
-    return text.getvalue()
+            measured = {"length": int(length), "score": score, "loss": outcome["losses"][length]}
+            row = of_run | measured
+            yield {name: row[name] for name in COLUMNS}
 
 
 def export(store: Store, path: Path) -> None:
@@ -104,13 +76,17 @@ def export(store: Store, path: Path) -> None:
     Raises:
         ValueError: It ends otherwise, or DuckDB is missing for Parquet.
     """
-    if path.suffix == ".csv":
-        with whole(path) as file:
-            file.write(as_csv(store).encode())
+    if path.suffix == ".parquet":
+        _connected(store).execute("COPY runs TO ? (FORMAT parquet)", [str(path)])
         return
-    if path.suffix != ".parquet":
+    if path.suffix != ".csv":
         raise ValueError(f"{path}: the name of an export must end in .csv or .parquet.")
-    _connected(store).execute("COPY runs TO ? (FORMAT parquet)", [str(path)])
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list[str](COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows(store))
+    with whole(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def asked(store: Store, query: str) -> tuple[list[str], list[tuple]]:
@@ -119,40 +95,25 @@ def asked(store: Store, query: str) -> tuple[list[str], list[tuple]]:
     Raises:
         ValueError: DuckDB is missing, or cannot answer.
     """
-    duckdb = _duckdb()
+    connection = _connected(store)
     try:
-        answer = _connected(store).execute(query)
+        answer = connection.execute(query)
         return [each[0] for each in answer.description], answer.fetchall()
-    except duckdb.Error as error:
+    except Exception as error:  # duckdb's own
         raise ValueError(f"{query!r}: {error}") from None
 
 
 def _connected(store: Store) -> Any:
     """DuckDB with the table; built of the files, which are the truth, each time."""
-    duckdb = _duckdb()
-    connection = duckdb.connect()
-    typed = ", ".join(f"{name} {_type(name)}" for name in COLUMNS)
-    connection.execute(f"CREATE TABLE runs ({typed})")
-    values = [[row[name] for name in COLUMNS] for row in rows(store)]
-    if values:
-        blanks = ", ".join("?" * len(COLUMNS))
-        connection.executemany(f"INSERT INTO runs VALUES ({blanks})", values)
-    return connection
-
-
-def _type(name: str) -> str:
-    if name in WORDS:
-        return "VARCHAR"
-    if name in REALS:
-        return "DOUBLE"
-    return "BIGINT"
-
-
-def _duckdb() -> Any:
     try:
         import duckdb  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise ValueError(
-            "queries and Parquet need DuckDB, which is not installed: pip install 'posenc[lab]'"
-        ) from None
-    return duckdb
+        raise ValueError("queries and Parquet need DuckDB: pip install 'posenc[lab]'") from None
+    connection = duckdb.connect()
+    types = dict.fromkeys(WORDS, "VARCHAR") | dict.fromkeys(REALS, "DOUBLE")
+    typed = ", ".join(f"{name} {types.get(name, 'BIGINT')}" for name in COLUMNS)
+    connection.execute(f"CREATE TABLE runs ({typed})")
+    if values := [list(row.values()) for row in rows(store)]:
+        blanks = ", ".join("?" * len(COLUMNS))
+        connection.executemany(f"INSERT INTO runs VALUES ({blanks})", values)
+    return connection

@@ -1,17 +1,16 @@
 """What a task is: rows of tokens with targets, how they are scored, what fits, what is published.
 
 A task is a frozen dataclass in a file of its own. Its fields are what a grid may set; its class
-attributes are what it is. ``generate`` draws everything from the generator that it is given.
+attributes are what it is.
 """
 
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional
 
 from posenc.arguments import check_whole
@@ -22,13 +21,12 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one length.
+    """Rows of one length, all int64 [batch, seq].
 
     Attributes:
-        tokens: What the model reads, int64 [batch, seq].
-        targets: What it should say at each token, int64 [batch, seq]; ``IGNORED`` where nothing.
-        positions: Where the tokens stand, int64 [batch, seq], for every encoding alike; counted
-            from 0 if none.
+        tokens: What the model reads.
+        targets: What it should say at each token; ``IGNORED`` where nothing.
+        positions: Where the tokens stand, for every encoding alike; counted from 0 if none.
     """
 
     tokens: Tensor
@@ -93,11 +91,9 @@ class Task(abc.ABC):
         steps: Training steps, where a grid names none.
         shortest: The least length in training; all of it is at ``trained`` if none.
         is_causal: Whether a token sees only those before it.
+        is_exact: Whether a row scores 1 where all of it is right and else 0.
         lower_is_better: Whether small scores are good ones.
         published: What papers report of such tasks.
-
-    Raises:
-        ValueError: A length is no whole number from 1 on, or the trained one is not tested.
     """
 
     trained: int
@@ -109,48 +105,37 @@ class Task(abc.ABC):
     measure: ClassVar[str] = "accuracy"
     unit: ClassVar[str] = ""
     chance: ClassVar[float]
-    gate: ClassVar[float]
+    gate: ClassVar[float] = 0.95
     steps: ClassVar[int] = 1000
     shortest: ClassVar[int | None] = None
     is_causal: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = False
     lower_is_better: ClassVar[bool] = False
     published: ClassVar[tuple[Published, ...]] = ()
 
     def __post_init__(self):
-        check_whole(self.shortest or 1, trained=self.trained)
-        for length in self.tested:
-            check_whole(tested=length)
+        check_whole(self.shortest or 1, trained=self.trained, tested=min(self.tested))
         if self.trained not in self.tested:
-            raise ValueError(
-                f"tested is {list(self.tested)}; it must hold the trained length, {self.trained}, "
-                "since a score at other lengths says nothing where the trained one fails."
-            )
+            raise ValueError(f"tested must hold the trained length {self.trained}: {self.tested}.")
 
     @abc.abstractmethod
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """``batch`` rows of ``length``, drawn from ``generator`` alone."""
 
     def score(self, logits: Tensor, batch: Batch) -> Tensor:
-        """How well each row is answered, [batch]: the share of its targets that are met.
-
-        Args:
-            logits: [batch, seq, vocabulary].
-            batch: The rows that were answered.
-        """
-        scored, met = _met(logits, batch)
-        return met.sum(1) / scored.sum(1).clamp(min=1)
+        """How well each row is answered, [batch], by logits [batch, seq, vocabulary]."""
+        scored = batch.targets != IGNORED
+        met = ((logits.argmax(-1) == batch.targets) & scored).sum(1)
+        return (met == scored.sum(1)).float() if self.is_exact else met / scored.sum(1).clamp(min=1)
 
     def examined(self) -> "Task":
         """The task that scores are taken of; another where training must not see its rows."""
         return self
 
     def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float | None:
-        """What is compared at ``length``: its score, or what that is against ``learned``.
+        """What is compared at ``length``, or None where that says nothing of the encoding.
 
-        None where that says nothing of the encoding.
-
-        ``learned`` is the score at the trained length of the model as it was trained: of one that
-        was extended since, before that.
+        ``learned`` is the score at the trained length, before any extension.
         """
         return scores[length]
 
@@ -163,7 +148,7 @@ class Task(abc.ABC):
         """Positions that encodings with a table must hold: 0 … places − 1."""
         return max(self.tokens(length) for length in self.tested)
 
-    def training_length(self, generator: torch.Generator) -> int:
+    def training_length(self, generator: Generator) -> int:
         """The length of the next batch of training."""
         if self.shortest is None:
             return self.trained
@@ -172,19 +157,6 @@ class Task(abc.ABC):
     def fits(self, score: float) -> bool:
         """Whether a score at the trained length says that the task was learned there."""
         return score <= self.gate if self.lower_is_better else score >= self.gate
-
-
-def ordinal(number: int) -> str:
-    """The word for a place, from 1 on.
-
-    Example:
-        >>> ordinal(3), ordinal(11), ordinal(22)
-        ('third', '11th', '22nd')
-    """
-    if number <= 5:
-        return ("first", "second", "third", "fourth", "fifth")[number - 1]
-    last = 0 if number % 100 in (11, 12, 13) else number % 10
-    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
 def loss(logits: Tensor, batch: Batch) -> Tensor:
@@ -198,34 +170,11 @@ def loss(logits: Tensor, batch: Batch) -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
 
 
-def exact_match(logits: Tensor, batch: Batch) -> Tensor:
-    """Whether all targets of a row are met at once, as 0 or 1, [batch]."""
-    scored, met = _met(logits, batch)
-    return (met == scored).all(1).float()
-
-
-def bits(logits: Tensor, batch: Batch) -> Tensor:
-    """Bits a target of each row, their mean, [batch]."""
-    scored = batch.targets != IGNORED
-    nats = functional.cross_entropy(logits.mT, batch.targets, reduction="none")
-    return nats.sum(1) / scored.sum(1) / log(2)
-
-
-def draw(generator: torch.Generator, most: int, *shape: int) -> Tensor:
-    """Whole numbers 0 … most − 1.
-
-    Example:
-        >>> draw(torch.Generator().manual_seed(0), 2, 1, 3).shape
-        torch.Size([1, 3])
-    """
+def draw(generator: Generator, most: int, *shape: int) -> Tensor:
+    """Whole numbers 0 … most − 1."""
     return torch.randint(most, shape, generator=generator)
 
 
 def unscored(tokens: Tensor) -> Tensor:
     """Targets for ``tokens``, none of them scored yet."""
     return torch.full_like(tokens, IGNORED)
-
-
-def _met(logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    scored = batch.targets != IGNORED
-    return scored, (logits.argmax(-1) == batch.targets) & scored

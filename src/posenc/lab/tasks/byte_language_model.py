@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
+from math import log
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
+from torch.nn import functional
 
-from posenc.arguments import check_choice
-from posenc.lab.tasks.base import OF_TEXT, Batch, Published, Task, bits, draw
+from posenc.lab.tasks.base import OF_TEXT, Batch, Task, draw
 
 MOST = 6_000_000  # bytes of text
 HELD_OUT = 10  # every tenth file is never trained on
@@ -43,29 +44,24 @@ class ByteLanguageModel(Task):
     part: Literal["trained", "held out"] = "trained"
     text: str = ""
 
-    about: ClassVar[str] = "The next byte of the source text of Python's own library."
-    vocabulary: ClassVar[int] = 256
-    measure: ClassVar[str] = "added bits a byte"
-    unit: ClassVar[str] = "bits a byte"
-    chance: ClassVar[float] = 8.0
-    gate: ClassVar[float] = 3.6
-    steps: ClassVar[int] = 1500
-    lower_is_better: ClassVar[bool] = True
-    published: ClassVar[tuple[Published, ...]] = OF_TEXT
+    about = "The next byte of the source text of Python's own library."
+    vocabulary = 256
+    measure = "added bits a byte"
+    unit = "bits a byte"
+    chance = 8.0
+    gate = 3.6
+    steps = 1500
+    lower_is_better = True
+    published = OF_TEXT
 
     def __post_init__(self):
         super().__post_init__()
-        check_choice(("trained", "held out"), part=self.part)
         here = digest()
-        if not self.text:
-            object.__setattr__(self, "text", here)
-        if self.text != here:
-            raise ValueError(
-                f"text is {self.text}; this machine's Python library has {here}. Run it with the "
-                "version of Python with which it was planned, or plan it anew."
-            )
+        if (self.text or here) != here:
+            raise ValueError(f"text is {self.text}; this machine's Python library has {here}.")
+        object.__setattr__(self, "text", here)
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` bytes from anywhere in the text."""
         text = corpus()[self.part]
         start = draw(generator, len(text) - length, batch, 1)
@@ -74,27 +70,21 @@ class ByteLanguageModel(Task):
 
     def score(self, logits: Tensor, batch: Batch) -> Tensor:
         """Bits a byte of each row."""
-        return bits(logits, batch)
+        nats = functional.cross_entropy(logits.mT, batch.targets, reduction="none")
+        return nats.mean(1) / log(2)
 
     def examined(self) -> "ByteLanguageModel":
         """The same on files that training never sees."""
         return replace(self, part="held out")
 
     def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float | None:
-        """Bits a byte that ``length`` adds to those that training reached.
-
-        None of a model that only guesses at the trained length: it would add none at any.
-        """
+        """Bits a byte that ``length`` adds; none of a model that only guesses."""
         return None if learned >= self.chance else scores[length] - learned
 
 
 @cache
 def corpus() -> dict[str, Tensor]:
-    """The bytes of both parts, uint8.
-
-    Raises:
-        ValueError: Python's library lies here without its source.
-    """
+    """The bytes of both parts, uint8."""
     files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     parts = {"trained": bytearray(), "held out": bytearray()}
     for index, file in enumerate(files):
@@ -102,17 +92,12 @@ def corpus() -> dict[str, Tensor]:
         if len(part) < MOST:
             part += file.read_bytes()
     if min(map(len, parts.values())) < 100_000:
-        raise ValueError(
-            f"{sysconfig.get_path('stdlib')} holds less than 100 kB of source; the byte language "
-            "model needs a Python whose library is there as text."
-        )
+        raise ValueError("the byte language model needs the source of Python's standard library.")
     return {name: torch.frombuffer(part, dtype=torch.uint8) for name, part in parts.items()}
 
 
 @cache
 def digest() -> str:
     """What tells this text from that of another Python."""
-    parts = corpus()
-    return sha256(b"".join(parts[name].numpy().tobytes() for name in sorted(parts))).hexdigest()[
-        :12
-    ]
+    text = b"".join(part.numpy().tobytes() for _, part in sorted(corpus().items()))
+    return sha256(text).hexdigest()[:12]

@@ -1,12 +1,11 @@
 """Copy: say the row again."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator
 
-from posenc.lab.tasks.base import Batch, Published, Task, draw, exact_match, unscored
+from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
 
 LETTERS = 16
 AGAIN = LETTERS
@@ -27,14 +26,14 @@ class Copy(Task):
     trained: int = 16
     tested: tuple[int, ...] = (16, 24, 32)
 
-    about: ClassVar[str] = "The row once more; right where all of it is."
-    vocabulary: ClassVar[int] = LETTERS + 1
-    measure: ClassVar[str] = "exact match"
-    chance: ClassVar[float] = 0.0
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 2000
-    shortest: ClassVar[int | None] = 1
-    published: ClassVar[tuple[Published, ...]] = (
+    about = "The row once more; right where all of it is."
+    vocabulary = LETTERS + 1
+    measure = "exact match"
+    is_exact = True
+    chance = 0.0
+    steps = 2000
+    shortest = 1
+    published = (
         Published(
             "Kazemnejad et al. 2023 (arXiv:2305.19466), the authors' published results",
             "copy of random tokens, out of distribution; the middle of what is reported",
@@ -43,7 +42,7 @@ class Copy(Task):
         ),
     )
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` letters and their copies."""
         letters = draw(generator, LETTERS, batch, length)
         again = torch.full((batch, 1), AGAIN)
@@ -51,10 +50,6 @@ class Copy(Task):
         targets = unscored(tokens)
         targets[:, length:] = letters
         return Batch(tokens, targets)
-
-    def score(self, logits: Tensor, batch: Batch) -> Tensor:
-        """1 for each row that is right as a whole."""
-        return exact_match(logits, batch)
 
     def tokens(self, length: int) -> int:
         """Letters, a mark, and all letters but the last."""

@@ -1,12 +1,11 @@
 """Counting: from one number to another, and then stop."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator
 
-from posenc.lab.tasks.base import Batch, Task, draw, exact_match, unscored
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
 NUMBERS = 128
 BEGIN, STOP = NUMBERS, NUMBERS + 1
@@ -31,22 +30,20 @@ class Counting(Task):
     trained: int = 16
     tested: tuple[int, ...] = (16, 32, 64)
 
-    about: ClassVar[str] = "From one number to another, and then stop; right where all of it is."
-    vocabulary: ClassVar[int] = NUMBERS + 2
-    measure: ClassVar[str] = "exact match"
-    chance: ClassVar[float] = 0.0
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 1500
-    shortest: ClassVar[int | None] = 1
+    about = "From one number to another, and then stop; right where all of it is."
+    vocabulary = NUMBERS + 2
+    measure = "exact match"
+    is_exact = True
+    chance = 0.0
+    steps = 1500
+    shortest = 1
 
     def __post_init__(self):
         super().__post_init__()
         if max(self.tested) > NUMBERS:
-            raise ValueError(
-                f"tested is {list(self.tested)}; there are {NUMBERS} numbers to count."
-            )
+            raise ValueError(f"tested is {self.tested}; expected at most {NUMBERS}.")
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows that count ``length`` numbers."""
         first = draw(generator, NUMBERS - length + 1, batch, 1)
         counted = first + torch.arange(length)
@@ -55,10 +52,6 @@ class Counting(Task):
         targets = unscored(tokens)
         targets[:, 2:] = torch.cat((counted, stop), 1)
         return Batch(tokens, targets)
-
-    def score(self, logits: Tensor, batch: Batch) -> Tensor:
-        """1 for each row that is right as a whole."""
-        return exact_match(logits, batch)
 
     def tokens(self, length: int) -> int:
         """Both ends, a mark, and the numbers."""

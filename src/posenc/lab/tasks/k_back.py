@@ -1,12 +1,12 @@
 """k-back: the k-th last letter, where only letters count."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
+from torch import Generator
 
 from posenc.arguments import check_whole
-from posenc.lab.tasks.base import IGNORED, Batch, Task, draw, ordinal
+from posenc.lab.tasks.base import IGNORED, Batch, Task, draw
 
 LETTERS, FILLERS = 8, 8
 
@@ -35,28 +35,24 @@ class KBack(Task):
     tested: tuple[int, ...] = (48, 96)
     k: int = 3
 
-    vocabulary: ClassVar[int] = LETTERS + FILLERS
-    chance: ClassVar[float] = 1 / LETTERS
-    gate: ClassVar[float] = 0.9
-    steps: ClassVar[int] = 1500
+    vocabulary = LETTERS + FILLERS
+    chance = 1 / LETTERS
+    gate = 0.9
+    steps = 1500
 
     def __post_init__(self):
         super().__post_init__()
         check_whole(k=self.k)
         shortest = min(self.tested)
         if self.k > shortest // 2:
-            raise ValueError(
-                f"k is {self.k}; of the {shortest} tokens of the shortest row about half are "
-                "letters."
-            )
+            raise ValueError(f"k is {self.k}; expected at most half of a row, {shortest // 2}.")
 
     @property
     def about(self) -> str:  # type: ignore[override]
         """Which letter."""
-        which = "last" if self.k == 1 else f"{ordinal(self.k)} last"
-        return f"The {which} letter, where the tokens between do not count."
+        return f"Letter {self.k} counted back, where the tokens between do not count."
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens, about half of them letters."""
         tokens = draw(generator, LETTERS + FILLERS, batch, length)
         count = (tokens < LETTERS).cumsum(1)  # letters so far

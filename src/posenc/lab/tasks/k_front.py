@@ -1,12 +1,11 @@
 """k-front: the k-th token of the row, however far it has gone."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-import torch
+from torch import Generator
 
 from posenc.arguments import check_whole
-from posenc.lab.tasks.base import Batch, Task, draw, ordinal, unscored
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
 LETTERS = 8
 
@@ -21,7 +20,7 @@ class KFront(Task):
         k: 1 is the first letter.
 
     Example:
-        >>> batch = KFront(k=2).generate(torch.Generator().manual_seed(0), 4, 1)
+        >>> batch = KFront(k=2).generate(Generator().manual_seed(0), 4, 1)
         >>> bool((batch.targets[0, 1:] == batch.tokens[0, 1]).all()), batch.targets[0, 0].item()
         (True, -100)
     """
@@ -30,10 +29,9 @@ class KFront(Task):
     tested: tuple[int, ...] = (32, 64, 128, 256)
     k: int = 4
 
-    vocabulary: ClassVar[int] = LETTERS
-    chance: ClassVar[float] = 1 / LETTERS
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 1000
+    vocabulary = LETTERS
+    chance = 1 / LETTERS
+    steps = 1000
 
     def __post_init__(self):
         super().__post_init__()
@@ -44,9 +42,9 @@ class KFront(Task):
     @property
     def about(self) -> str:  # type: ignore[override]
         """Which token."""
-        return f"The {ordinal(self.k)} token of the row, however far it has gone."
+        return f"Token {self.k} of the row, however far it has gone."
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` letters."""
         tokens = draw(generator, LETTERS, batch, length)
         targets = unscored(tokens)

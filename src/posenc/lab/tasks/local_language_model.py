@@ -1,11 +1,11 @@
 """A language whose next token follows from the last and the third last."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
+from torch import Generator
 
-from posenc.lab.tasks.base import OF_TEXT, Batch, Published, Task, draw, unscored
+from posenc.lab.tasks.base import OF_TEXT, Batch, Task, draw, unscored
 
 TOKENS = 16
 NEAR = (5, 14, 1, 8, 11, 2, 15, 4, 12, 7, 0, 10, 3, 13, 6, 9)  # of the last token
@@ -29,14 +29,14 @@ class LocalLanguageModel(Task):
     trained: int = 32
     tested: tuple[int, ...] = (32, 64, 128, 256)
 
-    about: ClassVar[str] = "The next token of a language in which it follows from the last three."
-    vocabulary: ClassVar[int] = TOKENS
-    chance: ClassVar[float] = 1 / TOKENS
-    gate: ClassVar[float] = 0.8
-    steps: ClassVar[int] = 1500
-    published: ClassVar[tuple[Published, ...]] = OF_TEXT
+    about = "The next token of a language in which it follows from the last three."
+    vocabulary = TOKENS
+    chance = 1 / TOKENS
+    gate = 0.8
+    steps = 1500
+    published = OF_TEXT
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens; the target is the next one, from the third token on."""
         near, far = torch.tensor(NEAR), torch.tensor(FAR)
         row = list(draw(generator, TOKENS, 3, batch))

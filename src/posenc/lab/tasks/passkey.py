@@ -1,9 +1,9 @@
 """Passkey: say at the end the key that stood somewhere in the text."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
+from torch import Generator
 
 from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
@@ -30,14 +30,13 @@ class Passkey(Task):
     trained: int = 32
     tested: tuple[int, ...] = (32, 128, 512, 1024)
 
-    about: ClassVar[str] = "The key behind a mark somewhere in the row, asked for at its end."
-    vocabulary: ClassVar[int] = KEYS + FILLERS + 2
-    chance: ClassVar[float] = 1 / KEYS
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 1500
-    shortest: ClassVar[int | None] = 8
+    about = "The key behind a mark somewhere in the row, asked for at its end."
+    vocabulary = KEYS + FILLERS + 2
+    chance = 1 / KEYS
+    steps = 1500
+    shortest = 8
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens; the target stands at the last."""
         tokens = draw(generator, KEYS + FILLERS, batch, length)
         rows = torch.arange(batch)

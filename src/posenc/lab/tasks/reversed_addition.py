@@ -1,13 +1,11 @@
 """Reversed addition: digits from the lowest on, with or without coupled positions."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from posenc.arguments import check_flag
-from posenc.lab.tasks.base import Batch, Task, draw, exact_match, unscored
+from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
 PLUS, EQUALS = 10, 11
 
@@ -37,19 +35,15 @@ class ReversedAddition(Task):
     tested: tuple[int, ...] = (8, 12, 16)
     coupled: bool = False
 
-    about: ClassVar[str] = "The sum of two numbers, lowest digit first; right where all of it is."
-    vocabulary: ClassVar[int] = 12
-    measure: ClassVar[str] = "exact match"
-    chance: ClassVar[float] = 0.0
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 3000
-    shortest: ClassVar[int | None] = 1
+    about = "The sum of two numbers, lowest digit first; right where all of it is."
+    vocabulary = 12
+    measure = "exact match"
+    is_exact = True
+    chance = 0.0
+    steps = 3000
+    shortest = 1
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_flag(coupled=self.coupled)
-
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows with two numbers of ``length`` digits, and their sum of length + 1."""
         a, b = draw(generator, 10, 2, batch, length)
         total = _added(a, b)
@@ -59,7 +53,7 @@ class ReversedAddition(Task):
         targets[:, 2 * length + 1 :] = total
         return Batch(tokens, targets, self._positions(generator, length, batch))
 
-    def _positions(self, generator: torch.Generator, length: int, batch: int) -> Tensor | None:
+    def _positions(self, generator: Generator, length: int, batch: int) -> Tensor | None:
         if not self.coupled:
             return None
         digits = torch.arange(length)
@@ -67,10 +61,6 @@ class ReversedAddition(Task):
         row = torch.cat((digits, torch.tensor([length]), digits, torch.tensor([-1]), digits))
         start = 1 + draw(generator, self.places - length - 1, batch, 1)
         return start + row
-
-    def score(self, logits: Tensor, batch: Batch) -> Tensor:
-        """1 for each row that is right as a whole."""
-        return exact_match(logits, batch)
 
     def tokens(self, length: int) -> int:
         """Both numbers, two signs, and all digits of the sum but the last."""

@@ -1,9 +1,9 @@
 """Word order: which of two words comes first, in an encoder that sees all at once."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
+from torch import Generator
 
 from posenc.lab.tasks.base import Batch, Task, draw, unscored
 
@@ -26,14 +26,13 @@ class WordOrder(Task):
     trained: int = 12
     tested: tuple[int, ...] = (12, 24, 48)
 
-    about: ClassVar[str] = "Which of two words comes first; the model sees the whole row."
-    vocabulary: ClassVar[int] = 3 + WORDS
-    chance: ClassVar[float] = 0.5
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 600
-    is_causal: ClassVar[bool] = False
+    about = "Which of two words comes first; the model sees the whole row."
+    vocabulary = 3 + WORDS
+    chance = 0.5
+    steps = 600
+    is_causal = False
 
-    def generate(self, generator: torch.Generator, length: int, batch: int) -> Batch:
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens; the answer is 1 where the first word is the first."""
         tokens = 3 + draw(generator, WORDS, batch, length)
         tokens[:, 0] = ASKED
