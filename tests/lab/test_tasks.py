@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from posenc.lab import ModelSize, Training
 from posenc.lab.encodings import drawn as encodings
-from posenc.lab.model import built
+from posenc.lab.model import Model
 from posenc.lab.seeds import generator_for
 from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.tasks.base import IGNORED, loss
@@ -212,7 +212,7 @@ def test_without_positions_the_order_of_words_cannot_be_told():
     """The known limit: a set has no order, whatever is learned."""
     task = TASKS["word_order"]()
     nope = encodings((), depth=2, nope_layers=(), seed=0)
-    model = built(task.vocabulary, ModelSize(), nope, is_causal=False, seed=0)
+    model = Model(task.vocabulary, ModelSize(), nope, is_causal=False)
     tokens = drawn(task, 12).tokens
     swapped = torch.where(tokens == 1, 2, torch.where(tokens == 2, 1, tokens))
     with torch.no_grad():

@@ -49,15 +49,10 @@ class Model(nn.Module):
         """Logits of what follows each token; positions count from 0 if not given."""
         return self.logits(self.encoder(self.embedding(tokens), positions))
 
-    def body(self) -> dict[str, Tensor]:
-        """All that is no encoding."""
-        state = self.state_dict()
-        return {name: state[name] for name in sorted(state) if ".positional." not in name}
-
-    def encodings(self) -> dict[str, Tensor]:
-        """What the encodings learn."""
-        state = self.state_dict()
-        return {name: state[name] for name in sorted(state) if ".positional." in name}
+    def part(self, *, encodings: bool) -> dict[str, Tensor]:
+        """What the encodings learn, or all the rest."""
+        state = sorted(self.state_dict().items())
+        return {name: each for name, each in state if (".positional." in name) == encodings}
 
     def learned(self) -> dict[str, int]:
         """How many numbers body and encodings learn; those that layers share count once."""
@@ -67,22 +62,8 @@ class Model(nn.Module):
         return found
 
 
-def built(
-    vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool, seed: int
-) -> Model:
-    """A model whose body is drawn from ``seed`` alone, whatever the encodings are."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        return Model(vocabulary, size, positional, is_causal=is_causal)
-
-
 def digest(tensors: dict[str, Tensor]) -> str:
-    """A hash of names and bits.
-
-    Example:
-        >>> digest({"a": torch.zeros(2)}) == digest({"a": torch.zeros(2)}) != digest({})
-        True
-    """
+    """A hash of names and bits."""
     found = sha256()
     for name, tensor in tensors.items():
         found.update(name.encode())

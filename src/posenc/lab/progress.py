@@ -3,7 +3,10 @@
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from posenc.lab.planning import Plan, Planned, counts, seconds_left
 from posenc.lab.store import Store
@@ -11,10 +14,7 @@ from posenc.lab.store import Store
 
 @dataclass
 class Told:
-    """Says what happens to the runs of a grid.
-
-    On a terminal, rich shows runs made, running, failed and left, steps a second and the time left;
-    elsewhere each run that ends is a line, which a file can hold.
+    """Says what happens to the runs of a grid: a line for each that ends, and a bar on a terminal.
 
     Args:
         store: Where results appear.
@@ -27,50 +27,38 @@ class Told:
     host: str
     workers: int
     stream: TextIO = field(default_factory=lambda: sys.stderr)
-    began: float = field(default_factory=time.monotonic)
     steps: int = 0
-    bar: Any = None
-    task: Any = None
 
     def __enter__(self) -> "Told":
-        if self.stream.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self.bar = Progress(
-                BarColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=Console(file=self.stream),
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("beginning", total=None)
+        self.began = time.monotonic()
+        self.console = Console(file=self.stream, highlight=False, markup=False, soft_wrap=True)
+        columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        is_live = self.console.is_terminal
+        self.bar = Progress(*columns, console=self.console, disable=not is_live)
+        self.bar.start()
+        self.task = self.bar.add_task("beginning", total=None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.bar.stop()
 
     def changed(self, plan: Plan, active: int) -> None:
         """Runs were begun or ended."""
-        if self.bar is None:
+        if self.bar.disable:
             return
         found = counts(plan, self.store)
+        left_over = plan.total - found["made"] - found["failed"] - active
+        speed = self.steps / (time.monotonic() - self.began)
         said = [
-            f"{found['made']} of {found['total']} runs",
-            f"{found['running']} running",
+            f"{found['made']} of {plan.total} runs",
+            f"{active} running",
             f"{found['failed']} failed",
-            f"{found['left']} left",
+            f"{left_over} left",
+            f"{speed:.0f} steps a second",
+            left(plan, self.store, self.host, self.workers),
         ]
-        if self.steps:
-            said.append(f"{self.steps / (time.monotonic() - self.began):.0f} steps a second")
-        said.append(left(plan, self.store, self.host, self.workers))
-        self.bar.update(
-            self.task,
-            total=found["total"],
-            completed=found["made"],
-            description=" · ".join(said),
-        )
+        told = " · ".join(said)
+        self.bar.update(self.task, total=plan.total, completed=found["made"], description=told)
 
     def ended(self, run: Planned, said: str) -> None:
         """A run was made, or its process ended otherwise."""
@@ -78,21 +66,11 @@ class Told:
         if result is not None:
             self.steps += result["outcome"]["steps"]
             said = f"{said} in {result['cost']['seconds']:.1f} s"
-        line = f"{run.id} {run}: {said}"
-        if self.bar is not None:
-            self.bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
-        else:
-            self.stream.write(f"{line}\n")
-            self.stream.flush()
+        self.console.print(f"{run.id} {run}: {said}")
 
 
 def left(plan: Plan, store: Store, host: str, workers: int) -> str:
-    """The time until all is made, in words.
-
-    Example:
-        >>> duration(5400.0)
-        '1 h 30 min'
-    """
+    """The time until all is made, in words."""
     seconds = seconds_left(plan, store, host, workers)
     if seconds is None:
         return "time unknown until a run is made on this machine"
@@ -103,8 +81,8 @@ def duration(seconds: float) -> str:
     """Seconds as a person says them.
 
     Example:
-        >>> duration(4.2), duration(100), duration(36000)
-        ('4 s', '2 min', '10 h 0 min')
+        >>> duration(4.2), duration(100), duration(5400)
+        ('4 s', '2 min', '1 h 30 min')
     """
     if seconds < 60:
         return f"{seconds:.0f} s"

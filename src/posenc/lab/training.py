@@ -1,11 +1,11 @@
 """A run: a pure function of its configuration."""
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from math import isfinite, nan
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import drawn
-from posenc.lab.model import Model, built, digest
+from posenc.lab.model import Model, digest
 from posenc.lab.seeds import generator_for, seed_of
 from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 
@@ -22,8 +22,6 @@ CURVE = 50
 
 MOST_DRAWS = 1000
 """Batches without any target that are drawn for one step before the task is said to ask nothing."""
-
-Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -41,22 +39,12 @@ class Outcome:
     weights: dict[str, Tensor]
 
 
-def trained(
-    configuration: Configuration,
-    *,
-    weights: dict[str, Tensor] | None = None,
-    watch: Watch | None = None,
-) -> Outcome:
+def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
     """Trains and examines one model.
 
     Args:
-        configuration: Everything that decides.
-        weights: Those of ``configuration.extension.of``, where there is an extension.
-        watch: Told the step and the number of steps, after each.
-
-    Raises:
-        ValueError: An encoding does not fit the task or the body, or the rows of the task ask
-            nothing.
+        asked: Everything that decides.
+        weights: Those of ``asked.extension.of``, where there is an extension.
 
     Example:
         >>> from posenc.lab.configuration import ModelSize, Training
@@ -66,29 +54,26 @@ def trained(
         ['4']
     """
     with _deterministic():
-        return _trained(configuration, weights, watch)
+        return _trained(asked, weights)
 
 
-def _trained(
-    asked: Configuration, weights: dict[str, Tensor] | None, watch: Watch | None
-) -> Outcome:
+def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome:
     task, training, extension = asked.made_task(), asked.training, asked.extension
     tuned = () if extension is None else ("extension",)
     steps = training.steps if extension is None else extension.steps
     model = _model(asked, task, weights)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=training.weight_decay)
-    begun = {"body": digest(model.body()), "encoding": digest(model.encodings())}
+    body, encoding = (digest(model.part(encodings=each)) for each in (False, True))
     data, seen = generator_for(asked.seed, "data", *tuned), ""
     torch.manual_seed(seed_of(asked.seed, "positions", *tuned))  # what remaps positions draws here
-    losses, curve, seconds = list[float](), list[list[float]](), 0.0
+    losses, seconds = list[float](), 0.0
     model.train()
-    while len(losses) < steps and math.isfinite(losses[-1] if losses else 0.0):
+    while len(losses) < steps and all(map(isfinite, losses[-1:])):
         began = time.process_time()
         batch = _batch(asked, task, data)
         seen = _chained(seen, batch)
-        optimizer.param_groups[0]["lr"] = (
-            training.rate(len(losses)) if extension is None else extension.learning_rate
-        )
+        rate = training.rate(len(losses)) if extension is None else extension.learning_rate
+        optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
         value = loss(model(batch.tokens, batch.positions), batch)
         value.backward()
@@ -96,32 +81,28 @@ def _trained(
         optimizer.step()
         losses.append(value.item())
         seconds += time.process_time() - began
-        if watch is not None:
-            watch(len(losses), steps)
-    every = max(1, steps // CURVE)
-    for end in range(every, len(losses) + every, every):
-        part = losses[end - every : end]
-        curve.append([min(end, len(losses)), sum(part) / len(part)])
+    after = digest(model.part(encodings=False) | model.part(encodings=True))
     written = {
         "steps": len(losses),
-        "diverged": bool(losses) and not math.isfinite(losses[-1]),
+        "diverged": not all(map(isfinite, losses[-1:])),
         **_examined(asked, task, model),
-        "curve": [point for point in curve if math.isfinite(point[1])],
+        "curve": _curve(losses, max(1, steps // CURVE)),
         "parameters": model.learned(),
-        "hashes": {**begun, "data": seen, "weights": digest(model.body() | model.encodings())},
+        "hashes": {"body": body, "encoding": encoding, "data": seen, "weights": after},
     }
     return Outcome(written, seconds, model.state_dict())
 
 
 def _model(asked: Configuration, task: Task, weights: dict[str, Tensor] | None) -> Model:
+    """The body is drawn from its own seed, whatever the encodings are."""
     encodings = drawn(
         (asked.extension or asked).use,
         depth=asked.model.depth,
         nope_layers=asked.nope_layers,
         seed=seed_of(asked.seed, "encoding"),
     )
-    seed = seed_of(asked.seed, "body")
-    model = built(task.vocabulary, asked.model, encodings, is_causal=task.is_causal, seed=seed)
+    torch.manual_seed(seed_of(asked.seed, "body"))
+    model = Model(task.vocabulary, asked.model, encodings, is_causal=task.is_causal)
     if asked.extension is not None:
         model.load_state_dict(weights or {})
     return model
@@ -135,31 +116,34 @@ def _batch(asked: Configuration, task: Task, data: torch.Generator) -> Batch:
         batch = task.generate(data, length, asked.training.batch)
         if _asks(batch).any():
             return batch
-    raise ValueError(
-        f"{MOST_DRAWS:,} batches of {asked.task} have no target; make batches or rows longer."
-    )
+    raise ValueError(f"{MOST_DRAWS} batches of {asked.task} have no target; make them larger.")
+
+
+def _curve(losses: list[float], every: int) -> list[list[float]]:
+    """Points [step, mean loss]; those that are no numbers are left out."""
+    parts = {end: losses[end : end + every] for end in range(0, len(losses), every)}
+    points = [[begin + len(part), sum(part) / len(part)] for begin, part in parts.items()]
+    return [point for point in points if isfinite(point[1])]
 
 
 def _examined(asked: Configuration, task: Task, model: Model) -> dict[str, Any]:
     """Scores and losses by length; JSON has no word for what is no number."""
-    rows = asked.training.examined
-    found = {
-        str(length): [
-            each if math.isfinite(each) else None
-            for each in examined(model, task.examined(), length, rows=rows, seed=asked.seed)
-        ]
-        for length in task.tested
-    }
-    scores, losses = ({n: each[turn] for n, each in found.items()} for turn in (0, 1))
+    scores, losses = dict[str, float | None](), dict[str, float | None]()
+    for length in task.tested:
+        rows = asked.training.examined
+        found = examined(model, task.examined(), length, rows=rows, seed=asked.seed)
+        scores[str(length)], losses[str(length)] = (v if isfinite(v) else None for v in found)
     return {"loss": losses[str(task.trained)], "losses": losses, "scores": scores}
 
 
 @torch.no_grad()
-def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> tuple[float, float]:
+def examined(
+    model: nn.Module, task: Task, length: int, *, rows: int, seed: int
+) -> tuple[float, float]:
     """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding.
 
-    A row without a target has no part in the score, nor in the loss where those beside it have
-    none either. Both are NaN where logits are no numbers, or no row has a target.
+    Rows without a target have no part in them. Both are NaN where no row has one, or where logits
+    are no numbers, since the largest of these would be an answer, too.
     """
     model.eval()
     generator = generator_for(seed, "examination", length)
@@ -170,15 +154,14 @@ def examined(model: Model, task: Task, length: int, *, rows: int, seed: int) -> 
         batch = task.generate(generator, length, count)
         logits = model(batch.tokens, batch.positions)
         if not logits.isfinite().all():
-            return math.nan, math.nan  # the largest of no numbers would be an answer, too
+            return nan, nan
         left -= count
         asks = _asks(batch)
-        if not asks.any():
-            continue
-        scores += task.score(logits, batch)[asks].double().sum().item()
-        losses += loss(logits, batch).item() * count
-        asked, beside = asked + int(asks.sum()), beside + count
-    return (scores / asked, losses / beside) if asked else (math.nan, math.nan)
+        if asks.any():
+            scores += task.score(logits, batch)[asks].double().sum().item()
+            losses += loss(logits, batch).item() * count
+            asked, beside = asked + int(asks.sum()), beside + count
+    return (scores / asked, losses / beside) if asked else (nan, nan)
 
 
 def _asks(batch: Batch) -> Tensor:
