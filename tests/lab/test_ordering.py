@@ -42,7 +42,7 @@ def test_flip_flop_is_carried_on_by_alibi_and_not_by_rotary(tmp_path: Path):
     (task,) = compared(grid, store).tasks
     (gap,) = task.gaps
     assert len(gap.differences) == 3
-    assert gap.holds, gap.differences
+    assert min(gap.differences.values()) >= gap.gap.least
     # Both have learned the task itself, so that the gap is one of length alone.
     for each in task.encodings.values():
         assert min(each.scores[24].values()) > 0.9, each.name

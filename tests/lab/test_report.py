@@ -106,8 +106,7 @@ def test_a_gap_that_does_not_hold_in_every_seed_is_said(comparison):
     (task,) = comparison.tasks
     (gap,) = task.gaps
     missed = replace(gap, gap=msgspec.structs.replace(gap.gap, least=0.6))
-    assert gap.holds
-    assert missed.holds is False
+    assert min(gap.differences.values()) >= 0.1
     said = sentences(replace(task, gaps=[missed, replace(gap, differences={})]))
     assert "holds in 0 of 3 seeds" in said[-2]
     assert "not measured" in said[-1]

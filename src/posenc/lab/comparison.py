@@ -1,8 +1,7 @@
 """The numbers of a report, all of them: what shows a grid prints and draws these and no others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from math import nan
 from typing import Any
 
@@ -27,37 +26,21 @@ PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "a first
 
 @dataclass(frozen=True)
 class Scored:
-    """One encoding on one task.
-
-    Attributes:
-        name: The encoding.
-        seeds: Its seeds, in order.
-        scores: By length and seed, as the task scores.
-        reported: By length and seed, as it is compared; seeds that cannot be compared are left out.
-        fits: Whether each seed fitted the task at the trained length, before any extension.
-        before: What is compared, there; the middle of seeds.
-        middle: Interquartile mean of ``reported``, with its interval, by length.
-        diverged: The seeds whose training ended early, at a loss that was no number.
-        rate: The learning rate.
-        curves: Points [step, loss] of each seed.
-        parameters: Numbers that the encoding learns.
-        milliseconds: A step, by seed.
-        tuned_rate: The learning rate of steps after training, where there are any.
-    """
+    """One encoding on one task."""
 
     name: str
     seeds: tuple[int, ...]
-    scores: Mapping[int, Mapping[int, float]]
-    reported: Mapping[int, Mapping[int, float]]
-    fits: tuple[bool, ...]
-    before: float
-    middle: Mapping[int, Interval]
-    diverged: tuple[int, ...]
-    rate: float
-    curves: Mapping[int, Sequence[Sequence[float]]]
-    parameters: int
-    milliseconds: Mapping[int, float]
-    tuned_rate: float | None
+    scores: Mapping[int, Mapping[int, float]]  # by length and seed, as the task scores
+    reported: Mapping[int, Mapping[int, float]]  # the same as it is compared, without mere guesses
+    fits: tuple[bool, ...]  # whether each seed fitted at the trained length, before any extension
+    before: float  # what is compared, there
+    middle: Mapping[int, Interval]  # interquartile mean of ``reported``, by length
+    diverged: tuple[int, ...]  # the seeds whose training ended early
+    rate: float  # of learning
+    curves: Mapping[int, Sequence[Sequence[float]]]  # points [step, loss] of each seed
+    parameters: int  # numbers that the encoding learns
+    milliseconds: Mapping[int, float]  # a step, by seed
+    tuned_rate: float | None  # of steps after training, where there are any
 
     @property
     def has_fitted(self) -> bool:
@@ -73,13 +56,6 @@ class Expected:
     length: int
     differences: Mapping[int, float]
 
-    @property
-    def holds(self) -> bool | None:
-        """Whether it holds in every seed; None where nothing was measured."""
-        if not self.differences:
-            return None
-        return min(self.differences.values()) >= self.gap.least
-
 
 @dataclass(frozen=True)
 class Beside:
@@ -93,25 +69,14 @@ class Beside:
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """All encodings on one task and one body.
-
-    Attributes:
-        task: The task of the grid.
-        model: Name of the body, where there are several.
-        length: Where encodings are compared: the longest that any of them has.
-        encodings: By name, in the grid's order.
-        pairs: By length, every pair of encodings.
-        ranks: Places at ``length``; only of those that fitted.
-        gaps: Expected orderings.
-        beside: Published numbers.
-    """
+    """All encodings on one task and one body."""
 
     task: GridTask
-    model: str
-    length: int
-    encodings: Mapping[str, Scored]
-    pairs: Mapping[int, Sequence[Pair]]
-    ranks: Mapping[str, int]
+    model: str  # name of the body, where there are several
+    length: int  # where encodings are compared: the longest that any of them has
+    encodings: Mapping[str, Scored]  # in the grid's order
+    pairs: Mapping[int, Sequence[Pair]]  # every pair, by length
+    ranks: Mapping[str, int]  # places at ``length``, only of those that fitted
     gaps: Sequence[Expected]
     beside: Sequence[Beside]
 
@@ -127,27 +92,16 @@ class TaskComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A whole grid, as far as it is made.
-
-    Attributes:
-        grid: The grid.
-        counts: Runs made, failed and left.
-        tasks: One for each task and body.
-        machines: What runs were made on.
-        dates: Of the first and the last.
-        purpose: What so many seeds are good for.
-        earlier: Runs whose encodings have changed in their source since.
-        failures: What runs that were given up have said, by run.
-    """
+    """A whole grid, as far as it is made."""
 
     grid: Grid
-    counts: Mapping[str, int]
-    tasks: Sequence[TaskComparison]
+    counts: Mapping[str, int]  # runs made, failed and left
+    tasks: Sequence[TaskComparison]  # one for each task and body
     machines: Sequence[Mapping[str, Any]]
-    dates: tuple[str, str]
-    purpose: str
-    earlier: int = 0
-    failures: Mapping[str, str] = field(default_factory=dict)
+    dates: tuple[str, str]  # of the first run and the last
+    purpose: str  # what so many seeds are good for
+    earlier: int  # runs whose encodings have changed in their source since
+    failures: Mapping[str, str]  # what runs that were given up have said
 
 
 def compared(grid: Grid, store: Store) -> Comparison:
@@ -227,46 +181,48 @@ def _sign(of: Any) -> float:
 
 
 def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> Scored:
-    results = sorted(results, key=lambda each: each["configuration"]["seed"])
-    seeds = tuple(each["configuration"]["seed"] for each in results)
-    bases = [known.base_of(each) or each for each in results]
-    learned = [_scores(base, task)[task.task.trained] for base in bases]
+    by_seed = {each["configuration"]["seed"]: each for each in results}
+    by_seed = dict(sorted(by_seed.items()))
+    bases = {seed: known.base_of(each) or each for seed, each in by_seed.items()}
+    trained, of_task = task.task.trained, task.task
+    learned = {seed: _scores(base, task)[trained] for seed, base in bases.items()}
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
-    before = list[float]()
-    for seed, each, base, fitted in zip(seeds, results, bases, learned, strict=True):
-        of_base = task.task.reported(_scores(base, task), task.task.trained, fitted)
-        before += [] if of_base is None else [of_base]
+    for seed, each in by_seed.items():
         for length, value in (own := _scores(each, task)).items():
             scores.setdefault(length, {})[seed] = value
-            if (told := task.task.reported(own, length, fitted)) is not None:
+            if (told := of_task.reported(own, length, learned[seed])) is not None:
                 reported.setdefault(length, {})[seed] = told
-    middle = partial(bootstrap, statistic=interquartile_mean)
-    outcomes = {seed: each["outcome"] for seed, each in zip(seeds, results, strict=True)}
-    asked, cost = results[0]["configuration"], "milliseconds_a_step"
-    extension = asked["extension"]
+    before = [of_task.reported(_scores(bases[s], task), trained, learned[s]) for s in bases]
+    before = [each for each in before if each is not None]
+    outcomes = {seed: each["outcome"] for seed, each in by_seed.items()}
+    asked = results[0]["configuration"]
+    extension = asked["extension"] or {"steps": 0}
     return Scored(
         name=name,
-        seeds=seeds,
+        seeds=tuple(by_seed),
         scores=scores,
         reported=reported,
-        fits=tuple(map(task.task.fits, learned)),
+        fits=tuple(map(of_task.fits, learned.values())),
         before=float(interquartile_mean(before)) if before else nan,
-        middle={length: middle(list(values.values())) for length, values in reported.items()},
+        middle={
+            length: bootstrap(list(values.values()), interquartile_mean)
+            for length, values in reported.items()
+        },
         diverged=tuple(
             seed
-            for seed, base in zip(seeds, bases, strict=True)
+            for seed, base in bases.items()
             if outcomes[seed]["diverged"] or base["outcome"]["diverged"]
         ),
         rate=asked["training"]["learning_rate"],
         curves={seed: each["curve"] for seed, each in outcomes.items()},
         parameters=results[0]["outcome"]["parameters"]["encoding"],
         milliseconds={
-            seed: each["cost"][cost]
-            for seed, each in zip(seeds, results, strict=True)
+            seed: each["cost"]["milliseconds_a_step"]
+            for seed, each in by_seed.items()
             if each["outcome"]["steps"]
         },
-        tuned_rate=extension["learning_rate"] if extension and extension["steps"] else None,
+        tuned_rate=extension["learning_rate"] if extension["steps"] else None,
     )
 
 

@@ -54,54 +54,31 @@ class Gap(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class GridTask:
-    """A task of a grid.
+    """A task of a grid."""
 
-    Attributes:
-        name: How the report calls it.
-        kind: Which task it is.
-        task: With its options.
-        training: Its budget; the learning rate is one of ``rates``.
-        rates: The learning rates that are tried.
-        encodings: The names of those that are run on it; all if none.
-    """
-
-    name: str
+    name: str  # how the report calls it
     kind: str
     task: Task
-    training: Training
+    training: Training  # its learning rate is one of ``rates``
     rates: tuple[float, ...]
-    encodings: tuple[str, ...] = ()
+    encodings: tuple[str, ...] = ()  # those that are run on it; all if none
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Everything that is to be run.
-
-    Attributes:
-        name: How the report calls it.
-        about: A sentence.
-        folder: Where paths as ``mine.py`` begin.
-        tasks: Those of ``[[tasks]]``.
-        encodings: Those of ``[[encodings]]``.
-        extensions: Those of ``[[extensions]]``.
-        models: The bodies.
-        seeds: Those of the reported runs.
-        tuning_seeds: How many runs choose a learning rate.
-        tuning_steps: Steps of each; those of the task if none.
-        gaps: Expected orderings.
-    """
+    """Everything that is to be run."""
 
     name: str
     about: str
-    folder: Path
+    folder: Path  # where paths as ``mine.py`` begin
     tasks: tuple[GridTask, ...]
     encodings: tuple[GridEncoding, ...]
     extensions: tuple[GridExtension, ...]
     models: tuple[ModelSize, ...]
-    seeds: tuple[int, ...]
-    tuning_seeds: int
-    tuning_steps: int | None
-    gaps: tuple[Gap, ...]
+    seeds: tuple[int, ...]  # of the reported runs
+    tuning_seeds: int  # how many runs choose a learning rate
+    tuning_steps: int | None  # of each of these; those of the task if none
+    gaps: tuple[Gap, ...]  # expected orderings
 
     def on(self, task: GridTask) -> list[GridEncoding]:
         """The encodings that are run on a task."""
@@ -139,17 +116,10 @@ def sizes(task: Task, model: ModelSize, factor: int | None = None) -> dict[str, 
 
 
 def configured(
-    task: GridTask,
-    encoding: GridEncoding,
-    model: ModelSize,
-    *,
-    rate: float,
-    seed: int,
-    steps: int | None = None,
+    task: GridTask, encoding: GridEncoding, model: ModelSize, seed: int, **training: Any
 ) -> Configuration:
-    """One run of a grid, resolved; ``steps`` are fewer where a learning rate is tried."""
+    """One run of a grid, resolved; ``training`` are changes of its budget."""
     use = filled(encoding.use, sizes(task.task, model))
-    training = replace(task.training, learning_rate=rate)
     return Configuration(
         task=task.kind,
         task_version=task.task.version,
@@ -158,7 +128,7 @@ def configured(
         nope_layers=encoding.nope_layers,
         version=naming.version(use),
         model=model,
-        training=training if steps is None else replace(training, steps=steps),
+        training=replace(task.training, **training),
         seed=seed,
     )
 

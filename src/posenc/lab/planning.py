@@ -16,22 +16,13 @@ Result = Callable[[Configuration], dict[str, Any] | None]
 
 @dataclass(frozen=True)
 class Planned:
-    """One run of a grid.
-
-    Attributes:
-        configuration: The run.
-        kind: Whether it chooses a learning rate, is reported, or extends one that is.
-        task: Name of its task.
-        encoding: Name of its encoding, or of what it was extended by.
-        model: Name of its body, where there are several.
-        id: The run's name.
-    """
+    """One run of a grid; it chooses a learning rate, is reported, or extends one that is."""
 
     configuration: Configuration
     kind: Literal["tuning", "reported", "extended"]
     task: str
-    encoding: str
-    model: str
+    encoding: str  # or what it was extended by
+    model: str  # where there are several
     id: str
 
     def is_ready(self, store: Store) -> bool:
@@ -98,8 +89,9 @@ def _runs(
     rate: float | None = task.rates[0]
     if len(task.rates) > 1:
         seeds = range(TUNING_SEED, TUNING_SEED + grid.tuning_seeds)
+        few = {} if grid.tuning_steps is None else {"steps": grid.tuning_steps}
         tuning = [
-            configured(task, encoding, model, rate=each, seed=seed, steps=grid.tuning_steps)
+            configured(task, encoding, model, seed, learning_rate=each, **few)
             for each in task.rates
             for seed in seeds
         ]
@@ -109,7 +101,7 @@ def _runs(
         if rate is None:
             yield from (None for _ in variants(grid, encoding))
             continue
-        base = configured(task, encoding, model, rate=rate, seed=seed)
+        base = configured(task, encoding, model, seed, learning_rate=rate)
         yield Planned(base, "reported", *names, base.id)
         for extension in grid.extensions:
             for name, factor, steps in (

@@ -60,13 +60,6 @@ def bootstrap(
 
     With three seeds it is too narrow by far, since it can hold nothing beyond what was seen.
 
-    Args:
-        values: One a seed.
-        statistic: What of them, along ``axis``.
-        confidence: The share of resampled statistics that the interval holds.
-        draws: How often the seeds are resampled.
-        seed: Of the resampling.
-
     Reference:
         Efron 1979, "Bootstrap Methods: Another Look at the Jackknife".
 
@@ -78,15 +71,8 @@ def bootstrap(
     value = float(statistic(given, axis=-1))
     if (given == given[0]).all():
         return Interval(value, value, value)
-    found = stats.bootstrap(
-        (given,),
-        statistic,
-        n_resamples=draws,
-        confidence_level=confidence,
-        method="percentile",
-        vectorized=True,
-        rng=seed,
-    ).confidence_interval
+    how = {"method": "percentile", "confidence_level": confidence, "n_resamples": draws}
+    found = stats.bootstrap((given,), statistic, rng=seed, **how).confidence_interval
     return Interval(value, float(found.low), float(found.high))
 
 
@@ -105,24 +91,15 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     """
     if len(differences) < 2:
         return 1.0
+    given, how = np.asarray(differences, float), "samples"
     found = stats.permutation_test(
-        (np.asarray(differences, float),),
-        np.mean,
-        permutation_type="samples",
-        n_resamples=2**EXACT,
-        vectorized=True,
-        rng=seed,
+        (given,), np.mean, permutation_type=how, n_resamples=2**EXACT, rng=seed
     )
     return float(found.pvalue)
 
 
 def least_p(count: int) -> float:
-    """The least p-value that ``sign_flip`` can give for so many pairs.
-
-    Example:
-        >>> least_p(3)
-        0.25
-    """
+    """The least p-value that ``sign_flip`` can give for so many pairs."""
     return min(1.0, 2 / 2**count) if count <= EXACT else 2 / (2**EXACT + 1)
 
 
@@ -148,23 +125,14 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Pair:
-    """How much better one encoding is than another, seed by seed.
-
-    Attributes:
-        better: The one with the larger mean.
-        worse: The other.
-        differences: Of each seed that both have, in favor of ``better``.
-        interval: Bootstrap interval of their mean.
-        p: Sign-flip p-value, exact for up to 14 seeds.
-        corrected: The same after Holm, over all pairs of the comparison.
-    """
+    """How much better one encoding is than another, seed by seed."""
 
     better: str
     worse: str
-    differences: tuple[float, ...]
-    interval: Interval
-    p: float
-    corrected: float = 1.0
+    differences: tuple[float, ...]  # of each seed that both have
+    interval: Interval  # of their mean
+    p: float  # by sign flips
+    corrected: float = 1.0  # after Holm, over all pairs of the comparison
 
     @property
     def is_clear(self) -> bool:
@@ -173,10 +141,7 @@ class Pair:
 
 
 def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
-    """All pairs of encodings, by the seeds that both have; larger scores are better.
-
-    Args:
-        scores: By encoding and seed.
+    """All pairs of encodings, by scores of encodings and seeds; larger ones are better.
 
     Example:
         >>> (pair,) = pairs({"a": {0: 0.5, 1: 0.6, 2: 0.7}, "b": {0: 0.1, 1: 0.3, 2: 0.2}})
@@ -196,13 +161,7 @@ def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
 
 
 def ranks(names: Sequence[str], found: Sequence[Pair]) -> dict[str, int]:
-    """A place for each: 1, and one more for every encoding that is clearly better.
-
-    Example:
-        >>> one = Pair("a", "b", (1.0, 1.0, 1.0), Interval(1.0, 1.0, 1.0), 0.002, 0.004)
-        >>> ranks(["a", "b", "c"], [one])
-        {'a': 1, 'b': 2, 'c': 1}
-    """
+    """A place for each: 1, and one more for every encoding that is clearly better."""
     worse = [pair.worse for pair in found if pair.is_clear]
     return {name: 1 + worse.count(name) for name in names}
 

@@ -39,12 +39,12 @@ class Outcome:
     weights: dict[str, Tensor]
 
 
-def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
+def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
     """Trains and examines one model.
 
     Args:
-        asked: Everything that decides.
-        weights: Those of ``asked.extension.of``, where there is an extension.
+        configuration: Everything that decides.
+        weights: Those of ``configuration.extension.of``, where there is an extension.
 
     Example:
         >>> from posenc.lab.configuration import ModelSize, Training
@@ -54,7 +54,7 @@ def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -
         ['4']
     """
     with _deterministic():
-        return _trained(asked, weights)
+        return _trained(configuration, weights)
 
 
 def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome:
