@@ -88,26 +88,6 @@ def test_bias_score_and_weight_are_the_librarys(javascript, content, entries):
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
 
 
-def test_what_is_said_of_the_bias(said, entries):
-    for state, words in said("prose_seen.aboutKind", STATES):
-        bias = library_bias(state, entries)
-        kind = state["biasKind"]
-        if kind in ("alibi", "kerple"):
-            lost = numbers(words.split("keys loses")[1])[0]
-            assert lost == pytest.approx(-bias[-1], rel=2e-4)
-            if kind == "kerple":
-                half = bias[state["keys"] // 2] - bias[-1]
-                assert numbers(words)[-1] == pytest.approx(half, rel=2e-4)
-        elif kind == "t5":
-            assert numbers(words.split("one of")[1])[0] == len(np.unique(bias))
-        elif kind == "window":
-            hidden = int(np.isinf(bias).sum())
-            assert ("hides none" in words) is (hidden == 0)
-            assert not hidden or f"hides {hidden} key" in words.replace("\u2009", "")
-        else:
-            assert words.startswith("No bias")
-
-
 def test_what_is_said_of_the_weights(said, content, entries):
     for state, words in said("prose_seen.aboutSeen", STATES):
         now, plain = weights(state, content, entries)
@@ -128,29 +108,3 @@ def test_what_is_said_of_the_weights(said, content, entries):
         assert own == pytest.approx(now[0], abs=6e-5)
         if state["biasKind"] != "none":
             assert numbers(words)[1] == pytest.approx(many(plain), rel=1e-2)
-
-
-def test_what_is_said_of_a_longer_text(said, content, entries):
-    for state, words in said("prose_seen.aboutLonger", STATES):
-        if state["keys"] == 4096:
-            assert words.startswith("Fewer keys")
-            continue
-        longer, _ = weights(state | {"keys": 4096}, content, entries)
-        lost = longer[state["keys"] :].sum()
-        assert ("none of the weight" in words) is bool(lost < 5e-5)
-        if lost > 5e-5:
-            assert numbers(words)[-1] == pytest.approx(100 * lost, rel=1e-2)
-
-
-@pytest.mark.slow("the page in a browser")
-def test_only_the_fields_of_the_chosen_bias_are_shown(opened):
-    found = opened("biasKind=kerple&keys=256")
-    found.to("biases")
-    shown = {"keys", "kerpleP", "kerpleA"}
-    for name in ("keys", "heads", "head", "kerpleP", "kerpleA", "window"):
-        assert found.page.locator(f"#bias-{name}").is_visible() is (name in shown)
-    found.page.locator('[data-name="added"]').focus()
-    found.page.keyboard.press("ArrowRight")
-    assert found.text("kind").startswith("A window of 128 hides 128 keys")
-    assert found.page.locator("#bias-window").is_visible()
-    assert found.complaints == []

@@ -116,39 +116,6 @@ def test_the_table_of_methods(javascript):
             assert tuple(counts.values()) == kinds(state, method), (state, method)
 
 
-def test_linear_interpolation_meets_no_new_angle_at_any_factor(javascript):
-    """As a slider gives them, with three digits: s·L₀ is seldom whole."""
-    states = [
-        {"dim": 64, "base": 1e4, "trained": trained, "factor": tenths / 20, "method": "linear"}
-        for trained, tenths in itertools.product((16, 100, 2048, 131_071), range(21, 100))
-    ]
-    asked = [f"scaling.targetLength({json.dumps(state)})" for state in states]
-    assert javascript(asked) == [longer(state) for state in states]
-    asked = [f"prose_long.kindsOf({json.dumps(state)}, 'linear')" for state in states]
-    assert not any(counts["fresh"] for counts in javascript(asked))
-
-
-def test_what_is_said_of_the_drift(said, javascript):
-    """The range of the drawn distances lies within that of all, and is right at those drawn."""
-    drawn = {}
-    for state, words in said("prose_long.aboutDrift", STATES):
-        if refused(state) or state["factor"] == 1:
-            assert "hoose" in words
-            continue
-        target = longer(state)
-        if target not in drawn:
-            drawn[target] = np.array(javascript([f"prose_long.driftDistances({target})"])[0])
-        far = drawn[target][drawn[target] >= state["trained"]]
-        assert far.max() == target
-        expected = []
-        for method in ("none", state["method"])[: 1 + (state["method"] != "none")]:
-            factor = schedule(state, method).attention_factor
-            score = factor**2 * np.cos(far[:, None] * radians(state, method)).mean(1)
-            expected += [score.min(), score.max()]
-        told = [x for part in words.split("between")[1:] for x in numbers(part)[:2]]
-        assert told == pytest.approx(expected, abs=6e-4)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_the_drift_is_what_rotary_attention_scores(javascript, method):
     """Of ones that meet themselves, over the pairs: YaRN's attention factor is in both of them."""
@@ -160,66 +127,3 @@ def test_the_drift_is_what_rotary_attention_scores(javascript, method):
     assert found == pytest.approx(expected.tolist(), abs=1e-12)
     whole = (0.1 * log(4) + 1) ** 2 if method == "yarn" else 1.0
     assert found[0] == pytest.approx(whole, rel=1e-14)
-
-
-def test_what_is_said_of_narrow_positions(said):
-    for state, words in said("prose_long.aboutPrecision", STATES):
-        if refused(state):
-            continue
-        last = longer(state) - 1
-        held = int(torch.tensor(last).to(torch.bfloat16))
-        assert ("stays what it is" in words) is (held == last)
-        assert held == last or f"becomes {held}" in words.replace("\u2009", "")
-        omegas = radians(state, state["method"])
-        single = np.float32(last) * omegas.astype(np.float32)
-        worst = np.abs(single.astype(np.float64) - last * omegas).max()
-        after = words.split("float32 it is off by")[1]
-        if "10" not in after and "nothing" not in after:
-            assert numbers(after)[0] == pytest.approx(worst, rel=1e-2)
-        rounded = abs(held - last) * omegas.max()
-        before = words.split("off by")[1]
-        assert ("nothing" in before) is bool(rounded == 0)
-        if rounded:
-            assert numbers(before)[0] == pytest.approx(rounded, rel=1e-2)
-
-
-def has_ramp(dim: int, base: float, trained: float) -> bool:
-    try:
-        YaRN(Geometric(dim, base), 4.0, trained)
-    except ValueError:
-        return False
-    return True
-
-
-def test_methods_are_refused_where_yarn_has_no_ramp(said):
-    states = [
-        {"dim": dim, "base": base, "trained": trained, "factor": 4}
-        for dim, base, trained in itertools.product((4, 128, 512), (1.5, 10, 16), (2048, 131_072))
-    ]
-    ramps = [has_ramp(s["dim"], float(s["base"]), s["trained"]) for s in states]
-    assert {True, False} == set(ramps)
-    for function in ("prose_long.aboutArcs", "prose_relatives.aboutScaling"):
-        for ramp, (state, words) in zip(ramps, said(function, states), strict=True):
-            assert ("YaRN has no ramp" in words) is not ramp, state
-    for ramp, (state, words) in zip(
-        ramps, said("prose_relatives.aboutLengths", states), strict=True
-    ):
-        longer = has_ramp(state["dim"], float(state["base"]), 4 * state["trained"])
-        assert not ramp or ("would give no ramp" in words) is not longer, state
-
-
-@pytest.mark.slow("the page in a browser")
-def test_methods_are_chosen_by_buttons_and_keys(opened):
-    found = opened("factor=8")
-    found.to("long")
-    assert "Unchanged" in found.text("arcs")
-    found.page.get_by_role("button", name="Llama 3").click()
-    assert "With Llama 3" in found.text("arcs")
-    found.page.locator('[data-name="arcs"]').focus()
-    found.page.keyboard.press("ArrowLeft")
-    assert "With YaRN" in found.text("arcs")
-    found.page.fill("#long-trained", "4096")
-    assert "Trained on 4096 positions" in found.text("arcs")
-    again = opened("factor=8&trained=4096&method=yarn")
-    assert again.text("arcs") == found.text("arcs")
-    assert found.complaints == []

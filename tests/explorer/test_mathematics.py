@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from transformers.models.t5.modeling_t5 import T5Attention
@@ -157,12 +156,6 @@ def test_no_pair_is_nearer_than_the_one_that_is_named(javascript, convention, di
     assert apart == pytest.approx(torch.pdist(rows).min().item(), rel=1e-6)
 
 
-def test_base_one_nearly_collides_after_seven_turns(javascript):
-    gram = "similarity.gram(conventions.channels('paper', 128), 1, 0, 50)"
-    rows = rows_of("paper", 128, 1, 50)
-    assert javascript([f"similarity.closest({gram}, 50, {rows})"]) == [{"first": 0, "second": 44}]
-
-
 def test_the_shift_matrix_moves_the_librarys_table(javascript):
     before, after = table("paper", 8, 1e4, [10])[0], table("paper", 8, 1e4, [10 - 37])[0]
     for i, omega in enumerate(Geometric(8).radians()):
@@ -170,42 +163,6 @@ def test_the_shift_matrix_moves_the_librarys_table(javascript):
         moved = javascript([f"shift.turn(shift.rotation({float(omega)!r}, -37), {pair})"])[0]
         torch.testing.assert_close(double(moved), after[2 * i : 2 * i + 2], **CLOSE)
     assert javascript(["shift.largestError([1, 0.1, 0.01], 10, 4000)"])[0] < 2e-12
-
-
-def test_what_the_best_linear_shift_leaves_agrees_with_least_squares(javascript):
-    p = np.arange(50.0)
-    for columns in (
-        [p],
-        [p / 50],
-        [np.sin(p)],
-        [np.sin(p), np.cos(p)],
-        list(table("paper", 8, 1e4, range(50)).T.numpy()),
-        list(table("paper", 8, 1e7, range(50)).T.numpy()),
-    ):
-        x = np.stack([column[:-10] for column in columns], 1)
-        y = np.stack([column[10:] for column in columns], 1)
-        left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-        expected = np.linalg.norm(left) / np.linalg.norm(y)
-        given = json.dumps([column.tolist() for column in columns])
-        assert javascript([f"shift.shiftResidual({given}, 10)"])[0] == pytest.approx(
-            expected, abs=1e-12
-        )
-
-
-def test_the_five_codes_answer_the_four_questions(javascript):
-    found = javascript([f"ladder.questions(ladder.codes(10000)[{i}], 50, 10)" for i in range(5)])
-    count, divided, sine, pair, many = found
-    assert count["bound"] == 49
-    assert divided["drift"] == pytest.approx(49 / 100)
-    assert sine["nearest"]["distance"] == pytest.approx(
-        min(abs(np.sin(p) - np.sin(q)) for p in range(50) for q in range(p)), abs=1e-12
-    )
-    assert pair["nearest"]["distance"] == pytest.approx(2 * abs(np.sin(22)), abs=1e-12)
-    assert all(each["residual"] < 1e-12 for each in (pair, many))
-    assert all(each["residual"] > 0.1 for each in (count, divided, sine))
-    rows = table("paper", 8, 1e4, range(50))
-    nearest = torch.pdist(rows).min().item()
-    assert many["nearest"]["distance"] == pytest.approx(nearest, abs=1e-12)
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
@@ -268,20 +225,3 @@ def test_scaled_schedules(javascript, dim, base, trained, factor):
         assert found == pytest.approx(wanted, rel=1e-12)
     attention = javascript([f"scaling.yarnAttention({factor})"])[0]
     assert attention == pytest.approx(YaRN(plain, factor, trained).attention_factor, rel=1e-14)
-
-
-def test_bits(javascript):
-    asked = "[0, 10, 255, 4095].map((p) => Array.from({length: 12}, (_, b) => binary.bit(p, b)))"
-    expected = [[p >> b & 1 for b in range(12)] for p in (0, 10, 255, 4095)]
-    assert javascript([asked])[0] == expected
-
-
-def test_random_numbers_are_seeded_and_normal(javascript):
-    draw = "((d) => Array.from({length: 20000}, d))(random.normal(7))"
-    first, second = javascript([draw, draw])
-    assert first == second
-    assert abs(np.mean(first)) < 0.03
-    assert abs(np.std(first) - 1) < 0.03
-    order, plain = javascript(["random.order(20, 5)", "random.order(20, 0)"])
-    assert sorted(order) == plain == list(range(20))
-    assert order != plain

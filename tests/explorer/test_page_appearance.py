@@ -36,13 +36,6 @@ def test_reduced_motion(opened):
     assert opened().page.evaluate(behavior) == "smooth"
 
 
-def test_nothing_moves_unasked(opened):
-    found = opened()
-    before = found.text("matrix"), found.page.evaluate("() => location.hash")
-    found.page.wait_for_timeout(1300)
-    assert (found.text("matrix"), found.page.evaluate("() => location.hash")) == before
-
-
 @pytest.mark.parametrize("link", ["", "length=4096&dim=1024&base=10000000&position=4095"])
 def test_one_column_at_360_pixels(opened, link):
     found = opened(link, viewport={"width": 360, "height": 740})
@@ -59,48 +52,3 @@ def test_one_column_at_360_pixels(opened, link):
     assert found.page.locator("#panel").get_attribute("open") is None
     found.page.locator("#panel summary").click()
     assert found.page.locator("#length").is_visible()
-
-
-PHONE = {"width": 360, "height": 640}
-
-
-def test_open_controls_fit_a_phone(opened):
-    found = opened("dim=127&base=1&convention=tensor2tensor", viewport=PHONE)
-    page = found.page
-    page.locator("#panel summary").click()
-    page.evaluate("() => document.querySelector('#matrix').scrollIntoView({behavior: 'instant'})")
-    page.wait_for_timeout(100)
-    boxes = page.evaluate(
-        """() => [...document.querySelectorAll("#fields label, #fields input, #fields select, " +
-            "#fields button, #panel summary")].map((each) => {
-            const { left, right, top, bottom } = each.getBoundingClientRect();
-            return [left, right, top, bottom];
-        })"""
-    )
-    assert len(boxes) > 25
-    for left, right, top, bottom in boxes:
-        assert 0 <= left < right <= PHONE["width"]
-        assert 0 <= top < bottom <= PHONE["height"]
-
-
-def test_the_table_of_rotary_scores_fits_a_phone(opened):
-    found = opened(viewport=PHONE)
-    found.to("relatives")
-    widths = found.page.evaluate(
-        """() => {
-            const region = document.querySelector('[data-live="scores"]');
-            return [region.scrollWidth, region.clientWidth, region.offsetWidth];
-        }"""
-    )
-    assert widths[0] <= widths[1] <= PHONE["width"]
-
-
-def test_a_fine_screen_gets_a_fine_canvas(opened):
-    found = opened(device_scale_factor=2)
-    ratio = found.page.evaluate(
-        """() => {
-            const canvas = document.querySelector('[data-name="matrix"] canvas');
-            return canvas.width / canvas.getBoundingClientRect().width;
-        }"""
-    )
-    assert ratio == pytest.approx(2, abs=0.01)

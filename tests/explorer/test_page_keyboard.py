@@ -78,25 +78,6 @@ def test_the_whole_lesson_by_keyboard(opened):
     assert found.complaints == []
 
 
-@pytest.mark.slow("the page in a browser")
-def test_numbers_open_by_keyboard_and_show_the_cursor(opened):
-    found = opened("position=20&dimension=7")
-    found.page.locator('[data-numbers="matrix"] summary').focus()
-    found.page.keyboard.press("Enter")
-    table = found.page.locator('[data-numbers="matrix"] table')
-    assert "dimension 7" in table.inner_text()
-    assert table.locator("tbody th").all_inner_texts() == [str(p) for p in range(17, 24)]
-
-
-@pytest.mark.slow("a page in a browser for each")
-def test_typing_in_a_field_moves_nothing_else(opened):
-    found = opened()
-    found.page.locator("#sentence").focus()
-    found.page.keyboard.type("[[ ]]")
-    assert "PE(10) · PE(20)" in found.text("similarity")
-    assert found.page.inner_text("#play") == "Play"
-
-
 @pytest.mark.slow("axe reads the whole page")
 @pytest.mark.parametrize("link", ["dim=127&base=1&dimension=126", "present=long&method=yarn"])
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])

@@ -63,18 +63,3 @@ def test_a_cell_has_the_color_of_its_number(opened, theme, link, dim, length):
         # One shade either way: a number may lie on the border of two.
         assert np.abs(np.array(pixel) - np.array(expected, int)).max() <= 6, (p, j)
     assert len(seen) > 4
-
-
-def test_no_cell_is_below_a_pixel_and_the_window_says_where_it_is(opened):
-    found = opened("dim=1024&length=4096&position=4000&dimension=1000")
-    found.to("matrix")
-    box = found.page.locator('[data-name="matrix"] canvas').bounding_box()
-    first = found.text("matrix")
-    found.page.mouse.move(box["x"] + 200.5, box["y"] + 200.5)
-    here = CURSOR.match(found.text("matrix"))
-    found.page.mouse.move(box["x"] + 201.5, box["y"] + 201.5)
-    there = CURSOR.match(found.text("matrix"))
-    assert here
-    assert there
-    assert first != here[0]
-    assert (int(there[1]) - int(here[1]), int(there[2]) - int(here[2])) == (1, 1)

@@ -13,23 +13,6 @@ def test_the_page_knows_its_own_sections(javascript):
     assert javascript(["state_defaults.SECTION_IDS"])[0] == SECTIONS
 
 
-@pytest.mark.parametrize(
-    "width", [pytest.param(1280, marks=pytest.mark.slow("the desk, where there is more room")), 360]
-)
-def test_the_bar_stays_and_says_where_the_reader_is(opened, width):
-    found = opened(viewport={"width": width, "height": 740})
-    for section in ("clocks", "biases", "why"):
-        found.to(section)
-        found.page.wait_for_function(f"() => ({CURRENT})() === '#{section}'")
-        box = found.page.locator("nav#contents").bounding_box()
-        top = 0 if section != "why" else None
-        assert top is None or abs(box["y"]) < 1
-        link = found.page.locator("nav [aria-current]").bounding_box()
-        assert link["x"] >= -1
-        assert link["x"] + link["width"] <= width + 1
-    assert found.page.evaluate("() => document.documentElement.scrollWidth") == width
-
-
 @pytest.mark.slow("the page in a browser")
 def test_a_talk_by_keyboard(opened):
     found = opened()
@@ -59,31 +42,6 @@ def test_a_talk_by_keyboard(opened):
     page.keyboard.press("Escape")
     found.settle()
     assert page.evaluate(SHOWN) == SECTIONS
-    assert found.complaints == []
-
-
-@pytest.mark.slow("the page in a browser")
-def test_letters_grow_and_notes_are_hidden(opened):
-    found = opened("present=shift")
-    page = found.page
-    size = "() => parseFloat(getComputedStyle(document.querySelector('#shift h2')).fontSize)"
-    large = page.evaluate(size)
-    assert page.evaluate(SHOWN) == ["shift"]
-    assert not page.locator("#shift .question").is_visible()
-    page.get_by_role("button", name="Leave").click()
-    assert page.locator("#shift .question").is_visible()
-    assert large > 1.15 * page.evaluate(size)
-
-
-@pytest.mark.slow("a page in a browser for each")
-def test_a_link_brings_back_the_section_and_its_state(opened):
-    found = opened("present=biases&biasKind=window&window=64&keys=100")
-    assert found.page.evaluate(SHOWN) == ["biases"]
-    assert found.text("kind").startswith("A window of 64 hides 36 keys")
-    found.page.locator("#present-on").click()
-    found.page.wait_for_function("() => location.hash.includes('present=decoder')")
-    found.page.evaluate("() => { location.hash = '#present=nowhere' }")
-    found.page.wait_for_function("() => document.querySelectorAll('section[hidden]').length === 0")
     assert found.complaints == []
 
 

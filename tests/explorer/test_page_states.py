@@ -16,15 +16,6 @@ def test_an_empty_sentence_keeps_the_last_figure_and_says_what_to_type(opened):
     assert found.text("shapes").startswith("embedding [3, 14]")
 
 
-def test_over_64_tokens_are_cut_off_and_counted(opened):
-    found = opened()
-    found.page.fill("#attended", "word " * 70)
-    said = found.page.inner_text("#attended-problem")
-    assert said == "Only the first 64 tokens are shown; 6 more were given."
-    found.settle()
-    assert found.page.locator('[data-stage="scores"] .shape').inner_text() == "2 × 64 × 64"
-
-
 BAD = [
     ("length", "5000", "50", "5000 is not a whole number from 2 to 4096. Kept 50."),
     ("dim", "seven", "128", "seven is not a whole number from 2 to 1024. Kept 128."),
@@ -48,33 +39,6 @@ def test_a_bad_number_is_put_back_with_words_at_the_field(opened):
         assert found.page.inner_text(f"#{field}-problem") == ""
 
 
-def test_a_message_goes_when_its_reason_is_gone(opened):
-    """The message is about a state; another state, by whatever control, has none of its own."""
-    found = opened()
-    page = found.page
-
-    def refused(field: str, typed: str) -> str:
-        page.fill(f"#{field}", typed)
-        page.press(f"#{field}", "Enter")
-        said = page.inner_text(f"#{field}-problem")
-        assert said
-        return said
-
-    refused("position", "70")
-    page.fill("#length", "80")  # now there is a position 70
-    assert page.inner_text("#position-problem") == ""
-    refused("position", "90")
-    page.click("#matrix [data-figure] .stage")  # "Kept 10" is no longer what is kept
-    assert page.inner_text("#position-problem") == ""
-    page.select_option("#convention", "concatenated")
-    assert "no odd width" in refused("dim", "9")
-    page.select_option("#convention", "paper")
-    assert page.inner_text("#dim-problem") == ""
-    said = refused("base", "0.5")
-    page.fill("#length", "60")  # has nothing to do with it
-    assert page.inner_text("#base-problem") == said
-
-
 def test_reset_leaves_no_message_anywhere(opened):
     found = opened("color=red")
     page = found.page
@@ -94,31 +58,6 @@ def test_reset_leaves_no_message_anywhere(opened):
     assert page.input_value("#attended") == "your cat is a lovely cat"
 
 
-def test_what_a_link_held_in_vain_is_said_until_the_reader_goes_on(opened):
-    found = opened("color=red&dim=64")
-    assert "color: no such field" in found.page.inner_text("#notices")
-    found.page.fill("#dim", "32")
-    found.settle()
-    assert "color" not in found.page.inner_text("#notices")
-
-
-@pytest.mark.parametrize(
-    ("link", "said"),
-    [
-        ("sentence=", "sentence: no word is there."),
-        ("attended=%20", "attended: no word is there."),
-        ("scaled=yes", "scaled: yes is neither true nor false."),
-        ("pins=1..2", "pins: 1..2 is no list of up to six dimensions from 0 to 127."),
-        ("pins=128", "pins: 128 is no list of up to six dimensions from 0 to 127."),
-    ],
-)
-def test_what_cannot_be_in_a_link_is_left_out_and_named(opened, link, said):
-    found, untouched = opened(link), opened()
-    assert f"The link was read without {said}" in found.page.inner_text("#notices")
-    assert found.text("shapes") == untouched.text("shapes")
-    assert found.page.is_checked("#scaled")
-
-
 def test_odd_and_unpaired_widths_are_told(opened):
     found = opened("dim=127")
     notice = found.page.inner_text("#notices")
@@ -129,29 +68,12 @@ def test_odd_and_unpaired_widths_are_told(opened):
     assert "filled with zeros" in found.page.inner_text("#notices")
 
 
-def test_a_convention_without_the_width_takes_the_next_one(opened):
-    found = opened("dim=127")
-    found.page.select_option("#convention", "concatenated")
-    found.settle()
-    assert found.page.input_value("#dim") == "126"
-    found.page.fill("#dim", "9")
-    found.page.press("#dim", "Enter")
-    assert "no odd width; use 8 or 10" in found.page.inner_text("#dim-problem")
-
-
 def test_base_one_reports_the_near_collision(opened):
     found = opened("base=1")
     assert "same speed" in found.page.inner_text("#notices")
     assert "0 and 44" in found.text("closest")
     assert "A near-collision." in found.text("closest")
     assert found.text("scaling") == "Base 1: YaRN divides by ln n = 0; choose a base above 1."
-
-
-def test_a_shorter_length_takes_the_cursor_along(opened):
-    found = opened("position=49&offset=40")
-    found.page.fill("#length", "20")
-    assert found.text("matrix").startswith("PE(19,0)")
-    assert found.page.input_value("#offset") == "19"
 
 
 def test_a_link_with_nonsense_is_read_as_far_as_it_goes(opened):
@@ -183,40 +105,3 @@ def test_markup_in_a_sentence_stays_text(opened):
     found.settle()
     assert found.page.locator("main img").count() == 0
     assert "img" in found.page.locator('[data-cell="on"]').inner_text()
-
-
-def test_dragging_one_position_leaves_the_other(opened):
-    found = opened("length=41&position=10&offset=10")
-    found.to("similarity")
-    box = found.page.locator('[data-name="ruler"]').bounding_box()
-
-    def at(p: int) -> float:
-        return box["x"] + 24 + (box["width"] - 48) * p / 40
-
-    mouse, y = found.page.mouse, box["y"] + 52
-    mouse.move(at(20), y)
-    mouse.down()
-    mouse.move(at(30), y, steps=4)
-    mouse.move(at(5), y, steps=4)
-    mouse.up()
-    assert "PE(10) · PE(5)" in found.text("similarity")
-    mouse.move(at(10), y)
-    mouse.down()
-    mouse.move(at(33), y, steps=4)
-    mouse.up()
-    assert "PE(33) · PE(5)" in found.text("similarity")
-
-
-def test_clicking_a_cell_shows_its_arithmetic(opened):
-    found = opened()
-    found.to("encoder")
-    box = found.page.locator('[data-name="attention"] canvas').bounding_box()
-    found.page.mouse.click(box["x"] + 60 + 4, box["y"] + 40 + 4)
-    found.settle()
-    heads = found.page.locator(".arithmetic h3").all_inner_texts()
-    assert heads[0] == "Encoding off: “your” (0) looks at “your” (0)"
-
-
-def test_equal_words_have_equal_rows_until_the_encoding_is_on(opened):
-    said = opened().text("twins")
-    assert "“cat” (1) and “cat” (5) differ by exactly 0 with the encoding off" in said

@@ -83,14 +83,6 @@ def test_the_map_is_the_librarys(javascript, frequencies):
         torch.testing.assert_close(given, wanted, rtol=0, atol=1e-12, msg=str(state))
 
 
-def test_mixed_directions_are_those_that_the_library_begins_with(frequencies):
-    """Half of a head looks in one direction and half across it, with the same lengths."""
-    fresh = RoPEMixed(DIM, heads=8).frequencies.detach().double()
-    torch.testing.assert_close(frequencies.norm(dim=0), fresh.norm(dim=0), rtol=0, atol=1e-6)
-    along, across = frequencies.chunk(2, dim=-1)
-    assert (along * across).sum(0).abs().max() < 1e-12
-
-
 def test_what_is_said_of_neighbors_and_kin(said, frequencies):
     for state, words in said("prose_patches.aboutNeighbors", STATES):
         found, size = alike(state, frequencies), state["gridSize"]
@@ -111,53 +103,3 @@ def test_what_is_said_of_neighbors_and_kin(said, frequencies):
             assert found[int(row), int(column)].item() == pytest.approx(best, abs=1e-8)
             equal = sum(abs(x - best) < 1e-9 for x in others)
             assert ("as much" in part) is (equal > 1)
-
-
-def test_what_is_said_of_directions_and_resolution(said, frequencies):
-    for state, words in said("prose_patches.aboutDirections", STATES):
-        corner = state | {"patchRow": 0, "patchColumn": 0}
-        found = alike(corner, frequencies)
-        other = alike(state | {"patchRow": 0, "patchColumn": 3}, frequencies)[3, 0]
-        wanted = [found[0, 3], found[3, 0], found[3, 3], other]
-        assert numbers(words) == pytest.approx([x.item() for x in wanted], abs=6e-5)
-        assert ("diagonals differ" in words) is bool((wanted[2] - wanted[3]).abs() > 1e-9)
-    for state, words in said("prose_patches.aboutResolution", STATES):
-        corner = {"patchRow": 0, "patchColumn": 0}
-        trained = state | corner | {"gridSize": 14, "coordinates": "own"}
-        before = alike(trained, frequencies)[1, 0].item()
-        here = alike(state | corner, frequencies)[1, 0].item()
-        told = [x for x in numbers(words) if not float(x).is_integer()]
-        if state["gridSize"] == 14:
-            assert told == pytest.approx([before], abs=6e-5)
-        elif state["gridKind"] == "flat":
-            assert told == pytest.approx([before, here], abs=6e-5)
-        elif state["coordinates"] == "own":
-            assert here == pytest.approx(before, abs=1e-9)
-            assert told == pytest.approx([here], abs=6e-5)
-        else:
-            assert told == pytest.approx([here, before], abs=6e-5)
-
-
-@pytest.mark.slow("the page in a browser")
-def test_a_patch_is_dragged_and_moved_by_keys(opened):
-    found = opened("gridKind=mixed&patchRow=0&patchColumn=0")
-    found.to("grid")
-    page = found.page
-    assert page.locator("#gridHead").is_visible()
-    stage = page.locator('[data-name="patches"]')
-    stage.focus()
-    for key in ("ArrowDown", "End", "ArrowRight"):
-        page.keyboard.press(key)
-    assert found.text("neighbors").startswith("Patch (1, 13) ")
-    box = stage.bounding_box()
-    page.mouse.move(box["x"] + 45, box["y"] + 25)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 45 + 60, box["y"] + 25, steps=3)
-    page.mouse.up()
-    assert found.text("neighbors").startswith("Patch (0, 2) ")
-    page.get_by_role("button", name="axial rotary").click()
-    found.settle()
-    assert not page.locator("#gridHead").is_visible()
-    page.fill("#gridSize", "4")
-    assert "Patch (0, 2)" in found.text("neighbors")
-    assert found.complaints == []

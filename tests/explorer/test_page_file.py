@@ -1,0 +1,135 @@
+"""The page as a file, in a notebook and by its command: small, whole, closed to what is foreign."""
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+from html import unescape
+
+import pytest
+from tests.explorer.conftest import SECTIONS
+
+import posenc
+from posenc.encodings import base, bias
+from posenc.explorer import page, show
+from posenc.explorer.bundling import policy
+from posenc.explorer.catalog import catalog
+from posenc.explorer.modules import joined
+
+INTERFACES = {
+    "Added to tokens": base.TokenEncoding,
+    "Turning queries and keys": base.QueryKeyEncoding,
+    "Changing scores": base.ScoreEncoding,
+}
+
+
+def script(**files: str) -> str:
+    return joined("main.js", {f"{name.replace('_', '/')}.js": files[name] for name in files}.get)
+
+
+def test_each_module_stands_once_and_after_those_it_imports():
+    text = script(
+        main='import { a } from "./deep/a.js";\nimport { b } from "./b.js";\na(b);\n',
+        deep_a='import {\n  b as c,\n} from "../b.js";\nexport async function a() { return c; }\n',
+        b='export const b = "import";\nexport class d {}\n',
+    )
+    assert text.index("const $b") < text.index("const $deep_a") < text.index("const $main")
+    assert text.count('const b = "import";') == 1
+    assert "const { b: c } = $b;" in text
+    assert "return { b, d };" in text
+    assert "export " not in text
+
+
+@pytest.mark.parametrize(
+    "text", ['import x from "./x.js";', 'import "./x.js";', "export default 1;", "export { a };"]
+)
+def test_other_forms_are_an_error(text):
+    with pytest.raises(ValueError, match="form"):
+        script(main=f"{text}\n", x="export const a = 1;\n")
+
+
+def digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_it_is_small_and_whole():
+    assert len(page().encode()) <= 400_000
+    assert re.findall(r'<section id="([^"]+)"', page()) == SECTIONS
+    assert f'name="version" content="{posenc.__version__}"' in page()
+    assert "{{" not in re.sub(r"<script.*?</script>", "", page(), flags=re.S)
+    assert "<!-- include" not in page()
+
+
+def test_the_policy_admits_its_own_script_and_style_and_nothing_else():
+    [script] = re.findall(r"<script[^>]*>(.*?)</script>", page(), flags=re.S)
+    [style] = re.findall(r"<style>(.*?)</style>", page(), flags=re.S)
+    assert dict(part.strip().split(" ", 1) for part in policy().split(";")) == {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{digest(script)}'",
+        "style-src": f"'sha256-{digest(style)}'",
+        "img-src": "data: blob:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+
+
+def test_it_names_no_other_place():
+    # Names of XML languages look like addresses, and are none.
+    addresses = set(re.findall(r"https?://[^\s\"'`<)]+", page()))
+    assert addresses <= {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/2000/svg"}
+    assert not re.search(r"\b(src|href)=\"(?!#|data:|\$)", page())
+
+
+def test_every_public_encoding_stands_in_its_place_in_the_catalog():
+    assert catalog() in page()
+    parts = re.split(r"<h3>(.*?)</h3>", catalog())[1:]
+    names = (", ".join(re.findall(r"<dt>(.*?)</dt>", text)).split(", ") for text in parts[1::2])
+    listed = dict(zip(parts[::2], map(set, names), strict=True))
+    public = {name: getattr(posenc, name) for name in dir(posenc) if name[0].isupper()}
+    for place, interface in INTERFACES.items():
+        assert listed[place] == {
+            name
+            for name, each in public.items()
+            if isinstance(each, type) and issubclass(each, interface)
+            if each.__module__ not in (base.__name__, bias.__name__)
+        }
+    assert {"PoSE", "SHAPE", "Randomized"} <= listed["Changing positions"]
+    assert listed["Nodes of graphs"] == {"LaplacianEncoding", "RandomWalkEncoding"}
+
+
+def test_the_command_writes_the_page(run, tmp_path):
+    path = tmp_path / "page.html"
+    assert run("explore", "-o", path).status == 0
+    assert path.read_text(encoding="utf-8") == page()
+
+
+def test_the_browser_is_opened_at_the_address_served(run, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", interrupted)
+    ran = run("explore")
+    assert ran.status == 0
+    assert opened == [ran.out.split()[4]]
+    assert run("explore", "--no-browser").status == 0
+    assert len(opened) == 1
+
+
+def test_a_notebook_shows_the_page_in_a_closed_frame():
+    html = show(700)._repr_html_()
+    assert 'height="700"' in html
+    assert 'sandbox="allow-scripts allow-downloads"' in html
+    assert unescape(html.split('srcdoc="')[1].rsplit('"', 1)[0]) == page()
+
+
+def test_showing_needs_neither_ipython_nor_torch():
+    code = (
+        "import sys; from posenc.explorer import show; show()._repr_html_()\n"
+        "print([m for m in ('IPython', 'torch', 'matplotlib') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
