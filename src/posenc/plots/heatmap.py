@@ -63,16 +63,15 @@ def heatmap(
     most = limit or largest or 1.0
     annotate = values.size <= 80 and each == 1 if annotate is None else annotate
     bottom, right = start + len(values) * each, first_column + values.shape[1]
-    where = {"ax": ax, "pad": 0.02}
+    side = None
     if ax is None:
         pixels = cell_pixels((len(values), values.shape[1]), annotate)
         if each > 1:  # of many rows: a cell is no square anyway
             pixels = pixels[0], max(1, round(1.6 * WANTED) // values.shape[1])
         ax, side, title = _page(values.shape, pixels, len(str(bottom)), title, colors, dpi or DPI)
-        where = {"cax": side}
     # The bar first: beside axes that came it takes some of their room.
     shades = ScalarMappable(Normalize(-most, most), colors.signed)
-    bar(shades, "value", colors, values, **where)
+    bar(shades, "value", colors, values, ax=ax, cax=side)
     extent = (first_column - 0.5, right - 0.5, bottom - 0.5, start - 0.5)
     picture(ax, values, colors.signed, (-most, most), extent, "auto")
     box, shrunk = ax.get_window_extent(), DPI / ax.figure.dpi

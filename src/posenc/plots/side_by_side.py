@@ -38,7 +38,7 @@ def embedding_sum(
     most = float(np.abs(parts).max()) or 1.0
     names = ("embedding", "+ encoding", "= sum")
     images = _beside(ax, parts, names, colors, (colors.signed,) * 3, ((-most, most),) * 3)
-    bar(images[0], "value", colors, ax=ax, pad=0.02)
+    bar(images[0], "value", colors, ax=ax)
     _name_rows(ax, tokens, len(one))
     return finished(ax, colors, title, "dimension (each block from 0)", "token", pad=22)
 
@@ -69,7 +69,7 @@ def binary_comparison(
     names, most = ("binary digits, lowest first", "waves, fastest first"), reach(values)
     limits, maps = ((-most, most),) * 2, (colors.signed,) * 2
     images = _beside(ax, (binary, values), names, colors, maps, limits)
-    bar(images[1], "value; digits 0 and 1 stand at −1 and 1", colors, ax=ax, pad=0.02)
+    bar(images[1], "value; digits 0 and 1 stand at −1 and 1", colors, ax=ax)
     _name_rows(ax, None, len(values))
     return finished(ax, colors, title, "column (each block from 0)", "position (token)", pad=22)
 

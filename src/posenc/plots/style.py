@@ -136,42 +136,29 @@ def bar(
     image: ScalarMappable,
     label: str,
     colors: Look,
-    values: ArrayLike | None = None,
-    **where: Any,
+    values: ArrayLike = (),
+    *,
+    ax: Axes | None = None,
+    cax: Axes | None = None,
 ) -> None:
     """A color bar with its label, beside the axes ``ax`` or in axes of its own, ``cax``.
 
     Where some of ``values`` lie beyond its ends, it is pointed there, and its label says from where
     to where they go: they have the color of the end.
     """
-    past, told = beyond(values, *image.get_clim())
-    axes = where.get("ax") or where["cax"]
-    scale = axes.figure.colorbar(image, extend=past, **where)
-    scale.set_label(label + told, color=colors.ink)
+    (low, high), known = image.get_clim(), in_float64(values)
+    known, ends = known[~np.isnan(known)], "neither"
+    if known.size and low is not None and high is not None:
+        hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
+        below, above = known.min() < low - hair, known.max() > high + hair
+        ends = ("neither", "max", "min", "both")[2 * below + above]
+    if ends != "neither":
+        label += f"; from {known.min():.4g} to {known.max():.4g} in all"
+    where: dict[str, Any] = {"ax": ax, "pad": 0.02} if cax is None else {"cax": cax}
+    scale = (cax or ax).figure.colorbar(image, extend=ends, **where)  # type: ignore[union-attr]
+    scale.set_label(label, color=colors.ink)
     scale.ax.tick_params(colors=colors.ink)
     scale.outline.set_edgecolor(colors.faint)  # type: ignore[operator]
-
-
-def beyond(values: ArrayLike | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """Which ends of a color bar values lie beyond, in matplotlib's word, and in a label's.
-
-    Example:
-        >>> beyond([0.5, 3.0], -1.0, 1.0)
-        ('max', '; from 0.5 to 3 in all')
-        >>> beyond([-4.25, 3.0], -1.0, 1.0)
-        ('both', '; from -4.25 to 3 in all')
-        >>> beyond([0.5], -1.0, 1.0)
-        ('neither', '')
-    """
-    if values is None or low is None or high is None:
-        return "neither", ""
-    known = in_float64(values)
-    if np.isnan(known).all():
-        return "neither", ""
-    least, most = np.nanmin(known), np.nanmax(known)
-    hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
-    word = ("neither", "max", "min", "both")[2 * (least < low - hair) + (most > high + hair)]
-    return word, "" if word == "neither" else f"; from {least:.4g} to {most:.4g} in all"
 
 
 def in_float64(values: ArrayLike) -> np.ndarray:

@@ -56,7 +56,7 @@ def timestep_fan(
                 markevery=[0])  # fmt: skip
     edge = 1.05 * reach(radius * np.hypot(across, up))
     ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", xticks=[], yticks=[])
-    bar(scale, "timestep t", colors, ax=ax, pad=0.02)
+    bar(scale, "timestep t", colors, ax=ax)
     label = f"{across.shape[1]} pairs, the fastest in the middle; angle t · ω"
     return finished(ax, colors, title, label)
 

@@ -1,0 +1,171 @@
+"""What the lab measures: scores, differences, losses and costs, with every seed."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posenc.plots.style import Theme, beside, finished, numbers, opened, told_apart
+
+SPREAD = 0.06  # octaves between the encodings of one length, which stand side by side
+ASIDE = 0.025  # octaves between seeds and their interval
+
+
+def length_curve(
+    scores: Mapping[str, Mapping[float, Sequence[float]]],
+    middles: Mapping[str, Mapping[float, tuple[float, float, float]]],
+    *,
+    measure: str = "accuracy",
+    chance: float | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws scores over length ÷ trained length: a dot a seed, a line and interval through them.
+
+    Args:
+        scores: By encoding and length ratio, one number a seed.
+        middles: By encoding and length ratio: value, lower and upper end of its interval.
+        measure: What a score is.
+        chance: The score of one who guesses; a dotted line.
+
+    Example:
+        >>> ax = length_curve({"mine": {1: [0.9, 1.0], 8: [0.5, 0.7]}},
+        ...     {"mine": {1: (0.95, 0.9, 1.0), 8: (0.6, 0.5, 0.7)}})
+        >>> ax.get_xlabel(), len(ax.collections[0].get_offsets())
+        ('length ÷ trained length', 4)
+    """
+    ax, colors = opened(ax, theme, 7.0, 4.2)
+    for turn, (name, by_ratio) in enumerate(scores.items()):
+        shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), told_apart(turn, colors)
+        points = [(ratio, each) for ratio, seeds in sorted(by_ratio.items()) for each in seeds]
+        x, y = numbers(points, f"scores of {name}", 2).T
+        dots = {"color": style["color"], "marker": style["marker"]}
+        # A little to the left, so that the interval does not cover them.
+        ax.scatter(x * shift * 2**-ASIDE, y, s=16, alpha=0.6, linewidths=0, **dots)
+        if middle := sorted(middles.get(name, {}).items()):
+            value, low, high = np.array([interval for _, interval in middle]).T
+            ax.errorbar(
+                [ratio * shift for ratio, _ in middle],
+                value,
+                yerr=np.stack((value - low, high - value)).clip(min=0),
+                label=name,
+                markersize=5,
+                linewidth=1.5,
+                capsize=2,
+                **style,
+            )
+    ratios = sorted({ratio for by_ratio in scores.values() for ratio in by_ratio})
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
+    ax.minorticks_off()
+    if chance is not None:
+        ax.axhline(chance, color=colors.ink, linewidth=0.8, linestyle=":", label="chance", zorder=0)
+    ax.grid(axis="y", color=colors.faint, linewidth=0.6)
+    ax.set_axisbelow(True)
+    beside(ax)
+    return finished(ax, colors, title, "length ÷ trained length", measure)
+
+
+def paired_differences(
+    differences: Mapping[str, Sequence[float]],
+    intervals: Mapping[str, tuple[float, float, float]],
+    *,
+    label: str = "difference",
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws a row for each comparison: a dot a seed, the mean with its interval, a line at 0.
+
+    Args:
+        differences: By comparison, one number a seed.
+        intervals: By comparison: mean, lower and upper end.
+        label: What differs, in which direction.
+
+    Example:
+        >>> ax = paired_differences({"a − b": [0.1, 0.3]}, {"a − b": (0.2, 0.1, 0.3)})
+        >>> [text.get_text() for text in ax.get_yticklabels()]
+        ['a − b']
+    """
+    ax, colors = opened(ax, theme, 7.0, 1.0 + 0.32 * len(differences))
+    ax.axvline(0, color=colors.ink, linewidth=0.8)
+    for row, (name, seeds) in enumerate(differences.items()):
+        values = numbers(seeds, f"differences of {name}", 1)
+        color = colors.lines[0] if values.mean() >= 0 else colors.lines[1]
+        ax.scatter(values, [row] * len(values), s=16, alpha=0.55, color=color, linewidths=0)
+        value, low, high = intervals[name]
+        ends = [[max(0.0, value - low)], [max(0.0, high - value)]]
+        ax.errorbar(
+            [value], [row], xerr=ends, fmt="D", markersize=5, capsize=3, linewidth=1.6, color=color
+        )
+    ax.set_yticks(range(len(differences)), list(differences))
+    ax.set_ylim(len(differences) - 0.5, -0.5)
+    ax.grid(axis="x", color=colors.faint, linewidth=0.6)
+    ax.set_axisbelow(True)
+    return finished(ax, colors, title, label)
+
+
+def loss_curves(
+    curves: Mapping[str, Sequence[Sequence[Sequence[float]]]],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws training losses: each seed thin, and the median of seeds with the same steps.
+
+    Args:
+        curves: By encoding, for each seed its points [step, loss].
+
+    Example:
+        >>> ax = loss_curves({"mine": [[[1, 2.0], [2, 1.0]], [[1, 2.2], [2, 1.4]]]})
+        >>> ax.get_ylabel(), [round(float(y), 2) for y in ax.lines[-1].get_ydata()]
+        ('training loss (nats)', [2.1, 1.2])
+    """
+    ax, colors = opened(ax, theme, 7.0, 3.6)
+    for turn, (name, seeds) in enumerate(curves.items()):
+        style = told_apart(turn, colors)
+        style.pop("marker")
+        drawn = [numbers(points, f"a seed of {name}", 2) for points in seeds]
+        for points in drawn:
+            ax.plot(*points.T, linewidth=0.6, alpha=0.4, **style)
+        told = [dict(points) for points in drawn]
+        steps = [step for step in told[0] if all(step in each for each in told)]
+        middle = [np.median([each[step] for each in told]) for step in steps]
+        ax.plot(steps, middle, linewidth=1.7, label=name, **style)
+    ax.set_yscale("log")
+    beside(ax)
+    return finished(ax, colors, title, "step", "training loss (nats)")
+
+
+def costs(
+    milliseconds: Mapping[str, Sequence[float]],
+    parameters: Mapping[str, int],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws milliseconds a step: the median as a bar, a dot a run, and what is learned in words.
+
+    Args:
+        milliseconds: By encoding, one number a run.
+        parameters: By encoding, how many numbers it learns.
+
+    Example:
+        >>> ax = costs({"mine": [10.0, 12.0, 11.0]}, {"mine": 32})
+        >>> float(ax.patches[0].get_width()), ax.get_yticklabels()[0].get_text()
+        (11.0, 'mine (32 learned)')
+    """
+    ax, colors = opened(ax, theme, 7.0, 1.0 + 0.32 * len(milliseconds))
+    color, names = colors.lines[0], []
+    for row, (name, runs) in enumerate(milliseconds.items()):
+        values = numbers(runs, f"milliseconds of {name}", 1)
+        ax.barh(row, np.median(values), height=0.6, color=color, alpha=0.35)
+        ax.scatter(values, [row] * len(values), s=14, alpha=0.7, color=color, linewidths=0)
+        names.append(f"{name} ({parameters[name]} learned)" if parameters.get(name) else name)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlim(left=0)
+    return finished(ax, colors, title, "processor time of a training step (ms)")
