@@ -52,25 +52,3 @@ def test_images_are_dark_where_the_page_is(browser, tmp_path, theme, system, see
         )
         assert brightest - darkest > 200, "ink on ground can be told apart"
     page.close()
-
-
-def test_a_drawing_can_be_moved_on_a_phone(browser, tmp_path):
-    (tmp_path / "page.html").write_text(
-        PAGE.format(
-            style=(DOCS / "_static/site.css").read_text(),
-            theme="light",
-            ground="white",
-            drawing=(DOCS / "pictures/how-positions-flow.svg").as_uri(),
-            figure="",
-        )
-    )
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.goto((tmp_path / "page.html").as_uri())
-    page.add_script_tag(path=str(DOCS / "_static/site.js"))
-    page.evaluate("reachable()")
-    holder = page.locator("p:has(#drawing)")
-    inside, outside = holder.evaluate("p => [p.scrollWidth, p.clientWidth]")
-    assert inside > 500 > outside
-    assert holder.get_attribute("tabindex") == "0"
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.close()
