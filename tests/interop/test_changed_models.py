@@ -161,9 +161,9 @@ def test_a_forward_pass_that_somebody_else_set_is_not_thrown_away():
 def test_a_part_and_its_whole_are_not_both_patched(name):
     model = copy.deepcopy(original(name))
     part = model.encoder if name == "t5" else model.transformer
-    with patch_biases(part), pytest.raises(ValueError, match="part of the model is patched"):
+    with patch_biases(part), pytest.raises(ValueError, match="patched already"):
         patch_biases(model)
-    with patch_biases(model), pytest.raises(ValueError, match="part of is patched"):
+    with patch_biases(model), pytest.raises(ValueError, match="patched already"):
         patch_biases(part)
     assert torch.equal(logits(model), logits(original(name)))
 
@@ -197,18 +197,13 @@ def _adapted(layer):
     layer.relative_attention_bias = Adapted(layer.relative_attention_bias)
 
 
-def _hooked(layer):
-    layer.relative_attention_bias.register_forward_hook(lambda module, given, out: 3 * out)
-
-
 @pytest.mark.parametrize("late", [True, False])
-@pytest.mark.parametrize("change", [_adapted, _hooked])
-def test_what_is_added_to_the_table_of_t5_is_not_lost(change, late):
+def test_what_is_added_to_the_table_of_t5_is_not_lost(late):
     model, plain = (copy.deepcopy(original("t5")) for _ in range(2))
-    change(plain.encoder.block[0].layer[0].SelfAttention)
+    _adapted(plain.encoder.block[0].layer[0].SelfAttention)
     if late:
         patch_biases(model)
-    change(model.encoder.block[0].layer[0].SelfAttention)
+    _adapted(model.encoder.block[0].layer[0].SelfAttention)
     if not late:
         patch_biases(model)
     assert (logits(plain) - logits(original("t5"))).abs().max() > 1e-3

@@ -119,9 +119,9 @@ def test_computing_with_a_told_mask_is_refused():
         lambda: mask < -1,
         lambda: torch.where(mask, 1, 0),
     ):
-        with pytest.raises(TypeError, match="masks are told and not drawn"):
+        with pytest.raises(TypeError, match="mask"):
             wrong()
-    with pytest.raises(AttributeError, match=r"no 'dtype'.*told and not drawn"):
+    with pytest.raises(AttributeError, match="dtype"):
         _ = mask.dtype
 
 

@@ -1,6 +1,6 @@
 """``posenc.attention`` as an attention implementation of ``transformers``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -23,19 +23,17 @@ REFUSED = {
 def register_attention() -> str:
     """Make ``attn_implementation="posenc"`` known to ``transformers``.
 
-    Every model whose attention goes through transformers' attention interface then runs by
-    ``posenc.attention``, with what its own makes of scores: order, padding, windows, chunks, packed
-    documents, grouped queries, soft capping, sinks, learned biases, any cache. Masks are told in a
-    few numbers and not drawn, so attention needs no memory of size queries × keys, also where it is
-    windowed, capped or has sinks. Weights of attention are never formed, so ``output_attentions``
-    is refused.
+    Models whose attention goes through transformers' attention interface then run by
+    ``posenc.attention``, with causal order, padding, windows, chunks, packed documents, grouped
+    queries, soft capping, sinks, learned biases and any cache. Masks are described by a few
+    numbers, so attention needs no memory of size queries × keys.
 
-    Results are those of ``"eager"``, up to rounding; the rows of padding mean nothing in both.
-    Queries that are padding give zeros here. Models that compute with their mask, and sparse
-    attention, are refused with an error when they run.
+    Results are those of ``"eager"``, up to rounding; queries that are padding give zeros.
+    ``output_attentions``, models that compute with their mask, and sparse attention raise an error
+    when they run.
 
     Returns:
-        The name. Calling it again changes nothing.
+        The name.
 
     Raises:
         RuntimeError: This version of transformers means something else by its mask functions.
@@ -121,10 +119,6 @@ def attend(
 
     Returns:
         ``[batch, q_len, heads, value_dim]``, and no weights.
-
-    Raises:
-        ValueError: The model wants attention weights, or does what ``REFUSED`` names, or says
-            nothing of who sees whom.
     """
     _refuse(module, others)
     mask = _of_documents(attention_mask, cu_seq_lens_q, cu_seq_lens_k, query, key)
@@ -162,19 +156,16 @@ def _refuse(module: nn.Module, others: dict[str, Any]) -> None:
     if others.get("output_attentions") or _weights_are_collected():
         raise ValueError(
             "output_attentions is set, and attn_implementation='posenc' never forms the weights. "
-            "Use model.set_attn_implementation('eager') to look at them."
+            "Use 'eager'."
         )
     for name, reason in REFUSED.items():
         if others.get(name) is not None:
             raise ValueError(
                 f"{type(module).__name__} {reason} ({name}), which attn_implementation='posenc' "
-                f"does not know. Use another attn_implementation."
+                f"does not know."
             )
     if "Paged" in type(others.get("cache")).__name__:
-        raise ValueError(
-            "Continuous batching keeps keys in pages, which attn_implementation='posenc' does not "
-            "read. Use another attn_implementation for generate_batch."
-        )
+        raise ValueError("attn_implementation='posenc' does not read the pages of generate_batch.")
 
 
 def _weights_are_collected() -> bool:
@@ -194,15 +185,11 @@ def _unsaid(
     """Who sees whom in a layer without a mask, which its own flag says."""
     q_len, k_len = query.shape[-2], key.shape[-2]
     flag = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    if window is not None and window < k_len:
+    windowed = window is not None and window < k_len
+    if windowed or (flag and q_len > 1 and q_len != k_len):
         raise ValueError(
-            f"{type(module).__name__} has a window of {window} and got no mask, so nobody knows "
-            f"where its {q_len} queries stand among {k_len} keys. Use another attn_implementation."
-        )
-    if flag and q_len > 1 and q_len != k_len:
-        raise ValueError(
-            f"{type(module).__name__} is causal and got no mask, so nobody knows where its {q_len} "
-            f"queries stand among {k_len} keys. Use another attn_implementation."
+            f"{type(module).__name__} got no mask, so it is not known where its {q_len} queries "
+            f"stand among {k_len} keys."
         )
     return ToldMask(q_len, k_len, k_len - q_len, is_causal=bool(flag) and q_len > 1)
 
@@ -217,27 +204,20 @@ def _of_documents(
     """The mask, with the documents of a packed row that came in the words of flash attention."""
     if queries is None and keys is None:
         return mask
-    length, batch = query.shape[-2], len(query)
+    length = query.shape[-2]
     alike = queries is not None and keys is not None and torch.equal(queries, keys)
-    if not alike or not isinstance(mask, ToldMask) or length != key.shape[-2] or batch != 1:
+    if not alike or not isinstance(mask, ToldMask) or length != key.shape[-2] or len(query) != 1:
         raise ValueError(
-            f"cu_seq_lens_q and cu_seq_lens_k were given for {batch} rows of {length} queries and "
-            f"{key.shape[-2]} keys. They are honored for one packed row that attends to itself, "
-            f"alike on both sides, without a mask of four axes or keys from a cache."
+            "cu_seq_lens_q and cu_seq_lens_k are served for one packed row that attends to itself, "
+            "without a mask of four axes or keys from a cache."
         )
     assert queries is not None
     row = torch.arange(length, device=query.device)
     ids = torch.bucketize(row, queries[1:].long().contiguous(), right=True)[None]
     if mask.documents is None:
-        return ToldMask(
-            mask.q_len, mask.k_len, mask.first_query, mask.first_key, mask.is_causal, mask.window,
-            mask.padding, ids, ids,
-        )  # fmt: skip
+        return replace(mask, q_documents=ids, documents=ids, kept={})
     if not torch.equal(mask.documents.diff() != 0, ids.diff() != 0):
-        raise ValueError(
-            f"cu_seq_lens_q is {queries.tolist()}, and by position_ids (or chunks) documents begin "
-            f"elsewhere. Give one of them, or both alike."
-        )
+        raise ValueError("By cu_seq_lens_q documents begin elsewhere than by position_ids.")
     return mask
 
 
@@ -314,11 +294,7 @@ def _in_drawn(mask: Tensor, bias: ToldBias, query: Tensor, key: Tensor) -> dict[
 
 
 def _check_masks() -> None:
-    """Hold told masks against drawn ones, one of each make.
-
-    Raises:
-        RuntimeError: They differ.
-    """
+    """Compare told masks with drawn ones, one of each make."""
     from transformers import masking_utils as masks
 
     packed = torch.tensor([[0, 0, 0, 1, 1, 1, 1]])
@@ -340,7 +316,7 @@ def _check_masks() -> None:
         if not torch.equal(_drawn(told_or_drawn(**given)), drawn):
             raise RuntimeError(
                 "The mask functions of this version of transformers mean something else than those "
-                "of 5.23, for which attn_implementation='posenc' was written. Install that version."
+                "of 5.23."
             )
 
 

@@ -15,9 +15,9 @@ NAME = "posenc"
 
 @dataclass(frozen=True, eq=False)
 class ToldMask:
-    """Who may see whom in the attention of a model, without the matrix of queries × keys.
+    """Which keys each query may see, without the matrix of queries × keys.
 
-    A model hands it from its mask's making to its attention, and must do nothing else with it.
+    A model hands it on to its attention, and must do nothing else with it.
 
     Attributes:
         q_len: Number of queries.
@@ -46,11 +46,11 @@ class ToldMask:
     ndim = 4
 
     def to(self, *_: Any, **__: Any) -> "ToldMask":
-        """Itself: there are no numbers whose dtype could matter, and it lies where the model is."""
+        """Itself: it has no dtype, and lies where the model is."""
         return self
 
     def contiguous(self) -> "ToldMask":
-        """Itself, as generation with a static cache asks before it hands a mask back."""
+        """Itself."""
         return self
 
     @property
@@ -128,8 +128,7 @@ class ToldMask:
 
 
 REFUSAL = (
-    "With attn_implementation='posenc' masks are told and not drawn, and this model computes with "
-    "its mask. Load it with another attn_implementation, or pass it an attention_mask of four axes."
+    "With attn_implementation='posenc' masks are no tensors, and this model computes with its mask."
 )
 
 
@@ -148,9 +147,9 @@ def told_or_drawn(
 ) -> ToldMask | Tensor:
     """A mask as ``transformers`` asks its mask interface for one.
 
-    Told where it is causal, bidirectional, windowed, chunked, padded or packed. A mask function of
-    any other make, and every mask inside a graph, is drawn: boolean, queries × keys. MPT makes a
-    boolean of its mask, in which true hides a key; it gets numbers, of which that is so.
+    A ``ToldMask`` where it is causal, bidirectional, windowed, chunked, padded or packed. Other
+    masks, and every mask inside a graph, are drawn: boolean, queries × keys; for MPT, in whose
+    booleans true hides a key, as numbers.
     """
     from transformers.masking_utils import causal_mask_function, eager_mask, sdpa_mask
 
