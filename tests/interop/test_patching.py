@@ -416,6 +416,7 @@ def test_of_layers_that_differ_one_dictionary_is_for_those_of_the_class(given):
     before, said = logits(model), copy.deepcopy(model.config.rope_parameters)
     with patch(model, rotary=given) as patched:
         assert patched.config_follows
+        assert "full_attention: Linear × 8" in repr(patched)
         full = rotary_from_config(model.config, layer_type="full_attention").frequencies
         assert full == Linear(Geometric(16, 1e6), 8.0)
         local = rotary_from_config(model.config, layer_type="sliding_attention")

@@ -27,25 +27,13 @@ PROBED = 5, 40
 
 @dataclass(frozen=True)
 class Family:
-    """One model's way to ALiBi.
+    """One model's way to ALiBi."""
 
-    Attributes:
-        forward: What stands for the forward pass of a layer.
-        bias: (layer, length) → ``[heads, length]``: what the last query adds for each key, up to a
-            number of its own for each head.
-        rounding: Of the numbers in it, over the largest of a head. Falcon rounds slope, position
-            and product to bfloat16, here and for the last key: 6 · 2⁻⁹ at most.
-        counts_padding: Whether distances count the padding between two tokens.
-        rounding_by_head: What is added to that for each head, where slopes are powers of a
-            rounded base: the power of it doubles with the number of heads, and so does what its
-            rounding costs.
-    """
-
-    forward: Callable[..., Any]
-    bias: Callable[[Any, int], Tensor]
-    rounding: float
-    counts_padding: bool
-    rounding_by_head: float = 0.0
+    forward: Callable[..., Any]  # in place of that of a layer
+    bias: Callable[[Any, int], Tensor]  # (layer, length) → [heads, length]: of the last query
+    rounding: float  # of the bias, over the largest of a head; Falcon's is bfloat16's
+    counts_padding: bool  # whether distances count the padding between two tokens
+    rounding_by_head: float = 0.0  # where slopes are powers of a rounded base
 
 
 def _own(layer: Any, name: str) -> Callable[..., Tensor]:

@@ -50,22 +50,13 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Admitted:
-    """What was found in one place.
-
-    Attributes:
-        place: The place.
-        config: Its configuration, read.
-        layers: What each type of layers has; one entry under ``"all"`` where they are alike.
-        form: The arrangement of cosines and sines.
-        dtype: In which they are given; None for that of the hidden state.
-        measurements: One a type of layers.
-    """
+    """What was found in one place."""
 
     place: Place
     config: Configuration
-    layers: Mapping[str, RotaryLayer]
+    layers: Mapping[str, RotaryLayer]  # by type, or under "all"
     form: Form
-    dtype: torch.dtype | None
+    dtype: torch.dtype | None  # of the angles; None: that of the hidden state
     measurements: tuple[Measurement, ...]
 
 

@@ -32,21 +32,13 @@ CASTS = (torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True)
 class Place:
-    """A module of a model that makes angles of positions.
-
-    Attributes:
-        path: Of the module in the model.
-        parent: The module that holds it.
-        name: Under which it is held.
-        module: A rotary module, or attention that keeps a table itself.
-        config: The configuration that it was built from; None where nothing holds one.
-    """
+    """A module that makes angles of positions: a rotary one, or attention with its own table."""
 
     path: str
     parent: nn.Module
-    name: str
+    name: str  # in the parent
     module: nn.Module
-    config: Any
+    config: Any  # that it was built from; None where nothing holds one
 
     @property
     def keeps_rows(self) -> bool:

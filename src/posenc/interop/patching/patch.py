@@ -19,6 +19,7 @@ from posenc.interop.patching.admission import (
 from posenc.interop.patching.angles import Changes, ExactAngles, ExactRows
 from posenc.interop.patching.extension import Extension, by_type, extended
 from posenc.interop.patching.measuring import ROWS, TABLE, Place, places_of
+from posenc.interop.patching.rotations import bare
 from posenc.interop.patching.telling import is_said, reach_of, restore, told
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
@@ -65,8 +66,18 @@ class Patch:
         self.undo()
 
     def __repr__(self) -> str:
-        seen = ", ".join(f"{m.path}: {m.form}" for m in self.measurements)
-        return f"Patch({seen}, config_follows={self.config_follows})"
+        seen = dict.fromkeys(f"{m.path}: {m.form}" for m in self.measurements)
+        for ours in dict.fromkeys(self.angles):
+            if len(ours.rotaries) > 1:
+                seen |= {f"{kind}: {_said(each)}": None for kind, each in ours.rotaries.items()}
+        return f"Patch({', '.join(seen)}, config_follows={self.config_follows})"
+
+
+def _said(rotation: Any) -> str:
+    """The schedule of a rotation and its factor, as ``Linear × 8``."""
+    schedule: Any = bare(rotation).frequencies
+    factor = getattr(schedule, "factor", None)
+    return type(schedule).__name__ + (f" × {factor:g}" if factor else "")
 
 
 def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | None = None) -> Patch:

@@ -32,19 +32,12 @@ Call = tuple[tuple, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Attention:
-    """One module that rotates.
-
-    Attributes:
-        path: In the model.
-        module: Itself.
-        layer: Its encoding, in the pairing of its code.
-        orders: How its tensors are permuted, by their names in it.
-    """
+    """One module that rotates."""
 
     path: str
     module: nn.Module
-    layer: Rotary
-    orders: dict[str, RowOrder]
+    layer: Rotary  # in the pairing of its code
+    orders: dict[str, RowOrder]  # by the names of its tensors
 
     @property
     def kind(self) -> tuple:
@@ -55,20 +48,12 @@ class Attention:
 
 @dataclass(frozen=True)
 class OtherPairing:
-    """A model's function that rotates, for channels that come in the other pairing.
-
-    Attributes:
-        function: The model's own.
-        layer: The encoding of the layer, in the pairing of the model's code.
-        keeps_order: Whether the function hands channels back in the order in which they came; if
-            not, it pairs neighbors and gives halves.
-        contents: The names of its arguments that are rotated.
-    """
+    """A model's function that rotates, for channels that come in the other pairing."""
 
     function: Callable[..., Any]
     layer: Rotary
-    keeps_order: bool
-    contents: tuple[str, ...]
+    keeps_order: bool  # of channels; a function that does not pairs neighbors and gives halves
+    contents: tuple[str, ...]  # the names of the arguments that it rotates
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The contents rotated; channels keep their order."""
