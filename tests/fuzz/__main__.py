@@ -12,7 +12,7 @@ from tests.fuzz.tally import TALLY
 TURNS = 5
 """How many times the minutes a slow machine may take to meet enough."""
 
-EVERY_BACKEND = ("sdpa", "flex", "strided", "dense", "explicit")
+ENOUGH = {"sdpa": 100, "flex": 100, "strided": 100, "dense": 100, "explicit": 100, "compiled": 5}
 
 
 def commit_seed() -> int:
@@ -26,38 +26,30 @@ def commit_seed() -> int:
 def main(words: list[str] | None = None) -> int:
     """Hunt; 1 if something was found, 2 if too little was met to say anything."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument(
-        "--minutes", type=float, help="how long; until the cases are done if left out"
-    )
-    parser.add_argument(
-        "--cases", type=int, default=None, help="how many (default: 3600, or no end)"
-    )
-    parser.add_argument("--seed", type=int, default=None, help="default: from the newest commit")
-    parser.add_argument(
-        "--only", choices=HUNTS, action="append", help="one subject; may be repeated"
-    )
-    parser.add_argument(
-        "--at-least", type=int, default=0,
-        help="go on until so many cases were met, five times as long at most; fail if they are not",
-    )  # fmt: skip
-    parser.add_argument("--jobs", type=int, default=1, help="processes that hunt side by side")
+    add = parser.add_argument
+    add("--minutes", type=float, help="how long; until the cases are done if left out")
+    add("--cases", type=int, help="how many (default: 3600, or no end)")
+    add("--seed", type=int, help="default: from the newest commit")
+    add("--only", choices=HUNTS, action="append", help="one subject; may be repeated")
+    add("--at-least", type=int, default=0,
+        help="go on until so many cases were met, five times as long at most; or fail")  # fmt: skip
+    add("--jobs", type=int, default=1, help="processes that hunt side by side")
     given = parser.parse_args(words)
     start = commit_seed() if given.seed is None else given.seed
     cases = given.cases or (10**9 if given.minutes else 3600)
     print(f"hunting from seed {start}, {given.jobs} at a time", flush=True)
-    found, enough = "", not given.at_least
+    found, few = "", []
     for turn in range(TURNS if given.minutes else 1):
         found = _turn(given, cases, start + 15_485_863 * turn)
-        met = sum(sum(TALLY[subject].values()) for subject in ("cases", "commands"))
-        enough = enough or _enough(met, given.at_least)
-        if found or enough:
+        met = TALLY["cases"].total() + TALLY["commands"].total()
+        few = _few(met, given.at_least) if given.at_least else []
+        if found or not few:
             break
+        print("too little was met so far: " + ", ".join(few))
     print(TALLY)
-    if found:
-        print(found + "pin the case in tests/fuzz/test_pinned.py")
-        return 1
-    print(f"{met} cases, nothing found")
-    return 0 if enough else 2
+    print(f"{found}pin the case in tests/fuzz/test_pinned.py" if found
+          else f"{met} cases, nothing found")  # fmt: skip
+    return 1 if found else 2 * bool(few)
 
 
 def _turn(given: argparse.Namespace, cases: int, start: int) -> str:
@@ -72,17 +64,11 @@ def _turn(given: argparse.Namespace, cases: int, start: int) -> str:
     return found
 
 
-def _enough(met: int, least: int) -> bool:
-    """Whether the hunt met what it must have met for its silence to mean anything."""
-    seldom = {name: TALLY["backends"][name] for name in EVERY_BACKEND}
-    few = [f"{name} {times} of 100" for name, times in seldom.items() if times < 100]
-    if TALLY["backends"]["compiled"] < 5:
-        few.append(f"compiled {TALLY['backends']['compiled']} of 5")
-    if met < least:
-        few.append(f"cases {met} of {least}")
-    if few:
-        print("too little was met so far: " + ", ".join(few))
-    return not few
+def _few(met: int, least: int) -> list[str]:
+    """What the hunt met too seldom for its silence to mean anything."""
+    seen = TALLY["backends"]
+    few = [f"{name} {seen[name]} of {most}" for name, most in ENOUGH.items() if seen[name] < most]
+    return [*few, *([f"cases {met} of {least}"] if met < least else [])]
 
 
 if __name__ == "__main__":

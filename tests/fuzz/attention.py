@@ -12,7 +12,6 @@ from tests.fuzz.blocks import small_blocks
 from tests.fuzz.calls import (
     AttentionCase,
     arguments,
-    cases,
     content_of,
     goes_by_tokens,
     laid_out,
@@ -34,8 +33,6 @@ from posenc import (
 from posenc.backends.choice import BACKENDS
 from posenc.encodings.base import working_dtype
 from posenc.positions import over_padding
-
-__all__ = ["AttentionCase", "cases", "check", "expected", "small_blocks"]
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-4, torch.bfloat16: 0.12, torch.float16: 0.02}
 """For numbers of the size of one, with biases and rotations that multiply a few roundings."""

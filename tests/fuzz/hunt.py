@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from math import inf
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.fuzz import (
     attention,
     caches,
+    calls,
     commands,
     images,
     kernels,
@@ -29,18 +30,8 @@ PHASES = [Phase.generate, Phase.shrink]
 TURN = 150
 """About so many cases pass before every subject has had its turn again."""
 
-
-@dataclass(frozen=True)
-class Hunt:
-    """One subject.
-
-    Attributes:
-        run: Runs a number of cases from a seed; raises where one fails, shrunk to its least.
-        share: Part of the cases of a whole hunt.
-    """
-
-    run: Callable[[int, int], None]
-    share: float
+Run = Callable[[int, int], None]
+"""Runs a number of cases from a seed; raises where one fails, shrunk to its least."""
 
 
 def _settings(cases: int, **more: int) -> settings:
@@ -50,7 +41,7 @@ def _settings(cases: int, **more: int) -> settings:
     )  # fmt: skip
 
 
-def of_cases(cases, check: Callable) -> Callable[[int, int], None]:
+def of_cases(cases, check: Callable) -> Run:
     """A hunt whose cases are drawn one by one."""
 
     def run(count: int, start: int) -> None:
@@ -75,34 +66,35 @@ def converse(count: int, start: int) -> None:
 def compile_some(count: int, start: int) -> None:
     """Calls of attention in a full graph; each takes a second or two."""
 
-    def check(case: attention.AttentionCase) -> None:
+    def check(case: calls.AttentionCase) -> None:
         case.compiled, case.omit = True, False
         if case.relation != "some":  # a graph cannot compare positions, and asks who queries are
             case.positions = None
         case.softcap = None if case.remapping else case.softcap
         attention.check(case)
 
-    of_cases(attention.cases(), check)(count, start)
+    of_cases(calls.cases(), check)(count, start)
 
 
-HUNTS = {
-    "attention": Hunt(of_cases(attention.cases(), attention.check), 0.55),
-    "long": Hunt(of_cases(long_rows.cases(), long_rows.check), 0.02),
-    "told": Hunt(of_cases(told.cases(), told.check), 0.05),
-    "packing": Hunt(of_cases(caches.packings(), caches.check_packing), 0.1),
-    "images": Hunt(of_cases(images.batches(), images.check), 0.03),
-    "conversations": Hunt(converse, 0.04),
-    "places": Hunt(of_cases(places.layouts(), places.check_layout), 0.04),
-    "coordinates": Hunt(of_cases(places.sums(), places.check_sum), 0.02),
-    "commands": Hunt(of_cases(commands.lines(), commands.check_line), 0.02),
-    "shards": Hunt(of_cases(shards.cuts(), shards.check_cut), 0.02),
-    "keys": Hunt(of_cases(shards.deals(), shards.check_dealt), 0.01),
-    "kernels": Hunt(kernels.run, 0.002),
-    "compiled": Hunt(compile_some, 0.002),
+HUNTS: dict[str, tuple[Run, float]] = {
+    "attention": (of_cases(calls.cases(), attention.check), 0.55),
+    "long": (of_cases(long_rows.cases(), long_rows.check), 0.02),
+    "told": (of_cases(told.cases(), told.check), 0.05),
+    "packing": (of_cases(caches.packings(), caches.check_packing), 0.1),
+    "images": (of_cases(images.batches(), images.check), 0.03),
+    "conversations": (converse, 0.04),
+    "places": (of_cases(places.layouts(), places.check_layout), 0.04),
+    "coordinates": (of_cases(places.sums(), places.check_sum), 0.02),
+    "commands": (of_cases(commands.lines(), commands.check_line), 0.02),
+    "shards": (of_cases(shards.cuts(), shards.check_cut), 0.02),
+    "keys": (of_cases(shards.deals(), shards.check_dealt), 0.01),
+    "kernels": (kernels.run, 0.002),
+    "compiled": (compile_some, 0.002),
 }
+"""Each subject with its part of the cases of a whole hunt."""
 
 
-def hunt(names: list[str], cases: int, start: int, *, until: float | None = None) -> None:
+def hunt(names: list[str], cases: int, start: int, *, until: float = inf) -> None:
     """Go through the hunts in turns of growing seeds, until so many cases are done.
 
     Args:
@@ -111,16 +103,15 @@ def hunt(names: list[str], cases: int, start: int, *, until: float | None = None
         start: The first seed.
         until: Stop at this time (of ``time.monotonic``), whatever is done by then.
     """
-    shares = {name: HUNTS[name].share for name in names}
-    left = {
-        name: max(2, round(cases * share / sum(shares.values()))) for name, share in shares.items()
-    }
+    total = sum(HUNTS[name][1] for name in names)
+    left = {name: max(2, round(cases * HUNTS[name][1] / total)) for name in names}
     turn = 0
-    while any(left.values()) and (until is None or time.monotonic() < until):
+    while any(left.values()) and time.monotonic() < until:
         for name in names:
-            count = min(left[name], max(1, round(TURN * shares[name])))
-            if count and (until is None or time.monotonic() < until):
-                HUNTS[name].run(count, start + 7919 * turn)
+            run, share = HUNTS[name]
+            count = min(left[name], max(1, round(TURN * share)))
+            if count and time.monotonic() < until:
+                run(count, start + 7919 * turn)
                 left[name] -= count
         turn += 1
 
@@ -133,12 +124,9 @@ def hunted(asked: tuple[list[str], int, int, float | None]) -> tuple[Tally, str]
     """
     names, cases, start, minutes = asked
     torch.set_num_threads(1)
-    until = None if minutes is None else time.monotonic() + 60 * minutes
+    until = inf if minutes is None else time.monotonic() + 60 * minutes
     try:
         hunt(names, cases, start, until=until)
-    except (
-        Exception,
-        pytest.fail.Exception,
-    ):  # what ``pytest.raises`` raises is none of the former
+    except (Exception, pytest.fail.Exception):  # that of ``pytest.raises`` is none of the former
         return TALLY, f"{traceback.format_exc()}found from seed {start}; "
     return TALLY, ""

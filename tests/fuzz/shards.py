@@ -11,7 +11,9 @@ import torch.distributed as dist
 from hypothesis import strategies as st
 from tests.distributed.ranks import Ranks
 from tests.fuzz import attention as whole
+from tests.fuzz.blocks import small_blocks
 from tests.fuzz.calls import AttentionCase, arguments, cases, content_of, laid_out
+from tests.fuzz.definition import expected
 from tests.fuzz.tally import TALLY
 from torch import Tensor
 
@@ -108,7 +110,7 @@ def check_cut(cut: Cut) -> None:
         return
     asked = _asked(cut, content, given)
     answers = _answers(cut.world, "on_ranks", layout=cut.layout, told=pickle.dumps(asked))
-    want, want_grads = whole.expected(case, content, given)
+    want, want_grads = expected(case, content, given)
     for spread, *made in zip(SPREADS, *map(pickle.loads, answers), strict=True):
         if isinstance(made[0], str):
             assert len(set(made)) == 1, f"ranks refuse {spread} in different words: {made}"
@@ -137,7 +139,7 @@ def check_dealt(dealt: Dealt) -> None:
     query, *keys = laid_out(content, case.layout)
     told = pickle.dumps((case.positional(), query, keys, {**given, "scale": case.scale}))
     answers = _answers(dealt.world, "on_holders", told=told, owners=dealt.owners)
-    want, _ = whole.expected(case, content_of(case), given)
+    want, _ = expected(case, content_of(case), given)
     for made in map(pickle.loads, answers):
         whole.compare(case, f"merged, of {dealt}", (made, None), want, None)
     TALLY.count("keys dealt", case.relation)
@@ -211,7 +213,7 @@ def _spread(asked: Asked, shards: Shards, spread: str | None, group) -> tuple:
     if asked.hidden is not None:
         hidden = shards.cut(asked.hidden, dim=1)
         given |= {"q_hidden": hidden, "k_hidden": hidden}
-    with whole.small_blocks(asked.small), torch.set_grad_enabled(learns):
+    with small_blocks(asked.small), torch.set_grad_enabled(learns):
         out = attention(*laid_out(used, asked.memory), positional=asked.positional,
                         shards=shards, spread=spread, **given)  # fmt: skip
     joined = shards.join(out.detach(), dim=2)

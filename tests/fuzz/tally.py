@@ -1,32 +1,37 @@
 """What a hunt has met: how often each backend, refusal and kind of case came up."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 
-class Tally:
+class Tally(defaultdict[str, Counter[str]]):
     """Counts by subject; printed at the end, so that nobody takes silence for work."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, Counter[str]] = {}
+        super().__init__(Counter)
+
+    def __reduce__(self):
+        return _filled, (dict(self),)
 
     def count(self, subject: str, what: str, times: int = 1) -> None:
         """``what`` came up in ``subject``."""
-        self.counts.setdefault(subject, Counter())[what] += times
+        self[subject][what] += times
 
-    def join(self, other: "Tally") -> None:
-        """What another process has met."""
-        for subject, found in other.counts.items():
-            self.counts.setdefault(subject, Counter()).update(found)
-
-    def __getitem__(self, subject: str) -> Counter[str]:
-        return self.counts.get(subject, Counter())
+    def join(self, other: dict[str, Counter[str]]) -> "Tally":
+        """With what another process has met."""
+        for subject, found in other.items():
+            self[subject].update(found)
+        return self
 
     def __str__(self) -> str:
-        lines = []
-        for subject, found in sorted(self.counts.items()):
-            told = ", ".join(f"{what} {times}" for what, times in found.most_common())
-            lines.append(f"  {subject}: {told}")
-        return "\n".join(lines)
+        told = {subject: found.most_common() for subject, found in sorted(self.items()) if found}
+        return "\n".join(
+            f"  {subject}: {', '.join(f'{what} {times}' for what, times in found)}"
+            for subject, found in told.items()
+        )
+
+
+def _filled(counts: dict[str, Counter[str]]) -> Tally:
+    return Tally().join(counts)
 
 
 TALLY = Tally()

@@ -9,8 +9,9 @@ from posenc import positions
 from posenc.backends import arguments, choice, explicit, neighbors, specification
 from posenc.backends.strided import autograd, flash
 from posenc.backends.strided import backend as strided
+from posenc.encodings.scores import t5
 from posenc.positions import over_padding
-from posenc.transformer import Encoder, placement
+from posenc.transformer import encoder, placement
 
 
 @pytest.mark.parametrize(
@@ -29,150 +30,79 @@ def test_a_short_hunt_finds_nothing(name, cases):
     hunt([name], cases, start=0)
 
 
-def last_documents_for_queries(monkeypatch):
-    """Documents of the last keys are taken for those of the queries, whoever they are."""
-    monkeypatch.setattr(arguments, "_queries_are_last", lambda q_len, k_len, *_: q_len <= k_len)
+class Deaf:
+    """An encoding that depends on content and is not told the scale."""
+
+    def __init__(self, of):
+        self.of, self.changes_output, self.encode_output = of, of.changes_output, of.encode_output
+
+    def encode(self, scores, table, *, scale, **content):
+        return self.of.encode(scores, table, **content)
 
 
-def nan_left_in_padding(monkeypatch):
-    """What stands in padding stays there and is only hidden."""
-    monkeypatch.setattr(
-        arguments.Arguments, "without_padding", lambda self: (self.query, self.key, self.value)
-    )
+def to_the_deaf(self, query, key, value, kept=choice.Explicit.__call__, **given):
+    object.__setattr__(self, "encodings", tuple((Deaf(e), t) for e, t in self.encodings))
+    return kept(self, query, key, value, **given)
 
 
-def no_gradient_of_nothing(monkeypatch):
-    """A batch of padding gives zeros that nothing leads to."""
-    monkeypatch.setattr(strided, "nothing_of", lambda *content: torch.zeros(()))
+def merged_in_16_bits(out, *rest, kept=autograd.merged_results, **named):
+    return kept(out.bfloat16().to(out.dtype), *rest, **named)
 
 
-def masks_that_enlarge(monkeypatch):
-    """A mask of more rows than the batch makes a batch of its own."""
-    monkeypatch.setattr(arguments, "checked_attn_mask", lambda mask, query, key: mask)
-
-
-def distances_that_wrap(monkeypatch):
-    """A distance that leaves int64 comes out at its other end."""
-    monkeypatch.setattr(
-        specification, "pair_distances", lambda q, k: q.unsqueeze(-1) - k.unsqueeze(-2)
-    )
-
-
-def padding_that_waits(monkeypatch):
-    """Padding at the beginning of a later chunk stands where the next token will."""
-    monkeypatch.setattr(
-        placement, "_over_padding", lambda positions, real, _: over_padding(positions, real)
-    )
-
-
-def order_by_rows(monkeypatch):
-    """Order goes by the place in the row where positions are given."""
-    monkeypatch.setattr(
-        specification.AttentionSpecification, "order_is_that_of_rows", property(lambda self: True)
-    )
-
-
-def a_scale_unheard(monkeypatch):
-    """Encodings that depend on content are not told the scale."""
-    kept = choice.Explicit.__call__
-
-    def unheard(self, query, key, value, *, scale, dropout_p):
-        class Deaf:
-            def __init__(self, of):
-                self.of, self.changes_output = of, of.changes_output
-
-            def encode(self, scores, table, *, scale, **content):
-                return self.of.encode(scores, table, **content)
-
-            def encode_output(self, *given):
-                return self.of.encode_output(*given)
-
-        object.__setattr__(self, "encodings", tuple((Deaf(e), t) for e, t in self.encodings))
-        return kept(self, query, key, value, scale=scale, dropout_p=dropout_p)
-
-    monkeypatch.setattr(choice.Explicit, "__call__", unheard)
-
-
-def scores_that_autocast_rounds(monkeypatch):
-    """Products of queries and keys are formed in 16 bits inside autocast, and anew in float32."""
-    for module in (flash, explicit):
-        monkeypatch.setattr(module, "product", torch.matmul)
-
-
-def what_learns_from_16_bits(monkeypatch):
-    """A bias learns from a result that was rounded as its content is."""
-    kept = autograd.merged_results
-
-    def rounded(out, *rest, **named):
-        return kept(out.bfloat16().to(out.dtype), *rest, **named)
-
-    monkeypatch.setattr(autograd, "merged_results", rounded)
-
-
-def starts_that_run_over(monkeypatch):
-    """Positions behind a start at the end of int64 come out at 0."""
-    monkeypatch.setattr(
-        positions,
-        "left_padded",
-        lambda mask, *, start=0: ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0),
-    )
-
-
-def sizes_that_are_cut(monkeypatch):
-    """torch takes the whole part of a start."""
-    monkeypatch.setattr(
-        positions,
-        "consecutive",
-        lambda length, *, start=0: torch.arange(start, start + length, dtype=torch.int64),
-    )
-
-
-def sums_of_16_bits(monkeypatch):
-    """Rows of a table in 16 bits sum the gradients of all their pairs in these."""
-    monkeypatch.setattr("posenc.encodings.scores.t5.working_dtype", lambda dtype: dtype)
-
-
-def masks_that_tell(monkeypatch):
-    """What a mask alone says of padding and documents is read and counted as any other token."""
-    monkeypatch.setattr(neighbors, "check_mask_tells_nothing", lambda *given: None)
-
-
-def padding_that_is_written_into(monkeypatch):
-    """What an encoding of tokens makes of padding stays there for the next, which reads it."""
-
-    def encoded(self, x, tables, padding_mask):
-        x = x if padding_mask is None else x.where(padding_mask.unsqueeze(-1), 0.0)
-        for encoding, table in tables:
-            x = encoding.encode(x, table)
-        return x
-
-    monkeypatch.setattr(Encoder, "_encoded", encoded)
+def written_into_padding(x, tables, padding_mask):
+    x = x if padding_mask is None else x.where(padding_mask.unsqueeze(-1), 0.0)
+    for encoding, table in tables:
+        x = encoding.encode(x, table)
+    return x
 
 
 FAULTS = {
-    last_documents_for_queries: "attention",
-    nan_left_in_padding: "attention",
-    no_gradient_of_nothing: "attention",
-    masks_that_enlarge: "attention",
-    distances_that_wrap: "attention",
-    order_by_rows: "attention",
-    a_scale_unheard: "attention",
-    scores_that_autocast_rounds: "long",
-    what_learns_from_16_bits: "long",
-    sums_of_16_bits: "long",
-    padding_that_waits: "conversations",
-    starts_that_run_over: "places",
-    sizes_that_are_cut: "places",
-    masks_that_tell: "told",
-    padding_that_is_written_into: "images",
-}
+    "documents of the last keys are taken for those of the queries, whoever they are":
+        ("attention", arguments, "_queries_are_last", lambda q_len, k_len, *_: q_len <= k_len),
+    "what stands in padding stays there and is only hidden":
+        ("attention", arguments.Arguments, "without_padding",
+         lambda self: (self.query, self.key, self.value)),
+    "a batch of padding gives zeros that nothing leads to":
+        ("attention", strided, "nothing_of", lambda *content: torch.zeros(())),
+    "a mask of more rows than the batch makes a batch of its own":
+        ("attention", arguments, "checked_attn_mask", lambda mask, query, key: mask),
+    "a distance that leaves int64 comes out at its other end":
+        ("attention", specification, "pair_distances",
+         lambda q, k: q.unsqueeze(-1) - k.unsqueeze(-2)),
+    "order goes by the place in the row where positions are given":
+        ("attention", specification.AttentionSpecification, "order_is_that_of_rows",
+         property(lambda self: True)),
+    "encodings that depend on content are not told the scale":
+        ("attention", choice.Explicit, "__call__", to_the_deaf),
+    "products of queries and keys are formed in 16 bits inside autocast":
+        ("long", (flash, explicit), "product", torch.matmul),
+    "a bias learns from a result that was rounded as its content is":
+        ("long", autograd, "merged_results", merged_in_16_bits),
+    "rows of a table in 16 bits sum the gradients of all their pairs in these":
+        ("long", t5, "working_dtype", lambda dtype: dtype),
+    "padding at the beginning of a later chunk stands where the next token will":
+        ("conversations", placement, "_over_padding",
+         lambda positions, real, _: over_padding(positions, real)),
+    "positions behind a start at the end of int64 come out at 0":
+        ("places", positions, "left_padded", lambda mask, *, start=0:
+         ((mask != 0).cumsum(-1) + (start - 1)).clamp(min=0)),
+    "torch takes the whole part of a start":
+        ("places", positions, "consecutive", lambda length, *, start=0:
+         torch.arange(start, start + length, dtype=torch.int64)),
+    "what a mask alone says of padding is read and counted as any other token":
+        ("told", neighbors, "check_mask_tells_nothing", lambda *given: None),
+    "what an encoding of tokens makes of padding stays there for the next":
+        ("images", encoder, "_encoded", written_into_padding),
+}  # fmt: skip
 
 
 @pytest.mark.slow("planted faults, each hunted until it is found")
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_is_put_back_is_found(fault, monkeypatch):
-    fault(monkeypatch)
+    name, places, attribute, other = FAULTS[fault]
+    for place in places if isinstance(places, tuple) else (places,):
+        monkeypatch.setattr(place, attribute, other)
     monkeypatch.setattr("tests.fuzz.hunt.PHASES", [Phase.generate])
     with pytest.raises(BaseException) as found:  # noqa: PT011 (whatever shows it)
-        HUNTS[FAULTS[fault]].run(1500, 0)
+        HUNTS[name][0](1500, 0)
     assert not isinstance(found.value, KeyboardInterrupt)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.fuzz import attention as hunter
 from tests.fuzz import told
+from tests.fuzz.calls import AttentionCase
 from tests.fuzz.encodings import HEAD_DIM
 
 from posenc import (
@@ -116,20 +117,20 @@ def test_order_hides_keys_at_any_scale(scale):
 PINNED = {
     # A key 1,006 tokens after its query has 3.6·10⁸ times its size there, and takes all weight:
     # gradients are held to the rounding of terms that an XPos made large.
-    "large terms": hunter.AttentionCase(
+    "large terms": AttentionCase(
         7, value_dim=8, relation="some", chosen=[0, 0], positions=[0, 1, 2, 3, 4, 5, 1006],
         builders=[lambda: XPos(Rotary(8), scale_base=64.0)],
     ),
     # Padding stands where the token before it does, beside a factor that float16 does not hold:
     # what is refused twice over may be refused in either words.
-    "refused twice": hunter.AttentionCase(
+    "refused twice": AttentionCase(
         2, dtype=torch.float16, positions=[1000, 1001], padding=[[True, False]],
         builders=[lambda: XPos(Rotary(8), scale_base=64.0)],
         score_builders=[lambda: DAPEv2(1, ALiBi(1), 4)],
     ),
     # All keys stand at 0 there, and a padded query at 1 could count those of the next document:
     # it may be refused as it is alone.
-    "counted beside neighbors": hunter.AttentionCase(
+    "counted beside neighbors": AttentionCase(
         3, padding=[[True, False, False]], documents=[[0, 0, 1]],
         score_builders=[lambda: CoPE(1, HEAD_DIM, 4, std=1.0), lambda: DAPEv2(1, ALiBi(1), 4)],
     ),
