@@ -19,29 +19,22 @@ def chosen(asked: Any, *, dim: int, seed: int = 0) -> Encoding:
     """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
 
     What an encoding has learned is drawn from ``seed``.
-
-    Raises:
-        UserError: Both are given, or a seed is, and nothing is drawn.
-        ValueError: The expression or an argument is wrong.
     """
-    encoding = _said(asked, dim, seed)
+    if asked.encoding is None:
+        width, base = (dim if asked.dim is None else asked.dim), asked.base
+        encoding = Sinusoidal(
+            width, 10_000.0 if base is None else base, asked.convention or "paper"
+        )
+    else:
+        for name in ("dim", "base", "convention"):
+            if getattr(asked, name) is not None:
+                raise UserError(f"got --encoding and --{name}; leave --{name} out")
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(seed)
+            encoding = encoding_from(asked.encoding)
     if not is_drawn(encoding):
         check_seed(getattr(asked, "seed", 0), type(encoding).__name__)
     return encoding
-
-
-def _said(asked: Any, dim: int, seed: int) -> Encoding:
-    if asked.encoding is None:
-        width, base = (dim if asked.dim is None else asked.dim), asked.base
-        return Sinusoidal(width, 10_000.0 if base is None else base, asked.convention or "paper")
-    for name in ("dim", "base", "convention"):
-        if getattr(asked, name) is not None:
-            raise UserError(
-                f"got --encoding and --{name}; the expression says everything: leave --{name} out"
-            )
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        return encoding_from(asked.encoding)
 
 
 def name_of(encoding: Encoding) -> str:
@@ -87,37 +80,22 @@ def described(encoding: Encoding) -> dict[str, object]:
 
 
 def is_plain(encoding: Sinusoidal) -> bool:
-    """Whether its width, base and convention are all that it was given.
-
-    Example:
-        >>> is_plain(Sinusoidal(4, base=100.0)), is_plain(Sinusoidal(4, offset=2))
-        (True, False)
-    """
+    """Whether its width, base and convention are all that it was given."""
     plain = Sinusoidal(encoding.dim, encoding.base, encoding.convention)
     return plain.extra_repr() == encoding.extra_repr()
 
 
-LEARNED = "What this encoding learns is seeded random here: mechanism only."
-UNTRAINED = "What this encoding learns is not trained here, and begins with these numbers."
-
-
 def note_of(encoding: Encoding) -> str:
-    """What is to be said of its learned numbers; empty where it learns none.
-
-    Example:
-        >>> note_of(encoding_from("CoPE(2, 4, 8)"))  # its table begins with zeros
-        'What this encoding learns is not trained here, and begins with these numbers.'
-    """
-    return (LEARNED if is_drawn(encoding) else UNTRAINED) if learns(encoding) else ""
+    """What is to be said of its learned numbers; empty where it learns none."""
+    if not learns(encoding):
+        return ""
+    if is_drawn(encoding):
+        return "What this encoding learns is seeded random here: mechanism only."
+    return "What this encoding learns is not trained here, and begins with these numbers."
 
 
 def drawn_as(encoding: Encoding) -> str:
-    """What a picture says of learned numbers behind a name; empty where there are none.
-
-    Example:
-        >>> drawn_as(encoding_from("Learned(8, 4)")), drawn_as(encoding_from("Sinusoidal(4)"))
-        (' (seeded random, not learned)', '')
-    """
+    """What a picture says of learned numbers behind a name; empty where there are none."""
     if not learns(encoding):
         return ""
     return f" ({'seeded random' if is_drawn(encoding) else 'as it begins'}, not learned)"
@@ -154,10 +132,5 @@ def _drawn_anew(encoding: Any, seed: int) -> list[Tensor]:
 
 
 def key_heads(encoding: QueryKeyEncoding) -> int:
-    """How many key heads an encoding was built for; 1 where all are treated alike.
-
-    Example:
-        >>> key_heads(encoding_from("Rotary(8)")), key_heads(encoding_from("GRAPE(8, heads=2)"))
-        (1, 2)
-    """
+    """How many key heads an encoding was built for; 1 where all are treated alike."""
     return getattr(encoding, "heads", 1)

@@ -4,6 +4,7 @@ A command is a frozen dataclass with ``run``; tyro makes its command line of the
 ``Optional`` stands where ``X | None`` would, for which tyro loads typeguard (.06 s).
 """
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
 from tyro.conf import Positional, arg
@@ -52,6 +53,9 @@ DType = Annotated[
 ]
 Format = Annotated[Literal["text", "csv", "json"], option("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], option("How to print.")]
+Figure = Annotated[
+    Optional[Path], option("Where to write: .png, .svg or .pdf.", "FILE", short="-o")
+]
 Theme = Annotated[Literal["light", "dark"], option("Ground of the figure.")]
 Dpi = Annotated[
     Optional[int],

@@ -92,7 +92,7 @@ class Check:
 
         if self.format == "junit":
             raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
-        figures.check_drawn(self.figure is not None, "light", self.dpi)
+        figures.check_drawn(self.figure, "light", self.dpi)
         if self.figure is not None:
             figures.kind_of(self.figure, self.dpi)  # refused before any work
         with redirect_stdout(sys.stderr):  # what the thing prints would stand in the document

@@ -22,28 +22,22 @@ class Curves:
 
     length: options.Length = 100
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="20"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="20")] = None
     base: options.Base = None
     convention: options.Convention = None
     start: Annotated[
         Optional[int],
         option(
             "First position; may be negative. A bias is drawn on both sides of distance 0.",
-            metavar="P",
+            "P",
             shown="0",
         ),
     ] = None
     dimensions: Annotated[
         Union[None, tuple[int, ...]],
-        option("Which columns; without it, some that are spread over the width.", metavar="J"),
+        option("Which columns; without it, some that are spread over the width.", "J"),
     ] = None
-    output: Annotated[
-        Optional[Path],
-        option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
-    ] = None
+    output: options.Figure = None
     theme: options.Theme = "light"
     dpi: options.Dpi = None
     seed: options.Seed = 0
@@ -55,82 +49,75 @@ class Curves:
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import rows_of
 
-        figures.check_drawn(self.output is not None, self.theme, self.dpi)
+        figures.check_drawn(self.output, self.theme, self.dpi, self.format)
         encoding = chosen(self, dim=20, seed=self.seed)
         rows = rows_of(encoding)
-        start = self._first(rows)
-        picked = self._chosen(rows)
+        width, start = len(rows.columns), self.start
+        if start is None:
+            start = -(self.length // 2) if rows.counted == "distance" else 0
+        picked = self.dimensions or range(0, width, 1 if width <= 8 else -(-width // 12) * 2)
+        if outside := [index for index in picked if not 0 <= index < width]:
+            raise UserError(f"--dimensions has {outside[0]}; the table has 0 … {width - 1}")
         if self.format != "text":
-            if self.output is not None:
-                raise UserError("--output draws and --format prints; give one of them")
             keys = [rows.keys[index] for index in picked]
             about = {**described(encoding), "start": start, "columns": keys}
             blocks = rows.blocks(start, self.length)
             table.print_as(self.format, about, rows, picked, blocks)
-        elif self.output is not None:
-            self._draw(encoding, rows, start, picked)
-        else:
-            labels = [_label(encoding, rows, index) for index in picked]
-            pictures.curves(rows, picked, labels, start=start, length=self.length)
-            if note := note_of(encoding):
-                print(note)
+            return
+        labels = [_label(encoding, rows, index) for index in picked]
+        if self.output is not None:
+            self._draw(self.output, encoding, rows, start, picked, labels)
+            return
+        pictures.curves(rows, picked, labels, start, self.length)
+        if note := note_of(encoding):
+            print(note)
 
-    def _first(self, rows: "Rows") -> int:
-        if self.start is not None:
-            return self.start
-        return -(self.length // 2) if rows.counted == "distance" else 0
-
-    def _chosen(self, rows: "Rows") -> Sequence[int]:
-        width = len(rows.columns)
-        if not self.dimensions:
-            step = 1 if width <= 8 else -(-width // 12) * 2
-            return range(0, width, step)
-        if outside := [index for index in self.dimensions if not 0 <= index < width]:
-            raise UserError(
-                f"dimension {outside[0]} is not in the table, which has 0 … {width - 1}"
-            )
-        return self.dimensions
-
-    def _draw(self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int]) -> None:
+    def _draw(
+        self,
+        output: Path,
+        encoding: Any,
+        rows: "Rows",
+        start: int,
+        picked: Sequence[int],
+        labels: list[str],
+    ) -> None:
         from posenc.cli.encodings import drawn_as, is_drawn, name_of
         from posenc.cli.render import figures
 
-        assert self.output is not None
-        kind = figures.kind_of(self.output, self.dpi)
+        kind = figures.kind_of(output, self.dpi)
         from posenc.plots import bias, curves
 
-        values = rows.between(start, self.length)
-        shared: dict[str, Any] = {"theme": self.theme}
+        values, name = rows.between(start, self.length), name_of(encoding)
         if rows.counted == "distance":
-            distances = range(start, start + self.length)
-            heads = values[:, list(picked)].mT
             axes = bias(
-                heads,
-                distances,
+                values[:, list(picked)].mT,
+                range(start, start + self.length),
                 heads=picked,
                 random=is_drawn(encoding),
-                title=name_of(encoding),
-                **shared,
+                title=name,
+                theme=self.theme,
             )
         else:
-            labels = [_label(encoding, rows, index) for index in picked]
-            title = f"{name_of(encoding)}{drawn_as(encoding)}"
             axes = curves(
-                values, dimensions=picked, labels=labels, start=start, title=title, **shared
+                values,
+                dimensions=picked,
+                labels=labels,
+                start=start,
+                title=f"{name}{drawn_as(encoding)}",
+                theme=self.theme,
             )
-        figures.write(axes, self.output, kind, self.dpi)
+        figures.write(axes, output, kind, self.dpi)
 
 
 def _label(encoding: Any, rows: "Rows", index: int) -> str:
     """What a curve is: its column, and the wavelength of a sine or cosine in positions."""
     from posenc import Rotary, Sinusoidal
 
-    name = rows.columns[index]
+    turn = math.inf
     if isinstance(encoding, Sinusoidal):
         channel = encoding.convention.channel(index, encoding.dim, encoding.base)
         turn = math.tau / channel.frequency if channel.frequency else math.inf
     elif isinstance(encoding, Rotary):
         turn = encoding.frequencies.wavelengths()[index // 2]
-    else:
-        return name
-    return f"{name}, wavelength {turn:.4g}" if math.isfinite(turn) else name
+    told = f", wavelength {turn:.4g}" if math.isfinite(turn) else ""
+    return f"{rows.columns[index]}{told}"

@@ -1,9 +1,10 @@
 """``posenc distance``: what an encoding makes of the distance between two positions."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 from posenc.cli import options
+from posenc.cli.errors import check_least, check_range
 from posenc.cli.options import option
 
 
@@ -14,12 +15,9 @@ class Distance:
     Where more than the distance counts, the key stands at 0.
     """
 
-    length: Annotated[int, option("Number of distances, from 0 on.", metavar="N")] = 60
+    length: Annotated[int, option("Number of distances, from 0 on.", "N")] = 60
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="128"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0
@@ -28,12 +26,10 @@ class Distance:
     def run(self) -> None:
         """Prints."""
         from posenc.cli.encodings import chosen, described
-        from posenc.cli.errors import UserError, check_range
         from posenc.cli.render import formats
         from posenc.cli.render.distance import profile_of, show
 
-        if self.length < 2:
-            raise UserError(f"--length is {self.length}; it must be at least 2")
+        check_least(2, length=self.length)
         check_range(0, self.length)
         encoding = chosen(self, dim=128, seed=self.seed)
         found = profile_of(encoding, self.length)
@@ -43,8 +39,6 @@ class Distance:
             rows = zip(found.distances, *found.lines.values(), strict=True)
             formats.print_csv(["distance", *found.lines], rows)
         else:
-            closest: dict[str, Any] = {}
-            if found.closest is not None:
-                closest["closest"] = asdict(found.closest)
+            closest = {} if found.closest is None else {"closest": asdict(found.closest)}
             about = {**described(encoding), "length": self.length}
             formats.print_json(about, distances=list(found.distances), **found.lines, **closest)

@@ -23,25 +23,15 @@ class Heatmap:
 
     length: options.Length = 50
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="128"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
     base: options.Base = None
     convention: options.Convention = None
     start: options.Start = 0
     first_dimension: Annotated[
-        Optional[int],
-        option("First dimension that the terminal shows.", metavar="J", shown="0"),
+        Optional[int], option("First dimension that the terminal shows.", "J", shown="0")
     ] = None
-    head: Annotated[
-        Optional[int],
-        option("Which head of a bias is drawn.", metavar="H", shown="0"),
-    ] = None
-    output: Annotated[
-        Optional[Path],
-        option("Where to write: .png, .svg or .pdf.", metavar="FILE", short="-o"),
-    ] = None
+    head: Annotated[Optional[int], option("Which head of a bias is drawn.", "H", shown="0")] = None
+    output: options.Figure = None
     theme: options.Theme = "light"
     dpi: options.Dpi = None
     seed: options.Seed = 0
@@ -53,7 +43,7 @@ class Heatmap:
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import bias_rows, rows_of
 
-        figures.check_drawn(self.output is not None, self.theme, self.dpi)
+        figures.check_drawn(self.output, self.theme, self.dpi, self.format)
         encoding = chosen(self, dim=128, seed=self.seed)
         rows, one = rows_of(encoding), {}
         if rows.counted == "distance":
@@ -61,37 +51,24 @@ class Heatmap:
             rows = bias_rows(encoding, self.head or 0, self.start, self.length)
         elif self.head is not None:
             raise UserError("--head is which head of a bias is drawn; this encoding is none")
-        left = self._left(len(rows.columns))
+        left, width = self.first_dimension or 0, len(rows.columns)
+        if self.first_dimension is not None and (self.output or self.format != "text"):
+            raise UserError("--first-dimension is for the terminal; figures and files hold all")
+        if not 0 <= left < width:
+            raise UserError(f"--first-dimension is {left}; it must be one of 0 … {width - 1}")
         if self.format != "text":
-            if self.output is not None:
-                raise UserError("--output draws and --format prints; give one of them")
             blocks = rows.blocks(self.start, self.length)
             about = {**described(encoding), **one, "start": self.start, "columns": rows.keys}
-            table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
+            table.print_as(self.format, about, rows, range(width), blocks)
         elif self.output is not None:
-            self._draw(rows, _title(encoding, self))
+            self._draw(self.output, rows, self._title(encoding))
         else:
-            pictures.heatmap(
-                rows, _title(encoding, self), start=self.start, length=self.length, left=left
-            )
+            pictures.heatmap(rows, self._title(encoding), self.start, self.length, left)
 
-    def _left(self, columns: int) -> int:
-        """The first column that the terminal shows."""
-        if self.first_dimension is None:
-            return 0
-        if self.output is not None or self.format != "text":
-            raise UserError("--first-dimension is for the terminal; figures and files hold all")
-        if not 0 <= self.first_dimension < columns:
-            raise UserError(
-                f"--first-dimension is {self.first_dimension}; it must be one of 0 … {columns - 1}"
-            )
-        return self.first_dimension
-
-    def _draw(self, rows: "Rows", title: str) -> None:
+    def _draw(self, output: Path, rows: "Rows", title: str) -> None:
         from posenc.cli.render import figures
 
-        assert self.output is not None
-        kind = figures.kind_of(self.output, self.dpi)
+        kind = figures.kind_of(output, self.dpi)
         from posenc.plots import heatmap
         from posenc.plots.heatmap import MEANS, MOST
 
@@ -110,16 +87,15 @@ class Heatmap:
             theme=self.theme,
             dpi=self.dpi,
         )
-        figures.write(axes, self.output, kind, self.dpi)
+        figures.write(axes, output, kind, self.dpi)
 
+    def _title(self, encoding: "Encoding") -> str:
+        from posenc import Sinusoidal
+        from posenc.cli.encodings import drawn_as, is_plain, name_of
+        from posenc.encodings.bias import ScoreBias
 
-def _title(encoding: "Encoding", asked: Heatmap) -> str:
-    from posenc import Sinusoidal
-    from posenc.cli.encodings import drawn_as, is_plain, name_of
-    from posenc.encodings.bias import ScoreBias
-
-    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
-        name = f"Sinusoidal, {encoding.convention.name}"
-        return f"{name}: {asked.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
-    head = f", head {asked.head or 0}" if isinstance(encoding, ScoreBias) else ""
-    return f"{name_of(encoding)}{head}: {asked.length} positions{drawn_as(encoding)}"
+        if isinstance(encoding, Sinusoidal) and is_plain(encoding):
+            name = f"Sinusoidal, {encoding.convention.name}"
+            return f"{name}: {self.length} positions, d = {encoding.dim}, n = {encoding.base:g}"
+        head = f", head {self.head or 0}" if isinstance(encoding, ScoreBias) else ""
+        return f"{name_of(encoding)}{head}: {self.length} positions{drawn_as(encoding)}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_range
 from posenc.cli.options import option
 
 if TYPE_CHECKING:
@@ -18,73 +18,54 @@ class Shift:
     A bias has none: of it is told how much it changes when query and key both move.
     """
 
-    offset: Annotated[int, option("How far, in positions; may be negative.", metavar="K")] = 10
+    offset: Annotated[int, option("How far, in positions; may be negative.", "K")] = 10
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="4"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None
     base: options.Base = None
     convention: options.Convention = None
-    length: Annotated[int, option("Number of positions to look at.", metavar="N")] = 256
+    length: Annotated[int, option("Number of positions to look at.", "N")] = 256
     seed: options.Seed = 0
     format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import chosen
-        from posenc.cli.errors import check_range
+        from posenc.cli.encodings import chosen, described, key_heads, name_of
+        from posenc.cli.render import formats
+        from posenc.cli.render.shift import bias_change, shift_of, show
         from posenc.cli.rows import rows_of
+        from posenc.encodings.base import QueryKeyEncoding
         from posenc.encodings.bias import ScoreBias
 
-        encoding = chosen(self, dim=4, seed=self.seed)
+        encoding: Any = chosen(self, dim=4, seed=self.seed)
         rows_of(encoding)  # refuses what has no rows along one line
         check_range(0, self.length)
         check_range(self.offset, self.length)
+        about = {**described(encoding), "offset": self.offset, "length": self.length}
         if isinstance(encoding, ScoreBias):
-            self._bias(encoding)
-        else:
-            self._map(encoding)
-
-    def _map(self, encoding: Any) -> None:
-        from posenc.cli.encodings import described, key_heads
-        from posenc.cli.render import formats
-        from posenc.cli.render.shift import shift_of, show
-        from posenc.encodings.base import QueryKeyEncoding
-
-        found, queries = shift_of(encoding, self.offset, self.length), None
-        if isinstance(encoding, QueryKeyEncoding):
-            queries = shift_of(encoding, self.offset, self.length, "queries")
+            if self.format == "csv":
+                raise UserError("a bias has no map to print as csv; take --format json or text")
+            change = bias_change(encoding, self.offset, self.length)
+            if self.format == "json":
+                formats.print_json(about, largest_change=change)
+            else:
+                print(
+                    f"{name_of(encoding)} adds to scores and has no map. Query and key both moved "
+                    f"by {self.offset}: the bias changes by {change:.2g} at most."
+                )
+            return
+        inside = isinstance(encoding, QueryKeyEncoding)
+        found = shift_of(encoding, self.offset, self.length)
+        queries = shift_of(encoding, self.offset, self.length, "queries") if inside else None
         if self.format == "csv":
-            formats.print_csv(
-                [f"from_{j}" for j in range(len(found.matrix))], found.matrix.tolist()
-            )
+            names = [f"from_{j}" for j in range(len(found.matrix))]
+            formats.print_csv(names, found.matrix.tolist())
         elif self.format == "json":
-            about = {**described(encoding), "offset": self.offset, "length": self.length}
             beside = {} if queries is None else {"of": "keys", "queries": _as_dict(queries)}
             formats.print_json(about, **_as_dict(found), **beside)
         else:
-            show(found, self.offset, self.length, queries)
-            if isinstance(encoding, QueryKeyEncoding) and key_heads(encoding) > 1:
+            show(found, self.length, queries)
+            if inside and key_heads(encoding) > 1:
                 print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
-
-    def _bias(self, encoding: Any) -> None:
-        from posenc.cli.encodings import described, name_of
-        from posenc.cli.render import formats
-        from posenc.cli.render.shift import bias_change
-
-        if self.format == "csv":
-            raise UserError("a bias has no map to print as csv; take --format json or text")
-        change = bias_change(encoding, self.offset, self.length)
-        about = {**described(encoding), "offset": self.offset, "length": self.length}
-        if self.format == "json":
-            formats.print_json(about, largest_change=change)
-            return
-        print(
-            f"{name_of(encoding)} adds to scores and has no map. Query and key both moved by "
-            f"{self.offset}: the bias changes by {change:.2g} at most, over "
-            f"{self.length} x {self.length} pairs."
-        )
 
 
 def _as_dict(found: "ShiftMap") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import torch
 
 from posenc.cli.encodings import key_heads, note_of
 from posenc.cli.errors import check_memory
-from posenc.cli.render.screen import Screen, console, sparkline
+from posenc.cli.render.screen import console, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias
@@ -42,29 +42,23 @@ def profile_of(encoding: Any, length: int) -> Profile:
         >>> list(found.distances), found.lines["head_0"][0]
         ([-2, -1, 0, 1, 2], -0.0078125)
     """
+    rows = rows_of(encoding)  # refuses points of a grid
     if isinstance(encoding, TokenEncoding):
-        rows_of(encoding)  # refuses points of a grid
         check_memory(3 * length * encoding.dim)
-        products = dot_product_profile(encoding, length).tolist()
-        closest = closest_pair(encoding, length)
+        lines = {"dot_product": dot_product_profile(encoding, length).tolist()}
         quantity = "dot product" if encoding.keeps_shift else "dot product with row 0"
-        return Profile(quantity, range(length), {"dot_product": products}, closest)
-    rows = rows_of(encoding)
+        return Profile(quantity, range(length), lines, closest_pair(encoding, length))
     if isinstance(encoding, QueryKeyEncoding):
         check_memory(3 * length * encoding.head_dim * key_heads(encoding))
         scores = _scores(encoding, length).tolist()
         names = [f"head_{head}" for head in range(len(scores))] if len(scores) > 1 else ["score"]
-        lines = dict(zip(names, scores, strict=True))
-        quantity = "score of equal query and key"
-        if not encoding.is_relative:
-            quantity += ", the key at 0,"
-        return Profile(quantity, range(length), lines)
-    first = 1 - length if isinstance(encoding, RelativeBias) else 0
-    count = length - first
-    values = rows.between(first, count, torch.float64)
+        quantity = "score of equal query and key" + ", the key at 0," * (not encoding.is_relative)
+        return Profile(quantity, range(length), dict(zip(names, scores, strict=True)))
+    relative = isinstance(encoding, RelativeBias)
+    first = 1 - length if relative else 0
+    values = rows.between(first, length - first, torch.float64)
     lines = dict(zip(rows.keys, values.mT.tolist(), strict=True))
-    quantity = "bias" if isinstance(encoding, RelativeBias) else "bias, the key at 0,"
-    return Profile(quantity, range(first, length), lines)
+    return Profile("bias" if relative else "bias, the key at 0,", range(first, length), lines)
 
 
 @torch.no_grad()
@@ -82,42 +76,25 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
 
 
 def show(found: Profile, encoding: Any) -> None:
-    """Prints each line as marks, with its ends in words."""
+    """Prints each line as marks, with its ends in words: slopes of heads differ by powers of two,
+    so that each of several lines reaches from its own least to its greatest."""
     screen = console()
+    names = max(map(len, found.lines)) + 2 if len(found.lines) > 1 else 0
+    room = max(8, screen.room - names - 1)
+    for name, line in found.lines.items():
+        low, high = min(line), max(line)
+        low, high = (low, high) if names else (-max(high, -low), max(high, -low))
+        scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
+        for begin in range(0, len(line), room):
+            head = "" if begin or not names else name
+            screen.print(head.ljust(names) + sparkline(scaled[begin : begin + room], screen))
+        at, zero = found.distances[line.index(min(line))], line[found.distances.index(0)]
+        screen.print(" " * names + f"{zero:.4g} at 0, {min(line):.4g} at {at}")
     first, last = found.distances[0], found.distances[-1]
-    words = f"{found.quantity} over the distance query - key, {first} to {last}"
-    if len(found.lines) > 1:
-        _show_heads(screen, found)
-        screen.print(f"{words}; each line from its own least to its greatest")
-    else:
-        (line,) = found.lines.values()
-        top = max(map(abs, line)) or 1.0
-        for part in _parts([value / top for value in line], screen.room - 1):
-            screen.print(sparkline(part, screen))
-        least, zero = min(line), line[found.distances.index(0)]
-        at = found.distances[line.index(least)]
-        screen.print(f"{words}: {zero:.4g} at 0, {least:.4g} at {at}")
-    if found.closest is not None:
-        pair = found.closest
+    screen.print(f"{found.quantity} over the distance query - key, {first} to {last}")
+    if (pair := found.closest) is not None:
         screen.print(
             f"closest pair: positions {pair.first} and {pair.second}, {pair.distance:.4g} apart"
         )
     if note := note_of(encoding):
         screen.print(note)
-
-
-def _show_heads(screen: Screen, found: Profile) -> None:
-    """A line a head, as steep as any other: slopes differ by powers of two."""
-    names = max(map(len, found.lines)) + 2
-    ranges = {name: f"  {min(line):.4g} to {max(line):.4g}" for name, line in found.lines.items()}
-    room = max(8, screen.room - names - max(map(len, ranges.values())))
-    for name, line in found.lines.items():
-        low, high = min(line), max(line)
-        scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
-        for index, part in enumerate(_parts(scaled, room)):
-            begin, end = ("", "") if index else (name, ranges[name])
-            screen.print(begin.ljust(names) + sparkline(part, screen) + end)
-
-
-def _parts(values: list[float], room: int) -> list[list[float]]:
-    return [values[begin : begin + room] for begin in range(0, len(values), room)]

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from posenc.cli.errors import UserError
 from posenc.cli.files import check, placed
@@ -10,56 +10,42 @@ from posenc.cli.files import check, placed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind = Literal["png", "svg", "pdf"]
-KINDS = get_args(Kind)
 RESOLUTIONS = range(20, 2401)
 
 
-def kind_of(output: Path, dpi: int | None) -> Kind:
-    """The kind of figure that a name asks for; matplotlib is ready to draw it afterwards.
-
-    Raises:
-        UserError: There is no such kind, no such file can be, or matplotlib is missing.
-    """
+def kind_of(output: Path, dpi: int | None) -> Any:
+    """The kind of figure that a name asks for; matplotlib is ready to draw it afterwards."""
+    check(output, ".png", ".svg", ".pdf")
     kind = output.suffix[1:]
-    if kind not in KINDS:
-        listed = ", ".join(f".{each}" for each in KINDS)
-        raise UserError(f"{output}: the name must end in one of {listed}")
     if dpi is not None and kind != "png":
         raise UserError(f"--dpi counts pixels, and a .{kind} has none; leave it out")
     if dpi is not None and dpi not in RESOLUTIONS:
         raise UserError(f"--dpi is {dpi}; it must be from {RESOLUTIONS[0]} to {RESOLUTIONS[-1]}")
-    check(output)
     try:
         import matplotlib
     except ImportError:
-        raise UserError(
-            "matplotlib is missing; install it with pip install posenc[plots]"
-        ) from None
-    matplotlib.use("Agg")  # A file needs no display.
-    return kind  # type: ignore[return-value]
+        raise UserError("matplotlib is missing; pip install posenc[plots]") from None
+    matplotlib.use("Agg")  # a file needs no display
+    return kind
 
 
-def check_drawn(drawn: bool, theme: str, dpi: int | None) -> None:
-    """Refuses what only a figure has, where none is drawn.
-
-    Raises:
-        UserError: The theme or the resolution of no figure is asked for.
-    """
-    for name, value, usual in (("theme", theme, "light"), ("dpi", dpi, None)):
-        if not drawn and value != usual:
-            raise UserError(
-                f"--{name} is of a figure, and none is drawn; give a file to draw it in"
-            )
+def check_drawn(output: Path | None, theme: str, dpi: int | None, form: str = "text") -> None:
+    """Refuses what only a figure has, where none is drawn, and numbers beside one."""
+    if output is not None and form != "text":
+        raise UserError("--output draws and --format prints; give one of them")
+    for name, given in (("theme", theme != "light"), ("dpi", dpi is not None)):
+        if output is None and given:
+            raise UserError(f"--{name} is of a figure, and none is drawn; give a file")
 
 
-def write(axes: "Axes", output: Path, kind: Kind, dpi: int | None, form: str = "text") -> None:
+def write(axes: "Axes", output: Path, kind: Any, dpi: int | None, form: str = "text") -> None:
     """Writes the figure of ``axes``, and says so; beside a document on standard error."""
     from matplotlib import pyplot
 
     from posenc.plots import save
 
+    figure: Any = axes.figure
     with placed(output) as file:
-        save(axes.figure, file, kind, dpi=dpi)  # type: ignore[arg-type]
-    pyplot.close(axes.figure)  # type: ignore[arg-type]
+        save(figure, file, kind, dpi=dpi)
+    pyplot.close(figure)
     print(f"wrote {output}", file=sys.stdout if form == "text" else sys.stderr)

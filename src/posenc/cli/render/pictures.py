@@ -10,7 +10,6 @@ from torch import Tensor
 from posenc.cli.render.screen import console, sparkline
 from posenc.cli.rows import Rows
 
-# From the least over 0 to the most, on a dark ground as on a light one.
 STOPS = (
     (158, 208, 255),
     (59, 127, 184),
@@ -20,13 +19,13 @@ STOPS = (
     (208, 98, 62),
     (255, 201, 163),
 )
+"""From the least over 0 to the most, on a dark ground as on a light one."""
+
 SIGNS = "@=-.+*#"
-
-# Lines of a picture in a pipe, where there is no last line.
-ENDLESS = 10_000
+"""The same without color: seven steps, the middle one around zero."""
 
 
-def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> None:
+def heatmap(rows: Rows, title: str, start: int, length: int, left: int) -> None:
     """Prints the part of a table that fits: two rows a line with color, one without.
 
     Args:
@@ -38,35 +37,41 @@ def heatmap(rows: Rows, title: str, *, start: int, length: int, left: int) -> No
     """
     screen = console()
     color = not (screen.plain or screen.no_color)
-    width, height = (screen.width, screen.height) if screen.is_terminal else (120, ENDLESS)
+    width, height = (screen.width, screen.height) if screen.is_terminal else (120, 10_000)
     gutter = max(len(str(start)), len(str(start + length))) + 2
     shown = min(length, max(8, (height - 7) * (2 if color else 1)))
     columns = min(len(rows.columns) - left, max(8, width - gutter - 1))
     # Only what the terminal has room for is computed, however long the table is.
     table = rows.between(start, shown)[:, left : left + columns]
-    limit = max(1.0, table.abs().max().item()) if rows.counted == "position" else _limit(table)
-    # A bias is a matrix, whose columns are the keys at the positions of its queries.
-    first = start if rows.counted == "query" else 0
+    limit = max(1.0 if rows.counted == "position" else 0.0, _largest(table))
+    first = left + (start if rows.counted == "query" else 0)  # columns of a bias are keys
     screen.print(title)
-    screen.print(_axis(first + left, columns, gutter, width))
-    drawn = _colored_lines if color else _plain_lines
-    for line in drawn(table / limit, start, gutter):
+    screen.print(_axis(first, columns, gutter, width))
+    values = (table / limit).tolist()
+    for row in range(0, shown, 2 if color else 1):
+        line = Text(str(start + row).rjust(gutter - 2) + "  ")
+        for column, value in enumerate(values[row]):
+            if color:
+                below = color_of(values[row + 1][column]) if row + 1 < shown else None
+                line.append("▀", Style(color=color_of(value), bgcolor=below))
+            else:
+                line.append(SIGNS[min(6, max(0, int((value + 1) / 2 * 7)))])
         screen.print(line)
-    screen.print(_legend(color, limit))
+    legend = Text(f"{-limit:g} ")
+    for step in range(29 if color else 1):
+        style = Style(color=color_of(step / 14 - 1)) if color else Style()
+        legend.append("█" if color else " ".join(SIGNS), style)
+    screen.print(legend.append(f" {limit:+g}"))
     if shown < length or columns < len(rows.columns):
-        several, keys = f"{rows.counted}s", ""
-        if rows.counted == "query":
-            several = "queries"
-            keys = f" (keys {first + left} to {first + left + columns - 1})"
         screen.print(
-            f"{several} {start} to {start + shown - 1} of {length}, columns {left} to "
-            f"{left + columns - 1} of {len(rows.columns)}{keys}: one cell each; --start and "
+            f"rows {start} to {start + shown - 1} of {length}, columns {left} to "
+            f"{left + columns - 1} of {len(rows.columns)}: one cell each; --start and "
             "--first-dimension move on."
         )
 
 
 def curves(
-    rows: Rows, chosen: Sequence[int], labels: Sequence[str], *, start: int, length: int
+    rows: Rows, chosen: Sequence[int], labels: Sequence[str], start: int, length: int
 ) -> None:
     """Prints a line of bars for each chosen column, a bar for each row that fits."""
     screen = console()
@@ -74,14 +79,13 @@ def curves(
     width = screen.width if screen.is_terminal else 120
     shown = min(length, max(8, width - name_width - 1))
     table = rows.between(start, shown)[:, list(chosen)]
-    limit = 1.0 if rows.counted == "position" else _limit(table)
-    limit = max(limit, table.abs().max().item())
+    limit = max(1.0 if rows.counted == "position" else 0.0, _largest(table))
     for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
         screen.print(label.ljust(name_width) + sparkline(values, screen))
-    first, last = str(start), str(start + shown - 1)
-    ends = first.ljust(shown - len(last)) + last
-    if len(first) + len(last) >= shown:  # no room to stand below the marks that they name
-        ends = f"{first} to {last}" if shown > 1 else first
+    last = str(start + shown - 1)
+    ends = str(start).ljust(shown - len(last)) + last
+    if len(str(start)) + len(last) >= shown:  # no room to stand below the marks that they name
+        ends = f"{start} to {last}"
     screen.print(rows.counted.ljust(name_width) + ends)
     low, high = sparkline([-1, 1], screen)
     screen.print(f"{low} is {-limit:g}, {high} is {limit:+g}.")
@@ -103,57 +107,16 @@ def color_of(value: float) -> Color:
     return Color.from_rgb(*mixed)
 
 
-def sign_of(value: float) -> str:
-    """The character of a value in [−1, 1]: seven steps, the middle one around zero.
-
-    Example:
-        >>> "".join(map(sign_of, (-1.0, -0.5, 0.0, 0.5, 1.0)))
-        '@=.*#'
-    """
-    return SIGNS[min(6, max(0, int((value + 1) / 2 * 7)))]
-
-
-def _limit(table: Tensor) -> float:
-    """The end of the colors of numbers that have no natural one."""
+def _largest(table: Tensor) -> float:
     return table[table.isfinite()].abs().max().item() or 1.0
-
-
-def _colored_lines(table: Tensor, start: int, gutter: int) -> list[Text]:
-    values, lines = table.tolist(), []
-    for row in range(0, len(values), 2):
-        line = Text(str(start + row).rjust(gutter - 2) + "  ")
-        below = values[row + 1] if row + 1 < len(values) else None
-        for column, value in enumerate(values[row]):
-            ground = None if below is None else color_of(below[column])
-            line.append("▀", Style(color=color_of(value), bgcolor=ground))
-        lines.append(line)
-    return lines
-
-
-def _plain_lines(table: Tensor, start: int, gutter: int) -> list[str]:
-    return [
-        str(start + row).rjust(gutter - 2) + "  " + "".join(map(sign_of, values))
-        for row, values in enumerate(table.tolist())
-    ]
 
 
 def _axis(first: int, columns: int, gutter: int, width: int) -> str:
     """The numbers of the columns, counted from ``first`` on, each above its own within a line."""
-    wide = columns > 12
     digits = max(len(str(first)), len(str(first + columns)))
-    step = 10 * (1 + digits // 10) if wide else digits + 1
+    step = 10 * (1 + digits // 10) if columns > 12 else digits + 1
     line = " " * gutter
-    for number in range(-(-first // step) * step if wide else first, first + columns, step):
+    for number in range(-(-first // step) * step if columns > 12 else first, first + columns, step):
         longer = line.ljust(gutter + number - first) + str(number)
-        if len(longer) <= width:
-            line = longer
+        line = longer if len(longer) <= width else line
     return line
-
-
-def _legend(color: bool, limit: float) -> Text:
-    legend = Text(f"{-limit:g} ")
-    if not color:
-        return legend.append(" ".join(SIGNS)).append(f" {limit:+g}")
-    for step in range(29):
-        legend.append("█", Style(color=color_of(step / 14 - 1)))
-    return legend.append(f" {limit:+g}")
