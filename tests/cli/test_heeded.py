@@ -1,8 +1,5 @@
 """Every option changes what is printed, or is refused where it would change nothing."""
 
-import json
-
-import numpy as np
 import pytest
 
 COMMON = {"--dim": "6", "--base": "50", "--convention": "double_exponent", "--format": "csv"}
@@ -80,12 +77,6 @@ def test_what_begins_with_the_same_numbers_is_not_called_random(run, refused, co
         assert "is not trained here" in " ".join(run(*given).out.split())
 
 
-def test_a_seed_is_refused_beside_vectors_of_ones_own(refused, tmp_path):
-    vectors = tmp_path / "vectors.npy"
-    np.save(vectors, np.zeros((20, 4), np.float32))
-    assert "--seed draws vectors" in refused("encode", "a", "--embeddings", vectors, "--seed", 3)
-
-
 @pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])
 @pytest.mark.parametrize("name", ["--dim", "--base", "--convention"])
 def test_what_an_encoding_says_itself_is_refused_beside_it(refused, command, name):
@@ -104,37 +95,9 @@ def test_what_is_of_one_kind_is_heeded_or_refused(run, refused, command, encodin
             assert name in refused(*given, name, value)
 
 
-@pytest.mark.parametrize("command", ["curves", "heatmap"])
-@pytest.mark.parametrize("option", [("--theme", "dark"), ("--dpi", "50")])
-def test_what_only_a_figure_has_is_refused_without_one(refused, command, option):
-    for printed in ([], ["--format", "csv"]):
-        said = refused(command, "--length", 3, "--dim", 4, *option, *printed)
-        assert f"{option[0]} is of a figure, and none is drawn" in said
-
-
 def test_a_resolution_without_a_figure_is_refused_by_check(refused):
     said = refused("check", "posenc:NoPE", "--dpi", 50)
     assert "--dpi is of a figure, and none is drawn" in said
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        (("--length", 50), "--length is of rotary encodings along a sequence, and"),
-        (("--dtype", "float16"), "--dtype is of rotary encodings along a sequence, and"),
-    ],
-)
-def test_inspect_refuses_what_only_rotary_encodings_read(refused, tmp_path, option, said):
-    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
-    assert said in refused("inspect", tmp_path, *option)
-
-
-def test_inspect_refuses_a_dtype_without_a_length_to_lose_it_at(run, refused, tmp_path):
-    config = {"model_type": "ours", "rope_theta": 1e4, "hidden_size": 16, "num_attention_heads": 2}
-    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
-    given = ["inspect", tmp_path, "--dtype", "float16"]
-    assert "gives none; give --length" in refused(*given)
-    assert "in float16" in run(*given, "--length", 5000).out
 
 
 def test_a_page_that_is_written_has_no_port(refused, tmp_path):

@@ -1,0 +1,241 @@
+"""``table``, ``shift``, ``distance``, ``compare`` and ``binary``: numbers of any encoding."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from posenc import ALiBi, Rotary, Sinusoidal
+from posenc.encodings.expression import encoding_from
+from posenc.encodings.tokens.conventions import CONVENTIONS
+
+EXAMPLES = json.loads((Path(__file__).parents[2] / "data" / "worked_examples.json").read_text())
+SHOWING = ["table", "explain", "heatmap", "curves", "shift", "distance"]
+F64 = torch.float64
+
+
+@pytest.fixture
+def told(run):
+    """What a command says as JSON."""
+
+    def told(*words):
+        ran = run(*words, "--format", "json")
+        assert (ran.status, ran.err) == (0, "")
+        return json.loads(ran.out)
+
+    return told
+
+
+@pytest.mark.parametrize("command", [*SHOWING, "binary", "compare"])
+def test_every_form_is_printed_and_nothing_else(run, command):
+    length = [] if command == "explain" else ["--length", 12]
+    text, rows, objects = (
+        run(command, *length, "--format", form) for form in ("text", "csv", "json")
+    )
+    for ran in (text, rows, objects):
+        assert (ran.status, ran.err) == (0, "")
+    assert text.out.isascii() or command in ("compare", "explain")
+    assert len(list(csv.reader(io.StringIO(rows.out)))) > 2
+    assert json.loads(objects.out)
+
+
+@pytest.mark.slow("every kind by every command", spares=3)
+@pytest.mark.parametrize("command", SHOWING)
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("Sinusoidal(8)", "Learned(8, 300)", "Rotary(8)", "XPos(Rotary(8))", "ALiBi(8)"),
+        *("QueryTemperature(8)", "T5Bias(8)", "KERPLE(8)", "FIRE(8)", "GRAPE(8, heads=2)"),
+    ],
+)
+def test_every_command_shows_every_kind(run, command, encoding):
+    few = ("--dimension", 0) if command == "explain" else ("--length", 4)
+    ran = run(command, "--encoding", encoding, *few)
+    assert (ran.status, ran.err) == (0, "")
+    assert "nan" not in ran.out
+    random = encoding.startswith(("Learned", "T5", "KERPLE", "FIRE", "GRAPE"))
+    if command in ("table", "explain", "distance"):
+        assert ("seeded random" in ran.out) is random
+
+
+def test_a_table_shows_the_worked_numbers(run):
+    lines = run("table", "--length", 10, "--dim", 4, "--base", 100).out.splitlines()
+    assert lines[0].split() == ["position", "0", "sin", "1", "cos", "2", "sin", "3", "cos"]
+    worked = EXAMPLES["sinusoidal_n100_d4"]["values"]
+    shown = [[float(cell) for cell in line.split()] for line in lines[1:]]
+    assert shown == [[position, *row] for position, row in enumerate(worked)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(("start", "length"), [(-3, 7), (2**60, 1), (0, 2500)])
+def test_a_table_reads_back_as_the_librarys(run, told, dtype, start, length):
+    words = ["table", "--dim", 2, "--start", start, "--length", length, "--dtype", dtype]
+    kind = getattr(torch, dtype)
+    wanted = Sinusoidal(2).table(torch.arange(length) + start, dtype=kind)
+    assert torch.equal(torch.tensor(told(*words)["rows"], dtype=kind), wanted)
+    read = list(csv.reader(io.StringIO(run(*words, "--format", "csv").out)))[1:]
+    numbers = [[float(cell) for cell in row[1:]] for row in read]
+    assert torch.equal(torch.tensor(numbers, dtype=kind), wanted)
+    assert [int(row[0]) for row in read] == list(range(start, start + length))
+
+
+def test_pictures_give_their_numbers_too(told, refused):
+    for command in ("heatmap", "curves"):
+        rows = torch.tensor(told(command, "--length", 3, "--dim", 4)["rows"])
+        assert torch.equal(rows, Sinusoidal(4).table(torch.arange(3)))
+        assert "give one of them" in refused(command, "--format", "csv", "--output", "a.png")
+    positions = torch.arange(4)
+    bias = told("heatmap", "--encoding", "ALiBi(2)", "--length", 4, "--head", 1)
+    assert bias["head"] == 1
+    assert torch.equal(torch.tensor(bias["rows"]), ALiBi(2).table(positions, positions)[1])
+    found = told("curves", "--length", 2, "--dim", 8, "--dimensions", 6, 3)
+    assert found["columns"] == ["dim_6", "dim_3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "exact", "says"),
+    [
+        ([], True, "the rotation of each pair"),
+        (["--offset", 0], True, "everything stays where it is: largest error 0"),
+        (["--encoding", "Rotary(8, pairing='interleaved')"], True, "the rotation of each pair"),
+        (["--encoding", "Rotary(YaRN(Geometric(8), 4.0, 64))"], True, "the rotation of each pair"),
+        (["--encoding", "GRAPE(8, heads=1)"], True, "one rotation: largest error"),
+        (["--encoding", "XPos(Rotary(8))"], True, "one map, which scales too"),
+        (["--encoding", "QueryTemperature(4, period=16)"], True, "query: the best map"),
+        (["--encoding", "Learned(4, 64)"], False, "the best map (the encoding is not sinusoidal)"),
+        (["--convention", "per_dimension"], False, "sines and cosines have no common frequency"),
+    ],
+)
+def test_shift_is_a_rotation_or_says_why_not(run, told, words, exact, says):
+    words = ["shift", "--length", 40, *words]
+    found = told(*words)
+    assert found["exact"] is exact
+    assert (found["residual"] < 1e-9) is exact
+    assert says in run(*words).out
+
+
+def test_the_shift_of_a_rotary_encoding_moves_its_keys(told):
+    found = told("shift", "--encoding", "Rotary(8)", "--offset", -3)
+    rotary, x = Rotary(8), torch.randn(1, 1, 8, dtype=F64)
+    here, there = (
+        rotary.encode_keys(x, rotary.table(torch.tensor([p]), dtype=F64)).flatten() for p in (5, 2)
+    )
+    moved = torch.tensor(found["matrix"], dtype=F64) @ here
+    torch.testing.assert_close(moved, there, rtol=0, atol=1e-14)
+
+
+def test_keys_without_a_map_have_the_best_one(told):
+    text = "Rotary(8, arithmetic='llama.cpp')"
+    found = told("shift", "--encoding", text, "--offset", 1000, "--length", 512)
+    matrix, rotary = torch.tensor(found["matrix"], dtype=F64), encoding_from(text)
+
+    def keys(start):
+        table = rotary.table(torch.arange(start, start + 512), dtype=F64)
+        units = torch.eye(8, dtype=F64).unsqueeze(1).expand(8, 512, 8)
+        return rotary.encode_keys(units.unsqueeze(0), table)[0].permute(1, 2, 0)
+
+    squares = (matrix @ keys(0) - keys(1000)).square().sum()
+    for nudge in (1e-4, -1e-4):
+        assert ((matrix + nudge) @ keys(0) - keys(1000)).square().sum() > squares
+
+
+def test_the_shift_of_queries_is_told_where_it_is_not_that_of_keys(told):
+    words = ("--encoding", "QueryTemperature(4, period=2)", "--offset", 4, "--length", 8)
+    found = told("shift", *words)
+    assert (found["of"], found["exact"], found["queries"]["exact"]) == ("keys", True, False)
+    factor = [1 + math.log(1 + (p + 1) // 2) / 10 for p in range(12)]
+    best = sum(factor[p + 4] * factor[p] for p in range(8)) / sum(f * f for f in factor[:8])
+    assert found["queries"]["matrix"][0] == pytest.approx([best, 0, 0, 0])
+    found = told("shift", "--encoding", "XPos(Rotary(4))")  # queries by what divides keys
+    keys, queries = (torch.tensor(each["matrix"], dtype=F64) for each in (found, found["queries"]))
+    torch.testing.assert_close(keys.mT @ queries, torch.eye(4, dtype=F64))
+
+
+def test_a_bias_is_told_how_little_a_shift_changes(told):
+    assert told("shift", "--encoding", "ALiBi(2)")["largest_change"] == 0
+    words = ("--encoding", "FIRE(2, threshold=1.0)", "--length", 20)
+    assert told("shift", *words)["largest_change"] > 1e-3
+
+
+def test_distances_are_query_minus_key(run, told):
+    found = told("distance", "--encoding", "ALiBi(1, is_causal=True)", "--length", 3)
+    assert found["distances"] == [-2, -1, 0, 1, 2]
+    assert found["head_0"] == [0, 0, 0, -1 / 256, -2 / 256]  # keys after their query are hidden
+    score = told("distance", "--encoding", "Rotary(8)", "--length", 50)["score"]
+    wanted = [sum(math.cos(d * w) for w in (1, 0.1, 0.01, 0.001)) / 4 for d in range(50)]
+    assert score == pytest.approx(wanted, abs=1e-12)
+    # xPos fades where the query comes after its key, by ζ_i^(distance / 512) in each pair.
+    faded = told("distance", "--encoding", "XPos(Rotary(8))", "--length", 50)["score"]
+    pairs = [(0.1**i, (i / 4 + 0.4) / 1.4) for i in range(4)]
+    wanted = [sum(math.cos(d * w) * z ** (d / 512) for w, z in pairs) / 4 for d in range(50)]
+    assert faded == pytest.approx(wanted, abs=1e-12)
+    out = run("distance", "--dim", 2, "--length", 45).out
+    assert "closest pair: positions 0 and 44, 0.0177 apart" in out
+
+
+def test_binary_counts(told):
+    rows = told("binary", "--length", 16)["rows"]
+    for position, row in enumerate(rows):
+        assert sum(row[f"bit {bit}"] << bit for bit in range(4)) == position
+        assert row["sine 0"] == pytest.approx(math.sin(position))
+
+
+@pytest.mark.parametrize("dim", [7, 16])
+def test_compare_tells_conventions_apart(run, told, dim):
+    found = told("compare", "--dim", dim, "--length", 12)
+    assert found["conventions"]["double_exponent"]["norm_spread"] > 0.1
+    assert sorted([*found["conventions"], *found["not_at_dim"]]) == sorted(CONVENTIONS)
+    assert ("not at dim" in run("compare", "--dim", dim, "--length", 12).out) is (dim == 7)
+
+
+@pytest.mark.parametrize("command", SHOWING)
+@pytest.mark.parametrize(
+    ("given", "formula"),
+    [("Sinusoidal(4, offset=2)", "; p = position + 2"), ("Sinusoidal(4, scale='sqrt_dim')", "")],
+)
+def test_json_says_all_that_a_sinusoidal_encoding_was_given(told, command, given, formula):
+    about, plain = (told(command, "--encoding", each) for each in (given, "Sinusoidal(4)"))
+    assert (about["encoding"], plain["encoding"]) == (given, "Sinusoidal")
+    assert about["formula"] == plain["formula"] + formula
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("table --length 0", "--length is 0"),
+        ("table --dim 0", "dim is 0"),
+        ("table --convention nonsense", "'nonsense'; it must be 'paper'"),
+        ("table --convention concatenated --dim 5", "no odd width"),
+        ("table --base nan", "base is nan"),
+        ("table --encoding Rotry(8)", "did you mean 'Rotary'?"),
+        ("table --encoding Rotary(8) --dim 8", "leave --dim out"),
+        ("table --encoding CoPE(2,8,9)", "posenc walk shows it"),
+        ("binary --length 0", "--length is 0"),
+        ("binary --dim 3", "sines come in pairs"),
+        ("binary --length 1000000000000", "ask for fewer positions"),
+        ("binary --base 0.5", "--base is 0.5"),
+        ("distance --length 1", "--length is 1"),
+        ("distance --length 1000000000000", "not enough memory"),
+        ("compare --length 10", "at least 11"),
+        ("compare --length 1000000000000", "not enough memory"),
+        ("shift --convention odd", "odd"),
+        ("shift --encoding ALiBi(2) --format csv", "no map to print as csv"),
+        ("shift --encoding PoPE(8,2)", "more than a linear map"),
+        ("curves --dimensions 99", "--dimensions has 99"),
+        ("heatmap --encoding ALiBi(2) --head 2", "--head is 2"),
+        ("heatmap --encoding Rotary(8) --head 1", "this encoding is none"),
+        ("heatmap --first-dimension 3 --format csv", "is for the terminal"),
+        ("heatmap --encoding ALiBi(2) --length 5000", "4096 queries"),
+        ("heatmap --output out.gif", "must end in .png or .svg or .pdf"),
+        ("heatmap --output a.svg --dpi 300", "a .svg has none"),
+        ("heatmap --output a.png --dpi 5", "--dpi is 5"),
+        ("curves --theme dark", "--theme is of a figure"),
+        ("heatmap --dpi 50 --format csv", "--dpi is of a figure"),
+    ],
+)
+def test_what_cannot_be_is_one_line(refused, words, said):
+    assert said in refused(*words.split())
