@@ -35,14 +35,6 @@ steps = [0, 3]
 RATES = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\ntuning_steps = 2\nsteps = 4")
 
 
-def test_a_grid_is_tasks_by_encodings_by_seeds(tiny, store):
-    plan = planned(tiny(), store)
-    assert len(plan.runs) == plan.total == 2 * 2
-    assert {run.configuration.use for run in plan.runs} == {(), ("ALiBi(2)",)}
-    assert {run.configuration.seed for run in plan.runs} == {0, 1}
-    assert {run.configuration.training.steps for run in plan.runs} == {4}
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -86,11 +78,6 @@ def test_words_and_ways_of_writing_change_no_run(tiny, store, old, new):
 def test_a_mistake_names_its_field(tiny, old, new, field):
     with pytest.raises(GridError, match=rf"tiny\.toml: .*{field}"):
         tiny(text=TINY.replace(old, new))
-
-
-def test_a_grid_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(GridError, match="quick"):
-        grid_from("quik")
 
 
 @pytest.mark.slow("builds and calls every encoding of the shipped grids at the longest lengths")

@@ -12,7 +12,7 @@ from tests.lab.conftest import TINY, configuration
 
 from posenc.lab import Store, files, planned, trained
 from posenc.lab.configuration import Extension
-from posenc.lab.running import FullDiskError, Runner, command, end_of
+from posenc.lab.running import FullDiskError, Runner, end_of
 from posenc.lab.working import FAILED, MADE, NO_SPACE, made, make
 
 PROCESSES = pytest.mark.slow("starts processes that load torch")
@@ -89,15 +89,6 @@ def test_a_lock_says_who_runs_and_clean_leaves_it(store):
 
 
 @PROCESSES
-def test_one_worker_and_two_give_the_same(tiny, tmp_path):
-    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
-    Runner(tiny(text=TWO), one).run()
-    Runner(tiny(text=TWO), two, workers=2).run()
-    assert len(outcomes(one)) == 2
-    assert outcomes(one) == outcomes(two)
-
-
-@PROCESSES
 def test_two_invocations_repeat_nothing(tiny, store, tmp_path):
     grid = tiny(text=TWO.replace("steps = 4", "steps = 40"))
     words = [sys.executable, "-m", "posenc.cli.main", "lab", "run", str(tmp_path / "tiny.toml")]
@@ -138,12 +129,3 @@ def test_a_killed_worker_costs_no_run(tiny, store):
     ]  # fmt: skip
     for run in planned(grid, store).runs:
         assert trained(run.configuration).written == outcomes(store)[run.id]
-
-
-@PROCESSES
-def test_a_process_leaves_what_another_makes(tiny, store):
-    run = planned(tiny(), store).runs[0]
-    with store.lock(run.id):
-        ran = subprocess.run(command(store, run), input=b"", check=False)
-    assert end_of(run, ran.returncode, store) == ""
-    assert not store.is_done(run.id)

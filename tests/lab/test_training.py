@@ -25,38 +25,21 @@ def test_body_and_data_are_the_same_for_every_encoding():
     assert other["data"] != hashes[0]["data"]
 
 
-def test_the_generator_of_the_caller_is_left_alone():
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    trained(configuration(RANDOM))
+def test_what_the_caller_has_set_decides_nothing_and_stays():
+    expected, before = trained(configuration(RANDOM)).written, torch.get_rng_state()
+    with default_dtype(torch.float64), torch.device("meta"):
+        assert trained(configuration(RANDOM)).written == expected
+        assert torch.get_default_dtype() == torch.float64
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("default", [torch.float64, torch.float16])
-def test_the_default_dtype_and_device_of_the_caller_decide_nothing(default):
-    expected = trained(configuration(RANDOM)).written
-    with default_dtype(default):
-        with torch.device("meta"):
-            found = trained(configuration(RANDOM)).written
-        assert torch.get_default_dtype() == default
-    assert found == expected
-
-
-def test_layers_without_positions_see_none():
-    """With both layers bare, the scores are those of NoPE."""
-    bare = trained(configuration(("ALiBi(2)",), nope_layers=(0, 1))).written
-    assert bare["scores"] == trained(configuration(())).written["scores"]
-    assert bare["losses"] != trained(configuration(("ALiBi(2)",))).written["losses"]
-
-
-@pytest.mark.parametrize("bare", [(1,), (0, 1), (1, 3)])
-def test_layers_share_what_they_learn_in_deeper_bodies_too(store, bare):
-    """As the layers of a model that names none do; it counts once."""
-    t5 = "T5Bias(2, 4, 8, bidirectional=False)"
+def test_layers_without_positions_see_none_and_the_others_share_what_they_learn(store):
+    """With all layers bare, the scores are those of NoPE; what is shared counts once."""
+    t5, bare = "T5Bias(2, 4, 8, bidirectional=False)", (0, 1)
+    both = trained(configuration((t5,), nope_layers=bare)).written
+    assert both["scores"] == trained(configuration(())).written["scores"]
     asked = replace(configuration((t5,), nope_layers=bare), model=ModelSize(8, 2, 4))
     made = make(asked, store)
-    every = make(replace(asked, nope_layers=()), store)
-    assert made["outcome"]["parameters"] == every["outcome"]["parameters"]
     assert made["outcome"]["parameters"]["encoding"] == 2 * 4
     weights = [w for name, w in store.weights(asked.id).items() if ".positional." in name]
     assert len(weights) == 4 - len(bare)
@@ -119,9 +102,3 @@ def test_a_batch_that_asks_nothing_is_no_step():
     assert len(found["curve"]) == 30
     assert all(point[1] > 0 for point in found["curve"])
     assert trained(small(())).written["hashes"]["data"] == found["hashes"]["data"]
-
-
-def test_a_task_that_asks_nothing_is_given_up(monkeypatch):
-    monkeypatch.setattr("posenc.lab.training.MOST_DRAWS", 1)
-    with pytest.raises(ValueError, match="k_back"):
-        trained(small())
