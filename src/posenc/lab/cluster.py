@@ -10,26 +10,17 @@ from typing import Any
 
 from posenc.lab.grid import Grid
 from posenc.lab.planning import Plan, Planned, planned
-from posenc.lab.running import Silent, Watcher, asked, command, end_of, is_left
+from posenc.lab.running import Watcher, asked, command, end_of, is_left
 from posenc.lab.store import MOST_ATTEMPTS, Store
 
 
 @dataclass
 class RayRunner:
-    """Makes what is left of a grid with Ray Core tasks, one CPU each.
-
-    Args:
-        grid: What is to be run.
-        store: Where results are kept; a folder that every node sees under this path.
-        watcher: Told what happens.
-
-    Raises:
-        ValueError: Ray is not installed.
-    """
+    """Makes what is left of a grid with Ray Core tasks, one CPU each."""
 
     grid: Grid
     store: Store
-    watcher: Watcher = field(default_factory=Silent)
+    watcher: Watcher = field(default_factory=Watcher)
 
     def run(self) -> Plan:
         """Works until every run is made or given up."""

@@ -19,17 +19,11 @@ Kind = TypeVar("Kind")
 
 
 class ModelSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body: pre-norm blocks, GELU, no dropout.
-
-    Args:
-        dim: Width of a token.
-        heads: Heads of attention.
-        depth: Blocks; NoPE needs two, since a single causal one cannot tell places.
-    """
+    """The body: pre-norm blocks, GELU, no dropout."""
 
     dim: int = 64
     heads: int = 4
-    depth: int = 2
+    depth: int = 2  # NoPE needs two, since a single causal block cannot tell places
 
     def __post_init__(self):
         check_whole(dim=self.dim, heads=self.heads, depth=self.depth)
@@ -38,25 +32,15 @@ class ModelSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The budget, in steps: AdamW, a linear warm-up, a cosine to 0, clipped gradients.
-
-    Args:
-        steps: Updates.
-        batch: Rows in each.
-        learning_rate: The largest one.
-        warm_up: Steps of warm-up; a tenth of ``steps`` where that is less.
-        clip: The largest norm of gradients.
-        weight_decay: Of AdamW.
-        examined: Rows of each length that are scored.
-    """
+    """The budget, in steps: AdamW, a linear warm-up, a cosine to 0, clipped gradients."""
 
     steps: int = 1000
-    batch: int = 32
-    learning_rate: float = 2e-3
-    warm_up: int = 100
-    clip: float = 1.0
+    batch: int = 32  # rows in each
+    learning_rate: float = 2e-3  # the largest one
+    warm_up: int = 100  # steps; a tenth of all where that is less
+    clip: float = 1.0  # the largest norm of gradients
     weight_decay: float = 0.01
-    examined: int = 256
+    examined: int = 256  # rows of each length that are scored
 
     def __post_init__(self):
         check_whole(steps=self.steps, batch=self.batch, examined=self.examined)
@@ -81,56 +65,29 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Extension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A trained model whose encoding is exchanged for longer rows.
+    """A trained model whose encoding is exchanged for longer rows."""
 
-    Args:
-        of: The run whose weights are taken.
-        use: The encodings in their place.
-        version: Digest of their source.
-        factor: The longer rows, in trained lengths.
-        steps: Updates at the longer length; 0 is none.
-        learning_rate: Constant, in these.
-    """
-
-    of: str
-    use: tuple[str, ...]
-    version: str
-    factor: int
-    steps: int = 0
-    learning_rate: float = 5e-4
-
-    def __post_init__(self):
-        check_whole(factor=self.factor)
-        check_whole(0, steps=self.steps)
-        check_positive_number(learning_rate=self.learning_rate)
+    of: str  # the run whose weights are taken
+    use: tuple[str, ...]  # the encodings in their place
+    version: str  # digest of their source
+    factor: int  # the longer rows, in trained lengths
+    steps: int = 0  # updates at the longer length
+    learning_rate: float = 5e-4  # constant, in these
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run: a pure function of this value.
-
-    Attributes:
-        task: Its name.
-        task_version: That of its rows.
-        options: Its fields, written out.
-        use: Expressions of encodings, sizes filled in.
-        nope_layers: Layers whose attention has no positions.
-        version: Digest of the encodings' source.
-        model: The body.
-        training: The budget.
-        seed: Of everything that is drawn.
-        extension: What happens after training, if anything.
-    """
+    """One run: a pure function of this value."""
 
     task: str
     task_version: int
-    options: dict[str, Any]
-    use: tuple[str, ...]
-    nope_layers: tuple[int, ...]
-    version: str
+    options: dict[str, Any]  # fields of the task
+    use: tuple[str, ...]  # expressions of encodings, sizes filled in
+    nope_layers: tuple[int, ...]  # layers whose attention has no positions
+    version: str  # digest of the encodings' source
     model: ModelSize
     training: Training
-    seed: int
-    extension: Extension | None = None
+    seed: int  # of everything that is drawn
+    extension: Extension | None = None  # what happens after training, if anything
     format: int = FORMAT
 
     def __post_init__(self):

@@ -17,16 +17,7 @@ PART = ".part"
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write; it takes the name ``path`` once it is on disk.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "a"
-        >>> with whole(path) as file:
-        ...     _ = file.write(b"all")
-        >>> path.read_bytes()
-        b'all'
-    """
+    """A file to write; it takes the name ``path`` once it is on disk."""
     passing = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PART}")
     try:
         with open(passing, "xb") as file:

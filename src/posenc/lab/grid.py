@@ -94,13 +94,7 @@ class Grid:
 
 
 def sizes(task: Task, model: ModelSize, factor: int | None = None) -> dict[str, Any]:
-    """What names in braces stand for, in tokens.
-
-    Example:
-        >>> from posenc.lab import TASKS
-        >>> sizes(TASKS["copy"](), ModelSize())["longest"]
-        64
-    """
+    """What names in braces stand for, in tokens."""
     known = {
         "dim": model.dim,
         "heads": model.heads,

@@ -51,16 +51,7 @@ class Plan:
 
 
 def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
-    """The runs of ``grid``.
-
-    Args:
-        grid: What is to be run.
-        store: Where it is seen which learning rates are chosen.
-        result: What a configuration gave; that of the store if not given.
-
-    Raises:
-        ValueError: Two names of the grid are one run.
-    """
+    """The runs of ``grid``, by the learning rates that results so far choose."""
     found = result or (lambda configuration: store.result(configuration.id))
     runs: dict[str, Planned] = {}
     waiting = 0

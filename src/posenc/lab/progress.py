@@ -9,18 +9,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from posenc.lab.planning import Plan, Planned, counts, seconds_left
+from posenc.lab.running import Watcher
 from posenc.lab.store import Store
 
 
 @dataclass
-class Told:
+class Told(Watcher):
     """Says what happens to the runs of a grid: a line for each that ends, and a bar on a terminal.
 
-    Args:
-        store: Where results appear.
-        host: This machine, whose speed foretells the rest.
-        workers: Runs at a time.
-        stream: Where to say it; standard error.
+    The time left is foretold by the runs that were made on this ``host``.
     """
 
     store: Store

@@ -84,7 +84,6 @@ def grid_from(asked: str | Path, *, check: bool = True) -> Grid:
 
     Raises:
         GridError: Something is wrong; it names the field.
-        OSError: The file cannot be read.
 
     Example:
         >>> [task.name for task in grid_from("quick", check=False).tasks]
@@ -117,21 +116,17 @@ def _grid(values: dict[str, Any], folder: Path) -> Grid:
     budget, rest = _parted(found.training, BUDGET)
     tuning = _at("training", converted, rest, _Tuning)
     _at("training", converted, budget, Training)
+    same = ("name", "about", "encodings", "extensions", "models", "gaps")
     grid = Grid(
-        name=found.name,
-        about=found.about,
+        **{name: getattr(found, name) for name in same},
         folder=folder,
         tasks=tuple(
             _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
             for index, each in enumerate(found.tasks)
         ),
-        encodings=found.encodings,
-        extensions=found.extensions,
-        models=found.models,
         seeds=tuple(range(found.seeds)) if isinstance(found.seeds, int) else found.seeds,
         tuning_seeds=tuning.tuning_seeds,
         tuning_steps=tuning.tuning_steps,
-        gaps=found.gaps,
     )
     _check_names(grid)
     return grid
@@ -151,14 +146,8 @@ def _task(values: dict[str, Any], budget: dict[str, Any], rates: tuple[float, ..
     asked = converted(names, _TaskNames)
     task = made_task(asked.task, options)
     training = converted({"steps": task.steps, **budget, **own}, Training)
-    return GridTask(
-        name=asked.name or asked.task,
-        kind=asked.task,
-        task=task,
-        training=training,
-        rates=asked.learning_rates or rates,
-        encodings=asked.encodings,
-    )
+    name, rates = asked.name or asked.task, asked.learning_rates or rates
+    return GridTask(name, asked.task, task, training, rates, asked.encodings)
 
 
 def _parted(values: dict[str, Any], names: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:

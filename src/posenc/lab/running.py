@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from posenc.lab.grid import Grid
 from posenc.lab.planning import Plan, Planned, planned
@@ -21,8 +20,8 @@ class FullDiskError(Exception):
     """The disk is full; what is made is kept."""
 
 
-class Watcher(Protocol):
-    """Who is told what happens."""
+class Watcher:
+    """Is told what happens; this one says nothing."""
 
     def changed(self, plan: Plan, active: int) -> None:
         """Runs were begun or ended."""
@@ -31,35 +30,18 @@ class Watcher(Protocol):
         """A run was made, or its process ended otherwise."""
 
 
-class Silent:
-    """A watcher that says nothing."""
-
-    def changed(self, plan: Plan, active: int) -> None: ...
-
-    def ended(self, run: Planned, said: str) -> None: ...
-
-
 @dataclass
 class Runner:
-    """Makes what is left of a grid.
+    """Makes what is left of a grid, with some workers at a time.
 
     A run whose process dies is begun again, three times at most; one that raises an error is given
-    up, since it would raise it again.
-
-    Args:
-        grid: What is to be run.
-        store: Where results are kept, and locks.
-        workers: Processes at a time.
-        watcher: Told what happens.
-
-    Raises:
-        FullDiskError: From ``run``: the disk is full. Nothing that is made is lost.
+    up, since it would raise it again. On a full disk nothing that is made is lost.
     """
 
     grid: Grid
     store: Store
     workers: int = 1
-    watcher: Watcher = field(default_factory=Silent)
+    watcher: Watcher = field(default_factory=Watcher)
     active: dict[str, tuple[Planned, subprocess.Popen]] = field(default_factory=dict)
 
     def run(self) -> Plan:

@@ -26,17 +26,11 @@ MOST_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives: these numbers are the same each time, but for ``seconds``.
+    """What a run gives; all but ``seconds`` are the same each time."""
 
-    Attributes:
-        written: Everything for the result file, under "outcome".
-        seconds: Of the processor, training alone.
-        weights: All tensors of the model.
-    """
-
-    written: dict[str, Any]
-    seconds: float
-    weights: dict[str, Tensor]
+    written: dict[str, Any]  # for the result file, under "outcome"
+    seconds: float  # of the processor, training alone
+    weights: dict[str, Tensor]  # all tensors of the model
 
 
 def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:

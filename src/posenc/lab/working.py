@@ -30,15 +30,7 @@ MADE, FAILED, NO_SPACE, TAKEN = 0, 3, 4, 5
 
 
 def make(configuration: Configuration, store: Store) -> dict[str, Any]:
-    """Makes a run, unless it is made: weights first, then the result that says that it is.
-
-    Args:
-        configuration: The run.
-        store: Where it is kept.
-
-    Returns:
-        What the result file holds.
-    """
+    """What the result file of a run holds; makes it first where it is not made."""
     run, extension = configuration.id, configuration.extension
     before = store.result(run)
     if before is not None:

@@ -21,35 +21,21 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one length, all int64 [batch, seq].
+    """Rows of one length, int64 [batch, seq]; positions count from 0 if there are none."""
 
-    Attributes:
-        tokens: What the model reads.
-        targets: What it should say at each token; ``IGNORED`` where nothing.
-        positions: Where the tokens stand, for every encoding alike; counted from 0 if none.
-    """
-
-    tokens: Tensor
-    targets: Tensor
-    positions: Tensor | None = None
+    tokens: Tensor  # what the model reads
+    targets: Tensor  # what it should say at each token; ``IGNORED`` where nothing
+    positions: Tensor | None = None  # where the tokens stand, for every encoding alike
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper or its authors' code reports of a similar task.
+    """What a paper or its authors' code reports of a similar task."""
 
-    Attributes:
-        source: Who, when, where in it.
-        setting: What was trained and tested, and on what.
-        measure: What the numbers are.
-        values: By the name of the encoding.
-        lower_is_better: Whether small numbers are good ones.
-    """
-
-    source: str
-    setting: str
+    source: str  # who, when, where in it
+    setting: str  # what was trained and tested, and on what
     measure: str
-    values: Mapping[str, float]
+    values: Mapping[str, float]  # by the name of the encoding
     lower_is_better: bool = False
 
 
@@ -79,37 +65,22 @@ class Task(abc.ABC):
     Args:
         trained: The length that is trained at (up to, if ``shortest`` is a number).
         tested: The lengths that are tested at; the trained one belongs to them.
-
-    Attributes:
-        about: One sentence.
-        version: Raised when rows of the same generator change, so that runs are made anew.
-        vocabulary: How many tokens there are.
-        measure: What is compared, in words.
-        unit: What ``score`` gives, where something else is compared.
-        chance: The score of one who guesses.
-        gate: The score at the trained length from which a model has fitted the task.
-        steps: Training steps, where a grid names none.
-        shortest: The least length in training; all of it is at ``trained`` if none.
-        is_causal: Whether a token sees only those before it.
-        is_exact: Whether a row scores 1 where all of it is right and else 0.
-        lower_is_better: Whether small scores are good ones.
-        published: What papers report of such tasks.
     """
 
     trained: int
     tested: tuple[int, ...]
 
-    about: ClassVar[str]
-    version: ClassVar[int] = 1
-    vocabulary: ClassVar[int]
-    measure: ClassVar[str] = "accuracy"
-    unit: ClassVar[str] = ""
-    chance: ClassVar[float]
-    gate: ClassVar[float] = 0.95
-    steps: ClassVar[int] = 1000
-    shortest: ClassVar[int | None] = None
-    is_causal: ClassVar[bool] = True
-    is_exact: ClassVar[bool] = False
+    about: ClassVar[str]  # one sentence
+    version: ClassVar[int] = 1  # raised when rows of the same generator change
+    vocabulary: ClassVar[int]  # how many tokens there are
+    measure: ClassVar[str] = "accuracy"  # what is compared
+    unit: ClassVar[str] = ""  # what ``score`` gives, where something else is compared
+    chance: ClassVar[float]  # the score of a guess
+    gate: ClassVar[float] = 0.95  # the score at the trained length that fits the task
+    steps: ClassVar[int] = 1000  # of training, where a grid names none
+    shortest: ClassVar[int | None] = None  # the least length in training, if not ``trained``
+    is_causal: ClassVar[bool] = True  # whether a token sees only those before it
+    is_exact: ClassVar[bool] = False  # whether a row scores 1 where all of it is right, else 0
     lower_is_better: ClassVar[bool] = False
     published: ClassVar[tuple[Published, ...]] = ()
 
