@@ -199,15 +199,10 @@ def grouped(values: Sequence[Value]) -> list[tuple[list[int], Value]]:
         >>> grouped(["a", "b", "a"])
         [([0, 2], 'a'), ([1], 'b')]
     """
-    groups: list[tuple[list[int], Value]] = []
+    groups: dict[Value, list[int]] = {}
     for index, value in enumerate(values):
-        for places, known in groups:
-            if known == value:
-                places.append(index)
-                break
-        else:
-            groups.append(([index], value))
-    return groups
+        groups.setdefault(value, []).append(index)
+    return [(places, value) for value, places in groups.items()]
 
 
 def differences(first: RotaryNumbers | None, second: RotaryNumbers | None) -> tuple[str, ...]:

@@ -7,9 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.encodings.base import TokenEncoding
-from posenc.encodings.tokens import Sinusoidal
 from posenc.guards import floating
-from posenc.inspection.closest import closest_positions
 from posenc.positions import consecutive
 
 BLOCK = 1024  # rows of the Gram matrix that are held at a time
@@ -65,9 +63,7 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     """The closest pair among positions 0 … length − 1.
 
     Where a shift is one rotation (``keeps_shift`` and ``keeps_norm``), distances depend on the
-    offset alone, so the profile tells: length numbers instead of length². Of other sinusoids
-    each pair costs three additions; otherwise, as where angles are rounded to float32, all rows are
-    compared, some at a time.
+    offset alone, and one row tells; otherwise all rows are compared, some at a time.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -81,9 +77,6 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
         away = (rows[1:] - rows[0]).norm(dim=1)
         offset = int(away.argmin())
         return ClosestPair(0, offset + 1, away[offset].item())
-    if is_exact and isinstance(encoding, Sinusoidal):
-        first, second = closest_positions(encoding, rows)
-        return ClosestPair(first, second, (rows[first] - rows[second]).norm().item())
     best = ClosestPair(0, 1, float("inf"))
     for begin in range(0, length, BLOCK):
         block = rows[begin : begin + BLOCK]
