@@ -38,7 +38,7 @@ def _layer(layer: LayerSetup) -> list[Any]:
 
 def write() -> None:
     """Freeze what is read of a file that says no more than its type."""
-    from posenc.interop.model_types import names
+    from posenc.interop.families import names
 
     rows = [f'"{name}": {json.dumps(reading({"model_type": name}))}' for name in names()]
     PATH.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")

@@ -5,8 +5,8 @@ import torch
 from transformers import CONFIG_MAPPING, BailingHybridConfig
 from transformers.models.bailing_hybrid.modeling_bailing_hybrid import BailingHybridRotaryEmbedding
 
+from posenc.interop.families import known, names
 from posenc.interop.huggingface import positional_setup, rotary_from_config
-from posenc.interop.model_types import known, names
 
 
 def told(config):
@@ -85,7 +85,7 @@ def test_what_turns_of_a_latent_head_may_have_the_name_of_the_whole():
     ],
 )  # fmt: skip
 def test_two_names_of_a_field_with_two_values_are_refused(file):
-    with pytest.raises(ValueError, match="they mean the same"):
+    with pytest.raises(ValueError, match="keep one"):
         positional_setup(file)
 
 

@@ -240,12 +240,10 @@ def test_a_step_for_a_ramp_is_that_of_transformers(oracle):
     ("fields", "said"),
     [
         (file("xlm-roberta", 64, 4, 2, position_embedding_type="rotary", pad_token_id=1),
-         "position_embedding_type is 'rotary' in the file"),
+         "position_embedding_type"),
         (file("phi3small", 64, 4, 2, rope_scaling=None, rope_embedding_base=1000000),
-         "rope_embedding_base stands in the file, and it is not read here"),
-        ({"model_type": "dbrx", "d_model": 64, "n_heads": 4, "n_layers": 2,
-          "attn_config": {"rope_theta": 500000}}, "rope_theta in attn_config stands in the file"),
-        (file("minimax", 64, 4, 2, head_dim=16, rotary_dim=8), "rotary_dim stands in the file"),
+         "rope_embedding_base"),
+        (file("minimax", 64, 4, 2, head_dim=16, rotary_dim=8), "rotary_dim"),
     ],
 )  # fmt: skip
 def test_fields_that_are_not_looked_at_are_told(fields, said):
@@ -254,7 +252,7 @@ def test_fields_that_are_not_looked_at_are_told(fields, said):
 
 
 def test_heads_without_a_channel_are_refused():
-    with pytest.raises(ValueError, match="no channel is left for a head"):
+    with pytest.raises(ValueError, match="0 channels"):
         positional_setup({"model_type": "bloom", "hidden_size": 64, "n_head": 112, "n_layer": 2})
 
 

@@ -142,17 +142,6 @@ def test_each_layer_type_has_its_own(oracle, data):
         oracle.agree(rotary_from_config(config.to_dict(), layer_type=kind), module, kind)
 
 
-@pytest.mark.parametrize("read", [lambda config: config, lambda config: config.to_dict()])
-def test_truncate_inside_a_nested_dictionary_is_refused(read):
-    """transformers 5 looks for it beside the layer types, and truncates in spite of it."""
-    yarn = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 8.0, "truncate": False}
-    yarn["original_max_position_embeddings"] = 4096
-    nested = {"full_attention": yarn, "sliding_attention": {"rope_type": "default"}}
-    config = AutoConfig.for_model("gemma3_text", **SIZES, rope_parameters=nested)
-    with pytest.raises(ValueError, match="truncate is false in the dictionary of 'full_attention'"):
-        rotary_from_config(read(config), layer_type="full_attention")
-
-
 def test_proportional_as_gemma_4_has_it(oracle):
     config = AutoConfig.for_model("gemma4_text")
     module = oracle.module_of(config)
@@ -191,16 +180,3 @@ def test_frequencies_of_a_base_of_its_own_in_each_layer_type(oracle):
     full = rotary_from_config(config, layer_type="full_attention")
     assert plain(full).frequencies.base == 160_000.0
     assert oracle.frequencies_of(oracle.module_of(config), "full_attention")[1] < 1
-
-
-@pytest.mark.parametrize("model", ["llama", "phi3"])
-def test_a_default_base_is_read_where_the_class_has_read_it_and_else_refused(model):
-    """Of phi3 it becomes the base; of llama it stays in the file, and the base is another."""
-    config = AutoConfig.for_model(model, **SIZES, default_theta=1e6)
-    used = {"llama": 1e4, "phi3": 1e6}[model]
-    for form in (config, config.to_dict()):
-        assert rotary_from_config(form).frequencies.base == used
-    bare = {"model_type": model, **SIZES, "default_theta": 1e6}
-    with pytest.raises(ValueError, match=r"default_theta is 1000000\.0, and no rope_theta stands"):
-        rotary_from_config(bare)
-    assert rotary_from_config({**bare, "rope_theta": 5e5}).frequencies.base == 5e5

@@ -74,7 +74,7 @@ def test_a_file_is_read_as_its_object(tmp_path):
 
 def test_a_file_that_leaves_out_what_is_needed_is_refused():
     bare = {"model_type": "ministral3", "num_hidden_layers": 2, "rope_parameters": {}}
-    with pytest.raises(ValueError, match=r"llama_4_scaling_beta = None .*AutoConfig"):
+    with pytest.raises(ValueError, match="llama_4_scaling_beta"):
         temperatures_from_config(bare)
 
 

@@ -52,7 +52,7 @@ def main() -> int:
 
         write()
         return 0
-    from posenc.interop.model_types import names
+    from posenc.interop.families import names
 
     if chosen.fresh:
         KEPT.unlink(missing_ok=True)

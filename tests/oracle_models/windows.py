@@ -24,7 +24,7 @@ from transformers import CONFIG_MAPPING
 
 from posenc.interop import windows
 from posenc.interop.huggingface import positional_setup
-from posenc.interop.model_types import names
+from posenc.interop.families import names
 from posenc.interop.setup import Part
 from posenc.interop.windows import EVERYWHERE, NOWHERE, SOME, WINDOWS
 

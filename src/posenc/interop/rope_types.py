@@ -6,15 +6,14 @@ from typing import Any
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON, LISTS, SWITCHES, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop import rope_models
 from posenc.interop.configurations import finite
+from posenc.interop.rope_models import TEMPERATURE
 
 OURS = "posenc_"
 """Before the names under which transformers knows the exact types, once they are registered."""
 
-NAMES = ("rope_type", "type")
 POSITIVE = ("factor", "attention_factor", "original_max_position_embeddings", "rope_theta")
-"""Keys of numbers that nothing can be made of unless they are above 0."""
+"""Keys of numbers above 0."""
 
 
 def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
@@ -27,52 +26,36 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
         >>> rope_type_of({"type": "su", "short_factor": [1.0], "long_factor": [1.0]}).name
         'longrope'
     """
-    given = [values.get("rope_type"), values.get("type"), "default"]
-    named = next(each for each in given if each is not None)
-    named = named.removeprefix(OURS) if isinstance(named, str) else named
-    found = _named(str(named), values, family) if isinstance(named, str) else None
+    given = (values.get("rope_type"), values.get("type"), "default")
+    name = str(next(each for each in given if each is not None)).removeprefix(OURS)
+    types = ROPE_TYPES.values()
+    found = next((each for each in types if each.claims(name, values, family)), None)
+    found = found or next((each for each in types if name in (each.name, *each.aliases)), None)
     if found is None:
-        old = [alias for each in ROPE_TYPES.values() for alias in each.aliases]
+        raise ValueError(f"rope_type is {name!r}; known are {', '.join(ROPE_TYPES)}.")
+    if unknown := sorted({*values} - {*COMMON, *found.keys, *TEMPERATURE}):
         raise ValueError(
-            f"rope_type is {named!r}; known are {', '.join(ROPE_TYPES)}, and the old names "
-            f"{' and '.join(sorted(old))}. A type of your own can be built as a schedule and given "
-            f"to Rotary."
-        )
-    known = COMMON | set(found.keys)
-    if family in rope_models.TEMPERED:
-        known |= set(rope_models.TEMPERATURE)
-    if unknown := sorted(set(values) - known):
-        raise ValueError(
-            f"The rope dictionary of type {found.name!r} has the unknown key "
-            f"{', '.join(map(repr, unknown))}; known are {', '.join(sorted(known))}. Correct or "
-            f"remove it: what it should do would be lost."
+            f"The rope type {found.name!r} has the unknown key {', '.join(map(repr, unknown))}."
         )
     for key, value in values.items():
         _check_value(found, key, value)
     return found
 
 
-def _named(name: str, values: Mapping[str, Any], family: str) -> RopeType | None:
-    types = ROPE_TYPES.values()
-    claimed = [each for each in types if each.claims(name, values, family)]
-    called = [each for each in types if name in (each.name, *each.aliases)]
-    return next(iter(claimed + called), None)
-
-
 def _check_value(rope_type: RopeType, key: str, value: Any) -> None:
     """Refuse what is not of the kind that a key has; null is as good as absent."""
-    if value is None or key in NAMES:
+    if value is None or key in ("rope_type", "type"):
         return
     if key in SWITCHES + rope_type.switches:
         if not isinstance(value, bool):
-            raise ValueError(f"{key} is {value!r}; it must be true or false. Correct the file.")
+            raise ValueError(f"{key} is {value!r}; true or false is needed.")
         return
     if key not in LISTS + rope_type.lists:
         if finite(key, value) <= 0 and key in POSITIVE:
-            raise ValueError(f"{key} is {value!r}; it must be above 0. Correct the file.")
+            raise ValueError(f"{key} is {value!r}; a number above 0 is needed.")
         return
     if not isinstance(value, list | tuple) or not value:
-        raise ValueError(f"{key} is {value!r}; it must be a list of numbers. Correct the file.")
+        raise ValueError(f"{key} is {value!r}; a list of numbers is needed.")
     for number in value:
         finite(f"A number of {key}", number)
 
@@ -82,8 +65,7 @@ def schedule_of(rope: Rope, length: int | None = None) -> Schedule:
 
     Args:
         rope: The dictionary, read.
-        length: Of the sequences, for the types that depend on it; if not given, that with which
-            transformers starts: the trained length.
+        length: Of the sequences, for the types that depend on it; if not given, the trained length.
 
     Raises:
         ValueError: A value is missing or does not fit.

@@ -1,6 +1,6 @@
 """From the configuration of a Hugging Face model to its rotary encoding, exact at any position."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,21 +8,19 @@ from typing import Any
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop import rope_models
-from posenc.interop.configurations import (
-    FILL_IN,
-    Configuration,
-    check_length,
-    read,
-    warn_of_strays,
+from posenc.interop.configurations import Configuration, check_length, read, warn_of_strays
+from posenc.interop.layer_types import layer_types, unrotated
+from posenc.interop.rope_layers import (
+    checked,
+    dictionaries,
+    latent_width,
+    rope_of,
+    width_of_head,
 )
-from posenc.interop.layer_types import layer_bases, layer_types, unrotated
-from posenc.interop.rope_layers import checked, dictionaries, rope_of
+from posenc.interop.rope_models import pairing_is_known, pairing_of, softmax_scale
 from posenc.interop.rope_types import schedule_of
-from posenc.interop.rope_widths import latent_width, width_of_head
 from posenc.interop.unheeded import check_unheeded
 
 
@@ -60,17 +58,11 @@ def rotary_from_config(
     """The rotary encoding that a Hugging Face configuration means.
 
     Reads the form of version 4 (``rope_theta``, ``rope_scaling``) and of version 5
-    (``rope_parameters``), for all layers or nested by layer type. A file is read without
-    transformers; what it leaves out is taken from what the model's code has by default.
+    (``rope_parameters``), for all layers or nested by layer type. What a file leaves out is taken
+    from what the model's class has by default.
 
-    A ``model_type`` that is not known is taken to pair channels i and i + width/2, as most do.
-    Numbers of a rotation in its file that are not read (``rope_ratio``) are refused, and switches
-    (``use_dynamic_ntk``) warned of.
-    Fields of a language model that stand beside its parts, as in files of LLaVA's authors, are read
-    as its own, with a warning where the class in transformers does not look for them. A class that
-    hands on some of them (Qwen2-VL) leaves the others out; so does this, with a warning.
-    Temperatures of queries (Llama 4, Ministral 3) are no rotation: ``temperatures_from_config``
-    reads them.
+    A ``model_type`` that is not known is read by the usual fields, and taken to pair channels i and
+    i + width/2. Temperatures of queries are read by ``temperatures_from_config``.
 
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.
@@ -80,9 +72,8 @@ def rotary_from_config(
             trained length, with which transformers starts: no stretch, and the short factors.
 
     Raises:
-        ValueError: There is no rotary encoding, a key or type is unknown, a value is missing, the
-            layers differ and ``layer_type`` is not given, or ``length`` is no whole number from 1
-            on.
+        ValueError: There is no rotary encoding, a key or type is unknown, a value is missing, or
+            the layers differ and ``layer_type`` is not given.
         OSError: The file cannot be read.
 
     Example:
@@ -93,16 +84,23 @@ def rotary_from_config(
     warn_of_strays(config)
     known = checked(read(config))
     check_unheeded(known, length)
-    field = _field_of_layers(known)
-    found = layers_by_type(known, length) if field is None else _alike(known, field, length)
-    if layer_type is None:
-        return _only(found)
-    if layer_type in found:
-        return found[layer_type].encoding
-    raise ValueError(
-        f"There are no rotary layers of type {layer_type!r}; this configuration has them of type "
-        f"{', '.join(map(repr, found))}. Choose one of these."
-    )
+    if _field_of_layers(known) is None:
+        found = layers_by_type(known, length)
+    else:
+        types = layer_types(known) or [None] * known.whole("layers")
+        found = {}
+        for kind, layer in zip(types, read_layers_of(known, length), strict=True):
+            if layer and repr(found.setdefault(kind, layer).encoding) != repr(layer.encoding):
+                raise ValueError("The layers differ one by one; call rotaries_from_config.")
+    if layer_type is not None and layer_type not in found:
+        raise ValueError(
+            f"There are no rotary layers of type {layer_type!r}, only of "
+            f"{', '.join(map(repr, found))}."
+        )
+    chosen = list(found.values()) if layer_type is None else [found[layer_type]]
+    if len({repr(layer.encoding) for layer in chosen}) != 1:
+        raise ValueError(f"Say which layers with layer_type, of {', '.join(map(repr, found))}.")
+    return chosen[0].encoding
 
 
 def softmax_scale_from_config(
@@ -127,11 +125,9 @@ def softmax_scale_from_config(
     scales = {kind: layer.softmax_scale for kind, layer in found.items()}
     if layer_type in scales:
         return scales[layer_type]
-    if len(set(scales.values())) != 1:
+    if len({*scales.values()}) != 1:
         told = ", ".join(f"{scale:g} ({kind})" for kind, scale in scales.items())
-        raise ValueError(
-            f"The layers multiply scores with {told}. Choose one of these with layer_type."
-        )
+        raise ValueError(f"Say which layers with layer_type; they multiply scores with {told}.")
     return next(iter(scales.values()))
 
 
@@ -177,48 +173,21 @@ def read_layers_of(
     known = checked(config)
     found = layers_by_type(known, length)
     count, types = known.whole("layers"), layer_types(known)
-    if types is None and known.family in rope_models.TYPES_NEEDED:
-        raise ValueError(
-            f"This configuration of {known.model_type} leaves layer_types out, for which its "
-            f"class has a rule of its own: {FILL_IN}"
-        )
-    stack = rope_models.STACK_NEEDED.get(known.family)
-    if stack and known.get(stack) is None:
-        raise ValueError(
-            f"This configuration of {known.model_type} leaves {stack} out, and its class then "
-            f"multiplies {known.field('layers')} by how often it runs its stacks. Load it with "
-            f"transformers.AutoConfig, and pass the object."
-        )
     if types is not None and len(types) != count:
-        raise ValueError(
-            f"layer_types names {len(types)} layers; the configuration has {count}. Correct one."
-        )
-    without = unrotated(known, types, count)
-    each = types or [None] * count
-    told = dictionaries(known)
-    silent = {kind for kind, none in zip(each, without, strict=True) if not none} - set(told)
-    if silent and None not in told:
-        raise ValueError(
-            f"rope_parameters has dictionaries for {', '.join(map(str, told))}, and none for "
-            f"layers {_of_types(silent)}. Give one for each type of layer; null where layers of it "
-            f"do not rotate."
-        )
-    layers = [
-        None if none else found.get(kind, found.get(None))
-        for kind, none in zip(each, without, strict=True)
-    ]
+        raise ValueError(f"layer_types names {len(types)} layers, and there are {count}.")
+    layers: list[RotaryLayer | None] = []
+    for kind, none in zip(types or [None] * count, unrotated(known, types, count), strict=True):
+        told = kind in found or None in found or kind in dictionaries(known)
+        if not none and not told:
+            raise ValueError(f"rope_parameters has no dictionary for layers of type {kind!r}.")
+        layers.append(None if none else found.get(kind, found.get(None)))
     return tuple(_one_by_one(known, layers, length))
-
-
-def _of_types(silent: Iterable[str | None]) -> str:
-    return " and ".join("of no type" if kind is None else f"of type {kind!r}" for kind in silent)
 
 
 def _field_of_layers(config: Configuration) -> str | None:
     """The field in which a file speaks of the rotation of each layer, whatever its type."""
-    field = rope_models.SCALED_LAYERS.get(config.family)
-    if config.family in rope_models.THETA_OF_LAYER:
-        field = "layer_rope_theta"
+    field = "layer_rope_theta" if config.facts.get("layer_theta") else None
+    field = config.facts.get("scaled_layers", field)
     return field if field and config.get(field) is not None else None
 
 
@@ -228,51 +197,23 @@ def _one_by_one(
     """The layers as a field that speaks of each has them; those with one dictionary share it."""
     if (field := _field_of_layers(config)) is None:
         return layers
-    bases = layer_bases(config, len(layers)) or [None] * len(layers)
-    scaled = range(len(layers)) if field == "layer_rope_theta" else _scaled(config, len(layers))
+    given: Sequence[Any] = config.listed(field) or ()
     made: dict[tuple[float, str], RotaryLayer] = {}
     found: list[RotaryLayer | None] = []
-    for index, (layer, base) in enumerate(zip(layers, bases, strict=True)):
+    for index, layer in enumerate(layers):
         if layer is None:
             found.append(None)
             continue
-        rope = layer.rope if base is None else replace(layer.rope, base=float(base))
-        if index not in scaled:
-            rope = replace(rope, rope_type=ROPE_TYPES["default"], values={})
+        if field == "layer_rope_theta":
+            rope = replace(layer.rope, base=float(given[index]))
+        elif index in given:
+            rope = layer.rope
+        else:
+            rope = replace(layer.rope, rope_type=ROPE_TYPES["default"], values={})
         key = (rope.base, rope.kind)
         if key not in made:
             made[key] = layer_of(config, None, rope, length)
         found.append(made[key])
-    return found
-
-
-def _scaled(config: Configuration, count: int) -> Sequence[int]:
-    """The numbers of the layers that the rope dictionary scales."""
-    name = rope_models.SCALED_LAYERS[config.family]
-    given = config.get(name)
-    if isinstance(given, list | tuple) and all(type(n) is int and 0 <= n < count for n in given):
-        return given
-    raise ValueError(
-        f"{name} is {given!r}; it must be a list of layers, from 0 to {count - 1}. Correct it."
-    )
-
-
-def _alike(config: Configuration, field: str, length: int | None) -> dict[Any, RotaryLayer]:
-    """The layers that rotate, by their type, where those of a type are alike.
-
-    Raises:
-        ValueError: They are not, or no layer rotates.
-    """
-    types = layer_types(config) or [None] * config.whole("layers")
-    found: dict[Any, RotaryLayer] = {}
-    for kind, layer in zip(types, read_layers_of(config, length), strict=True):
-        if layer and repr(found.setdefault(kind, layer).encoding) != repr(layer.encoding):
-            raise ValueError(
-                f"The layers differ one by one, as {field} says. Call rotaries_from_config for one "
-                f"a layer."
-            )
-    if not found:
-        raise ValueError(f"No layer has a rotary encoding, as {field} says.")
     return found
 
 
@@ -288,17 +229,18 @@ def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any
 def layer_of(
     config: Configuration, layer_type: str | None, rope: Rope, length: int | None
 ) -> RotaryLayer:
-    schedule, width = _schedule(rope, length), width_of_head(config, layer_type)
+    """The layers of one type, of whose rope dictionary this was read.
+
+    Raises:
+        ValueError: Their heads are narrower than what rotates.
+    """
+    schedule, width = schedule_of(rope, length), width_of_head(config, layer_type)
     if 2 * len(schedule) > width:
-        raise ValueError(
-            f"Heads of {config.model_type or 'this model'} are {width} wide, and {rope.width} of "
-            f"their channels rotate, in pairs: {2 * len(schedule)} would have to. Correct "
-            f"head_dim, or hidden_size and num_attention_heads, whose ratio it is."
-        )
+        raise ValueError(f"{2 * len(schedule)} channels would rotate of a head of {width}.")
     rotary = Rotary(
         schedule,
         head_dim=width,
-        pairing=rope_models.pairing_of(config),
+        pairing=pairing_of(config),
         # DeepSeek's heads are what does not turn, then what does.
         rotated="suffix" if latent_width(config) else "prefix",
     )
@@ -306,41 +248,27 @@ def layer_of(
         layer_type,
         rope,
         _multimodal(config, rope, rotary),
-        rope_models.softmax_scale(config, rotary.head_dim, schedule.softmax_factor),
-        rope_models.pairing_is_known(config),
+        softmax_scale(config, width, schedule.softmax_factor),
+        pairing_is_known(config),
     )
-
-
-def _schedule(rope: Rope, length: int | None) -> Schedule:
-    """The frequencies; what refuses them is told with the keys that it came from."""
-    try:
-        return schedule_of(rope, length)
-    except ValueError as error:
-        many = {k: v if not isinstance(v, list | tuple) else f"{len(v)} numbers" for k, v in
-                rope.values.items()}  # fmt: skip
-        raise ValueError(
-            f"{error} It is read from the rope dictionary {many} (trained length "
-            f"{rope.trained_length}, base rope_theta = {rope.base:g})."
-        ) from None
 
 
 def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | MultimodalRotary:
     """``rotary`` with its pairs shared out among axes, where the model does so."""
-    dealt = rope_models.DEALT.get(config.family)
-    usual = dealt or rope_models.IN_RUNS.get(config.family)
+    arrangement, *usual = config.facts.get("sections", ("contiguous",))
     sections = rope.values.get("mrope_section") or usual
-    if sections is None:
+    if not sections:
         return rotary
-    flag = rope.values.get("mrope_interleaved") or rope.values.get("interleaved")
-    arrangement: Arrangement = "interleaved" if dealt or flag else "contiguous"
+    dealt = arrangement == "interleaved"
+    if rope.values.get("mrope_interleaved") or rope.values.get("interleaved"):
+        arrangement = "interleaved"
+    if dealt:
+        sections = _dealt(sections, len(rotary.sincos))
+    kind: Arrangement = arrangement
     try:
-        shared = _dealt(sections, len(rotary.sincos)) if dealt else sections
-        return MultimodalRotary(rotary, shared, arrangement)
+        return MultimodalRotary(rotary, sections, kind)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"mrope_section is {sections!r} and head_dim {rotary.head_dim}, of which "
-            f"{rotary.rotated_dim} channels rotate: {error} Correct one of them."
-        ) from None
+        raise ValueError(f"mrope_section is {sections!r}: {error}") from None
 
 
 def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
@@ -355,13 +283,3 @@ def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
     apart = len(sections)
     rest = [len(range(i, min(n * apart, pairs), apart)) for i, n in enumerate(sections)][1:]
     return pairs - sum(rest), *rest
-
-
-def _only(found: dict[Any, RotaryLayer]) -> QueryKeyEncoding:
-    first, *others = found.values()
-    if any(repr(other.encoding) != repr(first.encoding) for other in others):
-        raise ValueError(
-            f"The layers differ; their types are {', '.join(map(repr, found))}. Choose one with "
-            f"layer_type={first.layer_type!r}, or call rotaries_from_config for one a layer."
-        )
-    return first.encoding

@@ -5,9 +5,9 @@ from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.temperature import LogTemperature
-from posenc.interop.configurations import FILL_IN, Configuration, read, warn_of_strays
+from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.layer_types import layer_types, unrotated
-from posenc.interop.rope_widths import width_of_head
+from posenc.interop.rope_layers import width_of_head
 
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
 
@@ -39,7 +39,7 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
 
 def temperatures_of(known: Configuration) -> QueryTemperatures:
     """The same, of a configuration that is read already."""
-    reader = READERS.get(known.family)
+    reader = READERS.get(known.facts.get("temperature", ""))
     if reader is None:
         return (None,) * known.whole("layers")
     types = layer_types(known) or [None] * known.whole("layers")
@@ -63,9 +63,8 @@ def _mistral(config: Configuration, types: list) -> QueryTemperatures:
     beta, period = rope.get("llama_4_scaling_beta"), rope.get("original_max_position_embeddings")
     if beta is None or period is None:
         raise ValueError(
-            f"The rope dictionary of {config.model_type!r} has llama_4_scaling_beta = {beta!r} and "
-            f"original_max_position_embeddings = {period!r}; its queries need both. Files may "
-            f"leave defaults out: {FILL_IN}"
+            f"The rope dictionary of {config.model_type} needs llama_4_scaling_beta and "
+            f"original_max_position_embeddings."
         )
     return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
 
@@ -96,12 +95,5 @@ def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-READERS = {
-    "llama4": _llama4,
-    "ministral3": _mistral,
-    "mistral4": _mistral,
-    "beam": _beam,
-    "inkling": _inkling,
-    "inkling2": _inkling,
-}
-"""By the family of the model."""
+READERS = {"llama4": _llama4, "mistral": _mistral, "beam": _beam, "inkling": _inkling}
+"""By what ``families.json`` says of a type."""

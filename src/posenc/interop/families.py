@@ -1,0 +1,118 @@
+"""What is known of every model type, kept in ``families.json``: its fields, and what they mean.
+
+The file is written by ``python -m tests.oracle_models --write``, from the classes of transformers
+and from small models of them that ran. A type has, as far as it differs from most:
+
+``defaults names parts usual flat dropped filled derived kept theta sense partly``
+    What its class has by default, how it calls its fields, and what its parts are.
+``pairing sections scale indexer refused rotates``
+    Its rotation: pairs, axes, the scale of its scores, and whether it can be read.
+``by_type inside own rotary_dim head full_head_dim``
+    The fields of its bases and widths, where they have names of their own.
+``layers nope ends_full layer_theta scaled_layers needs``
+    Which layers are alike, and which fields only its class in transformers fills in.
+``window switch first_sliding window_words``
+    Which layers slide, and by which fields.
+``tokens scores patches axial table none words note verified``
+    What else it does, in objects or in words, and whether it was held against a running model.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@cache
+def _file() -> Mapping[str, Any]:
+    text = files("posenc.interop").joinpath("families.json").read_text(encoding="utf-8")
+    return MappingProxyType(json.loads(text))
+
+
+def known(model_type: str) -> Mapping[str, Any]:
+    """What is known of a type; nothing of others.
+
+    Example:
+        >>> known("llama")["pairing"], dict(known("ours"))
+        ('half', {})
+    """
+    return _file()["types"].get(model_type, NOTHING)
+
+
+def names() -> tuple[str, ...]:
+    """Every type that transformers registers, in alphabetical order."""
+    return tuple(name for name, facts in _file()["types"].items() if "defaults" in facts)
+
+
+def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a file under the names that the class of its type has for them.
+
+    What a class makes of a field before it looks at another name of it stays: T5 has as many layers
+    in its decoder as ``num_layers`` says, whatever ``num_hidden_layers``.
+
+    Args:
+        model_type: As in the file.
+        values: The fields.
+
+    Raises:
+        ValueError: A field is there under both names, with two values.
+
+    Example:
+        >>> respelled("RefinedWebModel", {"n_head": 71})
+        {'num_attention_heads': 71}
+        >>> respelled("t5", {"num_hidden_layers": 4})
+        {'num_layers': 4, 'num_decoder_layers': 6}
+    """
+    facts = known(spelled(model_type, values))
+    _, old = _file()["spellings"].get(model_type, ("", {}))
+    fields = {**facts.get("names", {}), **old}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        today = fields.get(name, name)
+        if today != name and None not in (value, values.get(today)) and values[today] != value:
+            raise ValueError(f"{name} is {value!r} and {today} is {values[today]!r}; keep one.")
+        found[today] = found.get(today) if value is None else value
+    for name, kept in facts.get("kept", {}).items():
+        if values.get(name) is not None and values.get(fields[name]) is None:
+            found |= {field: own for field, own in kept.items() if found.get(field) is None}
+    return found
+
+
+def spelled(model_type: str, values: Mapping[str, Any] = NOTHING) -> str:
+    """The name of a type as transformers has it.
+
+    Example:
+        >>> spelled("RefinedWebModel"), spelled("llama")
+        ('falcon', 'llama')
+    """
+    if model_type in _file()["types"]:
+        return model_type
+    if model_type in _file()["spellings"]:
+        return _file()["spellings"][model_type][0]
+    dashed = model_type.replace("_", "-")
+    return dashed if dashed in _file()["types"] else model_type
+
+
+def diffusers() -> Mapping[str, Any]:
+    """What is known of transformers in diffusers, by class: defaults, form of rotation, notes."""
+    return _file()["diffusers"]
+
+
+def families_with(key: str, value: object) -> frozenset[str]:
+    """The types of which a fact is so, without the part that tells a text model."""
+    types = _file()["types"]
+    return frozenset(family_of(name) for name in types if types[name].get(key) == value)
+
+
+def family_of(model_type: str) -> str:
+    """A type without the part that tells a text model from what it is a part of.
+
+    Example:
+        >>> family_of("gemma3_text")
+        'gemma3'
+    """
+    return model_type.replace("-", "_").removesuffix("_model").removesuffix("_text")

@@ -1,0 +1,207 @@
+"""The fields of one configuration, under the names that models have for the same thing."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+from posenc.arguments import check_whole
+from posenc.interop.families import family_of, known, respelled
+
+ALIASES = {
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "layers": (
+        "num_hidden_layers", "n_layer", "n_layers", "num_layers", "layers", "num_attention_layers",
+    ),
+    "longest": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len"),
+}  # fmt: skip
+"""What models call the same thing."""
+
+MOST = 1 << 20
+"""No model is as wide or as deep."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The configuration of one model.
+
+    Attributes:
+        values: Its fields.
+        model_type: As the file has it; ``""`` where it does not say.
+        missing: Fields that the class in transformers fills in, which is not installed.
+    """
+
+    values: Mapping[str, Any]
+    model_type: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What ``families.json`` has of this type."""
+        return known(self.model_type)
+
+    @property
+    def own(self) -> set[str]:
+        """Fields that the class of this type has."""
+        facts = self.facts
+        return {*facts.get("defaults", {}), *facts.get("names", {}), *facts.get("derived", ())}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether transformers has a class of this type."""
+        return "defaults" in self.facts
+
+    @property
+    def family(self) -> str:
+        """The model type without the part that tells a text model from what it is a part of."""
+        return family_of(self.model_type)
+
+    def get(self, *names: str) -> Any:
+        """The first of the fields that is there and not null; None without any."""
+        field = self.field(*names)
+        return None if field is None else self.values[field]
+
+    def field(self, *names: str) -> str | None:
+        """What the file calls that one of the fields; None without any.
+
+        Example:
+            >>> Configuration({"n_embd": 768}, "gpt2").field("hidden_size")
+            'n_embd'
+        """
+        for name in names:
+            for alias in ALIASES.get(name, (name,)):
+                for called in (alias, self.facts.get("names", {}).get(alias)):
+                    if self.values.get(called) is not None:
+                        return called
+        return None
+
+    def with_defaults(self) -> "Configuration":
+        """The same, with what the class of this type has where the file says nothing.
+
+        Example:
+            >>> Configuration({}, "gpt2").with_defaults().get("heads")
+            12
+        """
+        config = self if has_own_class(self) else _filled(self)
+        usual = respelled(self.model_type, self.facts.get("defaults", {}))
+        absent = {name: value for name, value in usual.items() if name not in config.values}
+        return replace(config, values={**absent, **config.values})
+
+    def whole(self, name: str) -> int:
+        """A whole number that must be there.
+
+        Raises:
+            ValueError: It is not.
+        """
+        field = self.field(name)
+        if field is None:
+            raise ValueError(f"The configuration has no {ALIASES.get(name, (name,))[0]}.")
+        value = self.values[field]
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
+            raise ValueError(f"{field} is {value!r}; a whole number from 1 to {MOST:,} is needed.")
+        return value
+
+    def number(self, *names: str) -> float | None:
+        """The first of the fields that is there; None without any.
+
+        Raises:
+            ValueError: It is not a finite number.
+        """
+        field = self.field(*names)
+        return None if field is None else finite(field, self.values[field])
+
+    def dictionary(self, name: str) -> Mapping[str, Any]:
+        """A field that holds a dictionary, or nothing.
+
+        Raises:
+            ValueError: It holds something else.
+        """
+        value = self.get(name)
+        if not isinstance(value, Mapping | None):
+            raise ValueError(f"{name} is {value!r}; an object is needed.")
+        return value or {}
+
+    def listed(self, name: str, count: int | None = None) -> Sequence[Any] | None:
+        """A field that lists the layers; None without one.
+
+        Raises:
+            ValueError: It is no list, or has not as many entries.
+        """
+        value = self.get(name)
+        if value is not None and not isinstance(value, list | tuple):
+            raise ValueError(f"{name} is {value!r}; a list with one entry a layer is needed.")
+        if value is not None and count is not None and len(value) != count:
+            raise ValueError(f"{name} has {len(value)} entries for {count} layers.")
+        return value
+
+
+ROPE = ("rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor")
+"""Fields of which a class makes one rope dictionary, or one for each type of its layers."""
+
+
+def _filled(config: Configuration) -> Configuration:
+    """With what only the class in transformers makes of a file; told as missing without it.
+
+    Classes whose layers differ mix a dictionary by layer type with what stands beside it, each in
+    a way of its own.
+    """
+    given = [name for name in ROPE if config.get(name) is not None]
+    needed = [
+        name
+        for name, instead in config.facts.get("needs", {}).items()
+        if not config.get(*(ROPE[:2] if name in ROPE else (name,)), *instead)
+    ]
+    if "by_type" in config.facts and (_is_partial(config) or {*ROPE[1:3]} < {*given}):
+        needed.append("rope_parameters")
+    if not needed:
+        return config
+    try:
+        from transformers import CONFIG_MAPPING
+    except ImportError:
+        return replace(config, missing=tuple(needed))
+    try:
+        made = CONFIG_MAPPING[config.model_type].from_dict(deepcopy(dict(config.values))).to_dict()
+    except Exception as error:  # whatever a class raises of its fields
+        raise ValueError(f"{config.model_type} takes no such fields: {error}") from None
+    values = {name: config.values[name] for name in config.values if made.get(name) is None}
+    return replace(config, values={**values, **made})
+
+
+def _is_partial(config: Configuration) -> bool:
+    """Whether dictionaries by layer type leave something to what stands beside them."""
+    given = config.get("rope_parameters")
+    if not isinstance(given, Mapping):
+        return False
+    nested = [each for each in given.values() if isinstance(each, Mapping)]
+    beside = any(config.get(name) is not None for name in ROPE[1:])
+    return bool(nested) and (beside or any("rope_theta" not in each for each in nested))
+
+
+def check_length(length: int | None) -> None:
+    """Refuse a length of sequences that is no number of tokens; None: it is not told."""
+    if length is not None:
+        check_whole(length=length)
+
+
+def finite(name: str, value: object) -> float:
+    """``value`` if it is a finite number.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError(f"{name} is {value!r}; a finite number is needed.")
+    return value
+
+
+def has_own_class(config: Configuration) -> bool:
+    """Whether a file names a class of its own, whatever ``model_type`` it has.
+
+    Example:
+        >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
+        True
+    """
+    named = config.values.get("auto_map")
+    return isinstance(named, Mapping) and any(str(name).startswith("AutoModel") for name in named)
