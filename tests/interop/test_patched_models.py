@@ -1,7 +1,8 @@
 """Every kind of model that patch serves, through the same checks; three of them in each run."""
 
 import pytest
-from tests.patched_models import checks, table
+from tests.patched_models import __main__ as table
+from tests.patched_models import checks
 from tests.patched_models.building import NAMED, REPRESENTATIVES, missing
 from transformers import logging
 

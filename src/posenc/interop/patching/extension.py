@@ -1,5 +1,6 @@
 """What a caller wants in place of what a model has: a schedule, an encoding, or a dictionary."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,12 +58,14 @@ def by_type(found: Admitted, rotary: Extension) -> Mapping[str, Any]:
 
 def _scaled_types(found: Admitted) -> list[str]:
     """The types of layers to which the class of a configuration hands one dictionary."""
-    try:
-        said = {"rope_type": "linear", "factor": 2.0}
-        made = type(found.place.config)(rope_scaling=said).rope_parameters
-        scaled = [kind for kind in found.layers if "factor" in (made.get(kind) or {})]
-    except Exception:  # whatever a class raises of its own defaults
-        scaled = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the field is deprecated, and served
+        try:
+            said = {"rope_type": "linear", "factor": 2.0}
+            made = type(found.place.config)(rope_scaling=said).rope_parameters
+            scaled = [kind for kind in found.layers if "factor" in (made.get(kind) or {})]
+        except Exception:  # whatever a class raises of its own defaults
+            scaled = []
     return scaled or list(found.layers)
 
 
