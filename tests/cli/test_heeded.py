@@ -103,5 +103,5 @@ def test_a_resolution_without_a_figure_is_refused_by_check(refused):
 def test_a_page_that_is_written_has_no_port(refused, tmp_path):
     page = tmp_path / "page.html"
     for words in (["--port", 8000], ["--no-browser"]):
-        assert f"{words[0]} says nothing to --output" in refused("explore", "-o", page, *words)
+        assert "--no-browser say nothing to --output" in refused("explore", "-o", page, *words)
     assert not page.exists()

@@ -1,41 +1,61 @@
 """Somebody's own code, named on a command line."""
 
+import contextlib
+import ctypes
 import importlib
 import importlib.util
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc.cli.errors import UserError
 
+MODEL = "model:"
+"""Before the path of a configuration or the folder of a model."""
+
+
+@contextlib.contextmanager
+def printed_aside() -> Iterator[None]:
+    """Within, what Python, C code and child processes print goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with contextlib.suppress(OSError, TypeError):  # a system without a C library of that name
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+
 
 def imported(target: str) -> Any:
     """What MODULE:NAME or FILE.py:NAME names.
-
-    Raises:
-        UserError: It names nothing, or its module cannot be imported.
 
     Example:
         >>> imported("json:dumps").__name__
         'dumps'
     """
-    module, colon, name = target.rpartition(":")
-    if not colon or not module or not name:
+    module, _, name = target.rpartition(":")
+    if not module or not name:
         raise UserError(
             f"{target!r} names nothing to check; give MODULE:FACTORY, FILE.py:FACTORY or model:PATH"
         )
+    if module.endswith(".py") and not Path(module).is_file():
+        raise UserError(f"{module} is no file; give a module's name or the path of a .py file")
     sys.path.insert(0, "")
     try:
-        loaded = (
-            _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
-        )
-    except UserError:
-        raise
+        if module.endswith(".py"):
+            loaded = _from_file(Path(module))
+        else:
+            loaded = importlib.import_module(module)
     except Exception as error:
-        raise UserError(
-            f"{module} could not be imported: {type(error).__name__}: {error}"
-        ) from None
+        told = f"{type(error).__name__}: {error}"
+        raise UserError(f"{module} could not be imported: {told}") from None
     finally:
         sys.path.remove("")
     for part in name.split("."):
@@ -48,15 +68,12 @@ def imported(target: str) -> Any:
 def arguments_in(text: str) -> dict[str, Any]:
     """The arguments of a constructor, from what follows ``--arguments``.
 
-    Raises:
-        UserError: It is no JSON object.
-
     Example:
         >>> arguments_in('{"dim": 64}')
         {'dim': 64}
     """
     try:
-        arguments = json.loads(text, object_pairs_hook=_once)
+        arguments = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"--arguments is no JSON: {error}") from None
     if not isinstance(arguments, dict):
@@ -64,17 +81,7 @@ def arguments_in(text: str) -> dict[str, Any]:
     return arguments
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, of which Python would keep the last of each name."""
-    names = [name for name, _ in pairs]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UserError(f"--arguments has {', '.join(twice)} twice; give each name once")
-    return dict(pairs)
-
-
 def _from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise UserError(f"{path} is no file; give a module's name or the path of a .py file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -104,10 +104,9 @@ def test_what_is_read_is_not_written(refused, config, tmp_path, to, link):
 @pytest.mark.parametrize(
     ("to", "name", "said"),
     [
-        ("npz", "x.safetensors", "the name of npz must end in .npz"),
-        ("safetensors", "x.npz", "the name of safetensors must end in .safetensors"),
-        ("megatron", "x.npz", "megatron is text; give a name that does not end in .npz"),
-        ("npz", "-", "the name of npz must end in .npz"),
+        ("npz", "x.safetensors", "must end in .npz"),
+        ("safetensors", "x.npz", "must end in .safetensors"),
+        ("npz", "-", "must end in .npz"),
         ("megatron", "-", "a file named -"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.options import by_place, option
-from posenc.cli.targets import arguments_in, imported
+from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
 
 if TYPE_CHECKING:
     from posenc.audit import Report
-
-MODEL = "model:"
 
 
 @dataclass(frozen=True)
@@ -30,11 +27,11 @@ class Check:
         option(
             "A class, a function that builds it, or the thing itself, where MODULE may be a .py "
             "file; or model:PATH, a config.json or the folder of a transformers model.",
-            metavar="MODULE:FACTORY",
+            "MODULE:FACTORY",
         ),
     ]
     arguments: Annotated[
-        str, option("Keyword arguments of the factory, as a JSON object.", metavar="JSON")
+        str, option("Keyword arguments of the factory, as a JSON object.", "JSON")
     ] = "{}"
     kind: Annotated[
         Optional[Literal["added", "rotary", "bias", "table", "tokens", "pairs"]],
@@ -49,7 +46,7 @@ class Check:
         option(
             "The order of axes that it must take: bsd, sbd, bhsd, bshd, sbhd, …; measured if not "
             "given.",
-            metavar="AXES",
+            "AXES",
         ),
     ] = None
     call: Annotated[
@@ -57,32 +54,33 @@ class Check:
         option(
             "How to call it: Python with subject and any of x, q, k, p (positions), offset, q_len, "
             'k_len, scores, length, dim, as "subject(q, k, position_ids=p)".',
-            metavar="PYTHON",
+            "PYTHON",
         ),
     ] = None
     dim: Annotated[
         Optional[int],
-        option("Width of embeddings or of a head, where it cannot be found out.", metavar="N"),
+        option("Width of embeddings or of a head, where it cannot be found out.", "N"),
     ] = None
     length: Annotated[
         Optional[int],
         option(
-            "Up to which position precision counts.", metavar="N",
+            "Up to which position precision counts.",
+            "N",
             shown="what it is built for, else 8192",
         ),
-    ] = None  # fmt: skip
+    ] = None
     strict: Annotated[bool, option("What is lossy counts as what is wrong.")] = False
     ignore: Annotated[
-        Union[None, tuple[str, ...]], option("Faults that do not count.", metavar="FAULT")
+        Union[None, tuple[str, ...]], option("Faults that do not count.", "FAULT")
     ] = None
     only: Annotated[
-        Union[None, tuple[str, ...]], option("Questions to ask, and no others.", metavar="QUESTION")
+        Union[None, tuple[str, ...]], option("Questions to ask, and no others.", "QUESTION")
     ] = None
     seq_first: Annotated[bool, option("It takes [seq, batch, dim].")] = False
     format: Annotated[Literal["text", "json", "junit", "sarif"], option("How to print.")] = "text"
     figure: Annotated[
         Optional[Path],
-        option("Where to draw the error over the position: .png, .svg or .pdf.", metavar="FILE"),
+        option("Where to draw the error over the position: .png, .svg or .pdf.", "FILE"),
     ] = None
     dpi: options.Dpi = None
 
@@ -93,19 +91,23 @@ class Check:
         if self.format == "junit":
             raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
         figures.check_drawn(self.figure, "light", self.dpi)
-        if self.figure is not None:
-            figures.kind_of(self.figure, self.dpi)  # refused before any work
-        with redirect_stdout(sys.stderr):  # what the thing prints would stand in the document
+        kind = None if self.figure is None else figures.kind_of(self.figure, self.dpi)
+        with printed_aside():  # what the thing prints would stand in the document
             report = self._report()
-        check_report.show(report, self.format, self._path())
-        if self.figure is not None:
-            self._draw(report, self.figure)
-        return report.status
+        module = self.target.rpartition(":")[0]  # the file, for annotations of code scanning
+        check_report.show(report, self.format, module if module.endswith(".py") else None)
+        if self.figure is not None and report.errors:
+            from posenc.plots.error_curve import error_curve
 
-    def _path(self) -> str | None:
-        """The file that is checked, for annotations of code scanning."""
-        module = self.target.rpartition(":")[0]
-        return module if module.endswith(".py") else None
+            title = "Largest error of cos and sin"
+            axes = error_curve({report.subject: report.errors}, title=title)
+            figures.write(axes, self.figure, kind, self.dpi, self.format)
+        elif self.figure is not None:
+            print(
+                f"posenc: {self.figure} is not drawn: no error over the position was measured",
+                file=sys.stderr,
+            )
+        return report.status
 
     def _report(self) -> "Report":
         from posenc.audit import CannotCheckError, check
@@ -113,8 +115,7 @@ class Check:
         # A name and no option says what is a model; its file is read, and nothing else run.
         model = self.target.startswith(MODEL)
         target = Path(self.target.removeprefix(MODEL)) if model else imported(self.target)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the thing's own; they would stand before the report
+        with warnings.catch_warnings(action="ignore"):  # those of the thing
             try:
                 return check(
                     target,
@@ -133,16 +134,3 @@ class Check:
             except CannotCheckError as reason:
                 told, _, listing = str(reason).partition("\n")
                 raise UserError(f"could not check {self.target}: {told}", listing) from None
-
-    def _draw(self, report: "Report", path: Path) -> None:
-        from posenc.cli.render import figures
-
-        if not report.errors:  # the verdict counts all the same, and with it the status
-            sys.stderr.write(
-                f"posenc: {path} is not drawn: no error over the position was measured\n"
-            )
-            return
-        from posenc.plots.error_curve import error_curve
-
-        axes = error_curve({report.subject: report.errors}, title="Largest error of cos and sin")
-        figures.write(axes, path, figures.kind_of(path, self.dpi), self.dpi, self.format)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 from posenc.cli.errors import UserError
+from posenc.cli.files import check, placed
 from posenc.cli.options import option
 
 
@@ -19,39 +20,33 @@ class Explore:
         Optional[Path],
         option(
             "Where to write the page: a name ending in .html. Without it the page is served.",
-            metavar="FILE",
+            "FILE",
             short="-o",
         ),
     ] = None
-    port: Annotated[
-        int, option("Port of 127.0.0.1 to serve at; 0 takes a free one.", metavar="N")
-    ] = 0
+    port: Annotated[int, option("Port of 127.0.0.1 to serve at; 0 takes a free one.", "N")] = 0
     no_browser: Annotated[bool, option("Do not open a browser.")] = False
 
     def run(self) -> None:
         """Writes or serves."""
-        from posenc.cli.files import check, placed
+        if self.output is not None:
+            from posenc.explorer import page
 
-        if not 0 <= self.port < 2**16:
-            raise UserError(f"--port is {self.port}; it must be one of 0 … 65535")
-        if self.output is not None and (self.port or self.no_browser):
-            given = "--port" if self.port else "--no-browser"
-            raise UserError(f"{given} says nothing to --output, which serves nothing; leave it out")
-        if self.output is None:
-            from posenc.explorer.serving import serve
-
-            try:
-                serve(self.port, browser=not self.no_browser)
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                raise UserError(
-                    f"port {self.port} is taken; choose another, or leave --port out for a free one"
-                ) from None
+            if self.port or self.no_browser:
+                raise UserError("--port and --no-browser say nothing to --output; leave them out")
+            check(self.output, ".html", ".htm")
+            content = page().encode()
+            with placed(self.output) as file:
+                file.write(content)
+            print(f"wrote {self.output} ({len(content) / 1000:.0f} kB); open it in a browser")
             return
-        from posenc.explorer import page
+        from posenc.explorer.serving import serve
 
-        check(self.output, ".html", ".htm")
-        with placed(self.output) as file:
-            file.write(page().encode())
-        print(f"wrote {self.output} ({len(page().encode()) / 1000:.0f} kB); open it in a browser")
+        try:
+            serve(self.port, browser=not self.no_browser)
+        except OverflowError:
+            raise UserError(f"--port is {self.port}; it must be one of 0 … 65535") from None
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise UserError(f"port {self.port} is taken; choose another, or leave it out") from None

@@ -1,12 +1,14 @@
 """``posenc lab``: encodings compared by training."""
 
 import json
+import platform
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_least
+from posenc.cli.files import check
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ HEEDED = {
     "query": ("show",),
 }
 """Which actions look at an option."""
-
-EXPORTS = (".json", ".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,7 @@ class Lab:
     action: Annotated[Action, by_place, option("What to do.", "ACTION")]
     target: Annotated[Optional[str], by_place, option("A grid; for show, a run.", "GRID")] = None
     folder: Annotated[
-        Path,
-        option(
-            "Where results are kept; many grids can share it. To report: an export of them too.",
-            "FOLDER",
-        ),
+        Path, option("Where results are kept, of many grids; to report, an export too.", "FOLDER")
     ] = Path("lab-results")
     workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
     engine: Annotated[
@@ -68,45 +64,29 @@ class Lab:
         ),
     ] = None
     query: Annotated[
-        Optional[str],
-        option("For show: SQL over the table runs of all results (DuckDB).", "SQL"),
+        Optional[str], option("For show: SQL over the table runs of all results (DuckDB).", "SQL")
     ] = None
 
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""
-        if self.workers < 1:
-            raise UserError(f"--workers is {self.workers}; it must be at least 1")
-        self._check_heeded()
-        if self.folder.is_file() and self.action in ("status", "report", "show"):
-            return self._taken_out()
-        return getattr(self, f"_{self.action}")()
-
-    def _check_heeded(self) -> None:
-        """Refuse what would change nothing, and an export over the one that is read."""
-        from posenc.cli.files import check
-
-        for name in ("workers", "engine", "output", "export", "query"):
+        check_least(1, workers=self.workers)
+        for name, actions in HEEDED.items():
             usual = type(self).__dataclass_fields__[name].default
-            if getattr(self, name) != usual and self.action not in HEEDED[name]:
+            if getattr(self, name) != usual and self.action not in actions:
                 raise UserError(f"--{name} says nothing to posenc lab {self.action}; leave it out")
         if self.engine == "ray" and self.workers != 1:
-            raise UserError("--workers are those of --engine local; Ray has its own; leave it out")
-        if self.action == "clean" and self.target is not None:
-            raise UserError(
-                f"posenc lab clean takes no grid, and was given {self.target!r}: what is left over "
-                f"in the folder is of all"
-            )
-        if self.query is not None and self.target is not None:
-            raise UserError(f"got a run, {self.target!r}, and --query; leave one out")
-        if self.export is not None and self.folder.is_file():
-            check(self.export, folder=self.folder)
+            raise UserError("--workers are those of --engine local; leave it out")
+        if self.target is not None and (self.action == "clean" or self.query is not None):
+            raise UserError(f"{self.target!r} says nothing here; leave it out")
+        if self.folder.is_file() and self.action in ("status", "report", "show"):
+            from posenc.lab.kept import taken_out
 
-    def _taken_out(self) -> int | None:
-        from posenc.lab.kept import taken_out
-
-        with tempfile.TemporaryDirectory() as root:
-            taken_out(self.folder, Path(root))
-            return replace(self, folder=Path(root)).run()
+            if self.export is not None:
+                check(self.export, folder=self.folder)
+            with tempfile.TemporaryDirectory() as root:
+                taken_out(self.folder, Path(root))
+                return replace(self, folder=Path(root)).run()
+        return getattr(self, f"_{self.action}")()
 
     def _grid(self, *, check: bool = False) -> "Grid":
         from posenc.lab import grid_from
@@ -119,14 +99,10 @@ class Lab:
         from posenc.lab import Store
 
         if made and not self.folder.is_dir():
-            raise UserError(
-                f"there is no folder {self.folder}; run a grid first, or name it by --folder"
-            )
+            raise UserError(f"there is no folder {self.folder}; run a grid, or name it by --folder")
         return Store(self.folder)
 
     def _plan(self) -> None:
-        import platform
-
         from posenc.lab.planning import counts, planned
         from posenc.lab.progress import left
 
@@ -143,9 +119,7 @@ class Lab:
         print(f"{found['made']} made, {found['failed']} failed, {found['left']} left")
         print(left(plan, store, platform.node(), self.workers))
 
-    def _run(self) -> int | None:
-        import platform
-
+    def _run(self) -> int:
         from posenc.lab.cluster import RayRunner
         from posenc.lab.planning import counts
         from posenc.lab.progress import Told
@@ -153,22 +127,16 @@ class Lab:
 
         grid, store = self._grid(check=True), self._store(made=False)
         with Told(store, platform.node(), self.workers) as told:
-            runner = (
-                Runner(grid, store, self.workers, told)
-                if self.engine == "local"
-                else RayRunner(grid, store, told)
-            )
+            local, ray = Runner(grid, store, self.workers, told), RayRunner(grid, store, told)
             try:
-                plan = runner.run()
+                plan = (local if self.engine == "local" else ray).run()
             except FullDiskError as error:
                 raise UserError(str(error)) from None
         found = counts(plan, store)
         print(f"{found['made']} of {found['total']} runs made, {found['failed']} failed")
-        return 1 if found["failed"] else None
+        return int(found["failed"] > 0)
 
-    def _status(self) -> int | None:
-        import platform
-
+    def _status(self) -> int:
         from posenc.lab.planning import counts, planned
         from posenc.lab.progress import left
 
@@ -183,45 +151,32 @@ class Lab:
                 print(f"running {run.id} {run}")
         if found["left"]:
             print(left(plan, store, platform.node(), self.workers))
-        return 1 if found["failed"] else None
+        return int(found["failed"] > 0)
 
     def _report(self) -> None:
         from posenc.lab.comparison import compared
+        from posenc.lab.kept import keep
         from posenc.lab.report import write
+        from posenc.lab.tables import export
 
         grid, store = self._grid(), self._store()
         output = self.output or Path(f"{grid.name}.html")
-        if output.suffix not in (".html", ".htm"):
-            raise UserError(f"{output}: the name must end in .html")
-        self._check_export(output)
+        check(output, ".html", ".htm")
+        if self.export is not None:
+            check(self.export, ".json", ".csv", ".parquet")
+            beside = output.with_suffix(".csv")
+            if self.export.resolve() == beside.resolve():
+                raise UserError(
+                    f"{self.export} is the table that the report writes beside {output}"
+                )
         for path in write(compared(grid, store), output):
             print(f"wrote {path}")
         if self.export is not None:
-            from posenc.lab.kept import keep
-            from posenc.lab.tables import export
-
             if self.export.suffix == ".json":
                 keep(store, self.export, grid)
             else:
                 export(store, self.export)
             print(f"wrote {self.export}")
-
-    def _check_export(self, output: Path) -> None:
-        """Refuses an export that is also the report, or a table beside it."""
-        from posenc.cli.files import check
-
-        if self.export is None:
-            return
-        if self.export.suffix not in EXPORTS:
-            raise UserError(f"{self.export}: the name must end in {', '.join(EXPORTS)}")
-        check(self.export)
-        check(output)
-        beside = output.with_suffix(".csv")
-        if self.export.resolve() == beside.resolve():
-            raise UserError(
-                f"{self.export} is the table that the report writes beside {output}; give the "
-                f"export another name"
-            )
 
     def _show(self) -> None:
         store = self._store()
@@ -229,16 +184,14 @@ class Lab:
             from posenc.lab.tables import asked
 
             names, rows = asked(store, self.query)
-            print("\t".join(names))
-            for row in rows:
-                print("\t".join(str(each) for each in row))
+            for row in (names, *rows):
+                print(*row, sep="\t")
             return
         if self.target is None:
             raise UserError("posenc lab show takes a run, by its id or how it begins, or --query")
         found = [run for run in store.done() if run.startswith(self.target)]
         if len(found) != 1:
-            known = f"it could be {', '.join(found)}" if found else "posenc lab status names them"
-            raise UserError(f"{self.target!r} names {len(found)} runs in {self.folder}; {known}")
+            raise UserError(f"{self.target!r} names {len(found)} runs in {self.folder}: {found}")
         print(json.dumps(store.result(found[0]), indent=1, ensure_ascii=False))
 
     def _clean(self) -> None:

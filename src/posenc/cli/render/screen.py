@@ -1,6 +1,7 @@
 """The screen that a command prints on, and tables on it."""
 
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -51,6 +52,15 @@ def console() -> Screen:
         markup=False,
         legacy_windows=False,
     )
+
+
+def folded(line: str) -> str:
+    """A line in several of 98 characters, those behind the first two blanks deeper."""
+    deeper = " " * (len(line) - len(line.lstrip()) + 2)
+    wrapper = textwrap.TextWrapper(
+        98, subsequent_indent=deeper, break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.fill(line)
 
 
 BARS, STEPS = "▁▂▃▄▅▆▇█", "_.-~^"
