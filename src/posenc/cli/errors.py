@@ -36,7 +36,8 @@ def one_line(error: BaseException) -> str:
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
     if isinstance(error, OverflowError) or "Overflow when unpacking" in str(error):
         return "a whole number is beyond 64 bits"
-    return " ".join(str(error).split()) or type(error).__name__
+    missing = "; pip install posenc[cli]" if isinstance(error, ImportError) else ""
+    return (" ".join(str(error).split()) or type(error).__name__) + missing
 
 
 def close(word: str, known: Iterable[str]) -> str:

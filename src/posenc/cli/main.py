@@ -29,7 +29,8 @@ posenc COMMAND --help shows the options of a command.
 """
 
 EXPECTED = (
-    UserError, ValueError, TypeError, OSError, MemoryError, RuntimeError, IndexError, OverflowError
+    UserError, ImportError, ValueError, TypeError, OSError, MemoryError, RuntimeError, IndexError,
+    OverflowError,
 )  # fmt: skip
 """What a request may end in; anything else is a fault of the program and shows where it is."""
 

@@ -22,10 +22,7 @@ class Explain:
         int, option("The column of the table, from 0; the head of a bias.", metavar="J")
     ] = 2
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="6"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", metavar="N", shown="6")] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0

@@ -15,10 +15,7 @@ class Table:
 
     length: options.Length = 10
     encoding: options.Expression = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector.", metavar="N", shown="4"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", metavar="N", shown="4")] = None
     base: options.Base = None
     convention: options.Convention = None
     start: options.Start = 0
