@@ -55,18 +55,8 @@ def name_of(encoding: Encoding) -> str:
     lead = wrapped.pop(first, "")
     told = encoding.extra_repr()
     others = [f"{name}={each}" for name, each in wrapped.items() if f"{name}=" not in told]
-    parts = ", ".join(filter(None, [lead, told, *others, *_untold(encoding, told)]))
+    parts = ", ".join(filter(None, [lead, told, *others]))
     return f"{type(encoding).__name__}({parts})"
-
-
-def _untold(encoding: torch.nn.Module, told: str) -> Iterator[str]:
-    """The arguments that are not at their defaults and that ``told`` does not say."""
-    for name, each in inspect.signature(type(encoding)).parameters.items():
-        # A parameter that learns keeps its first value beside it.
-        value = getattr(encoding, f"first_{name}", getattr(encoding, name, None))
-        plain = isinstance(value, bool | int | float | str)
-        if plain and each.default not in (None, each.empty, value) and f"{name}=" not in told:
-            yield f"{name}={value!r}"
 
 
 def described(encoding: Encoding) -> dict[str, object]:
