@@ -50,7 +50,7 @@ class KBack(Task):
     @property
     def about(self) -> str:  # type: ignore[override]
         """Which letter."""
-        return f"Letter {self.k} counted back, where the tokens between do not count."
+        return f"Letter {self.k} from the end, where only letters count."
 
     def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         """Rows of ``length`` tokens, about half of them letters."""
