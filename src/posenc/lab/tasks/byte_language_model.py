@@ -30,13 +30,6 @@ class ByteLanguageModel(Task):
         part: Which files rows are cut from; scores are always of those that are held out.
         text: Digest of the text, which differs with the version of Python; that of this machine
             if not given. A run asks for the text that it was planned with.
-
-    Example:
-        >>> task = ByteLanguageModel()
-        >>> task.generate(torch.Generator().manual_seed(0), 10, 2).tokens.shape
-        torch.Size([2, 10])
-        >>> task.reported({64: 3.0, 128: 3.5}, 128, learned=3.0)
-        0.5
     """
 
     trained: int = 64

@@ -16,11 +16,6 @@ class Copy(Task):
     """Letters, a mark, and the letters again; right where every one of them is.
 
     The length counts the letters; a row has twice as many tokens.
-
-    Example:
-        >>> batch = Copy().generate(torch.Generator().manual_seed(0), 3, 1)
-        >>> bool((batch.targets[0, 3:] == batch.tokens[0, :3]).all()), batch.tokens[0, 3].item()
-        (True, 16)
     """
 
     trained: int = 16

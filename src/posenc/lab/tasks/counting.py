@@ -19,12 +19,6 @@ class Counting(Task):
 
     Reference:
         Zhou et al. 2023, "What Algorithms can Transformers Learn?" (arXiv:2310.16028), section 4.
-
-    Example:
-        >>> batch = Counting().generate(torch.Generator().manual_seed(0), 3, 1)
-        >>> a, b = batch.tokens[0, :2].tolist()
-        >>> batch.targets[0, 2:].tolist() == [a, a + 1, b, STOP]
-        True
     """
 
     trained: int = 16

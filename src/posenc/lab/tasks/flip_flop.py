@@ -23,10 +23,6 @@ class FlipFlop(Task):
     Reference:
         Liu et al. 2023, "Exposing Attention Glitches with Flip-Flop Language Modeling"
         (arXiv:2306.00946), section 3.
-
-    Example:
-        >>> FlipFlop().generate(torch.Generator().manual_seed(0), 6, 1).tokens[0, ::2]
-        tensor([2, ..., 3])
     """
 
     trained: int = 24

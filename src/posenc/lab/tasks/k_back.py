@@ -23,12 +23,6 @@ class KBack(Task):
     Reference:
         After the selective counting of Golovneva et al. 2024, "Contextual Position Encoding"
         (arXiv:2405.18719), section 5.
-
-    Example:
-        >>> batch = KBack(k=1).generate(torch.Generator().manual_seed(0), 8, 1)
-        >>> at = batch.tokens[0] < LETTERS
-        >>> bool((batch.targets[0][at] == batch.tokens[0][at]).all())
-        True
     """
 
     trained: int = 48

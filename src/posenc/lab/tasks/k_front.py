@@ -18,11 +18,6 @@ class KFront(Task):
 
     Args:
         k: 1 is the first letter.
-
-    Example:
-        >>> batch = KFront(k=2).generate(Generator().manual_seed(0), 4, 1)
-        >>> bool((batch.targets[0, 1:] == batch.tokens[0, 1]).all()), batch.targets[0, 0].item()
-        (True, -100)
     """
 
     trained: int = 32

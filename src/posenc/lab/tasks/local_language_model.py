@@ -19,11 +19,6 @@ class LocalLanguageModel(Task):
     All that is needed stands within three tokens at any length, so what is lost at longer rows is
     lost by the encoding alone. For a given last token the next one is a permutation of the third
     last, so that rows run through long cycles and never settle.
-
-    Example:
-        >>> tokens = LocalLanguageModel().generate(torch.Generator().manual_seed(0), 5, 1).tokens[0]
-        >>> tokens[3] == (NEAR[tokens[2]] + FAR[tokens[0]]) % TOKENS
-        tensor(True)
     """
 
     trained: int = 32

@@ -19,12 +19,6 @@ class Passkey(Task):
 
     Reference:
         Mohtashami and Jaggi 2023, "Landmark Attention" (arXiv:2305.16300), section 4.2.
-
-    Example:
-        >>> batch = Passkey().generate(torch.Generator().manual_seed(0), 8, 1)
-        >>> at = (batch.tokens[0] == MARK).nonzero()[0, 0]
-        >>> batch.targets[0, -1] == batch.tokens[0, at + 1]
-        tensor(True)
     """
 
     trained: int = 32

@@ -23,12 +23,6 @@ class ReversedAddition(Task):
 
     Reference:
         Cho et al. 2024, "Position Coupling" (arXiv:2405.20671), section 4.
-
-    Example:
-        >>> batch = ReversedAddition(coupled=True).generate(torch.Generator().manual_seed(1), 2, 1)
-        >>> places = batch.positions[0] - batch.positions[0, 0]
-        >>> places.tolist()  # a, +, b, =, sum
-        [0, 1, 2, 0, 1, -1, 0, 1]
     """
 
     trained: int = 8

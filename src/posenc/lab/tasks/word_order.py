@@ -16,11 +16,6 @@ class WordOrder(Task):
     """A question, then words with the two in question among them; the answer stands at the first.
 
     Without positions the row is a set, so that the answer cannot be better than chance.
-
-    Example:
-        >>> batch = WordOrder().generate(torch.Generator().manual_seed(0), 6, 1)
-        >>> batch.tokens, batch.targets[0, 0]
-        (tensor([[...0,...]]), tensor(...))
     """
 
     trained: int = 12
