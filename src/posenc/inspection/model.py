@@ -22,10 +22,10 @@ class LayerNumbers:
 
     Attributes:
         layer_type: As the configuration names it; None where all layers are alike.
-        tokens: The encodings of tokens, as the expressions that build them.
-        queries_keys: Those of queries and keys, likewise.
-        scores: Those of scores, likewise.
-        is_read: Whether these say all that the layer does; if not, words are all there is.
+        tokens: Expressions that build the encodings of tokens.
+        queries_keys: Likewise, of queries and keys.
+        scores: Likewise, of scores.
+        is_read: Whether these expressions say all that the layer does.
         softmax_scale: What attention multiplies its scores with; None where nothing says.
         window: A query sees the keys at distances below this; None for all of them.
         chunk: Queries see keys of their own chunk of so many positions; None without chunks.
@@ -44,7 +44,7 @@ class LayerNumbers:
 
     @property
     def expression(self) -> str | None:
-        """The ``Positional`` that builds it; None where words are all there is.
+        """The ``Positional`` that builds it; None where expressions do not say all.
 
         Example:
             >>> inspect_model({"model_type": "gpt2"})["text"].layers[0].expression
@@ -70,8 +70,8 @@ class PartNumbers:
         name: What it is called.
         model_type: Of the part.
         layers: One a layer.
-        certainty: How sure the reading is, as of ``posenc.interop.setup.Part``.
-        notes: What else there is to say, in words.
+        certainty: How sure the reading is; see ``posenc.interop.setup.Part``.
+        notes: Anything else, in words.
     """
 
     name: str

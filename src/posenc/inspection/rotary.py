@@ -23,14 +23,14 @@ class RotaryNumbers:
     Attributes:
         layer_type: As the configuration names it; None where all layers are alike.
         base: Base of the powers.
-        scaling: Rope type; ``"default"`` where frequencies are not rescaled.
-        factor: Of the rope type; None where it has none.
+        scaling: Rope type; ``"default"`` without scaling.
+        factor: Of the rope type, if it has one.
         long_factors: Whether ``longrope`` uses its long factors; None for other types.
         rotated_dim: Number of channels that are rotated.
         head_dim: Width of a head.
         rotated: Whether these are the first (``"prefix"``) or the last (``"suffix"``) channels.
         pairing: ``"half"`` or ``"interleaved"``.
-        pairing_is_known: Whether that was read in the code of the model.
+        pairing_is_known: Whether the pairing of this model type is known.
         sections: Pairs of time, height and width; None where there is one coordinate.
         arrangement: Of the sections.
         attention_factor: What cosines and sines are multiplied with.
@@ -41,13 +41,11 @@ class RotaryNumbers:
         shortest: Shortest wavelength, in positions.
         longest: Longest wavelength of those that turn at all.
         still: Number of pairs that do not turn.
-        unfinished: Pairs that turn, and complete no turn in the trained length by the frequencies
-            that go with it; None where nothing says that length. These are those before ``yarn``
-            and ``llama3``, which tell the length before them, the short ones of ``longrope``, and
-            of other types those with which transformers starts: ``max_position_embeddings`` may be
-            of a training that ``linear`` had scaled.
-        finished_later: How many of these complete one in the target length by the frequencies as
-            they are: angles that the model has met none of in training. None as before.
+        unfinished: Pairs that turn but complete no turn in the trained length, by the frequencies
+            of that length: the unscaled ones for ``yarn`` and ``llama3``, those of the short
+            factors for ``longrope``, and otherwise those that transformers starts with. None where
+            the trained length is unknown.
+        finished_later: How many of these complete a turn in the target length; None as before.
         precision: What other implementations lose at the target length.
     """
 
@@ -126,7 +124,7 @@ def inspect_config(
 
 
 def promised(rope: Rope) -> int | None:
-    """The longest length that a configuration speaks of."""
+    """The longest length in a configuration."""
     lengths = [rope.longest or 0]
     if rope.rope_type.implied_factor and rope.trained_length:
         lengths.append(int(rope.trained_length * (rope.factor or 1)))
