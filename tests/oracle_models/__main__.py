@@ -1,6 +1,7 @@
-"""``python -m tests.oracle_models``: every model type held against its reading, in one command.
+"""``python -m tests.oracle_models``: every model type measured and held against its reading.
 
-Results are kept line by line, so that a run that was cut off goes on where it stopped.
+``--write`` writes ``families.json`` and ``docs/models.md`` of what was found. Results are kept line
+by line, so that a run that was cut off goes on where it stopped.
 """
 
 import argparse
@@ -9,26 +10,29 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from tests.oracle_models.forked import apart
 
 KEPT = Path(".oracle_models.jsonl")
 
 
-def row_of(model_type: str) -> dict:
-    """The verdict of one type, from a process of its own."""
-    from tests.oracle_models.oracle import Verdict, read_only, verdict
+def row_of(model_type: str) -> dict[str, Any]:
+    """The verdict on one type and its facts, from a process of its own."""
+    from tests.oracle_models.agreeing import Verdict, verdict
+    from tests.oracle_models.measuring import measured
 
-    def row() -> dict:
+    def row() -> dict[str, Any]:
         since = time.perf_counter()
         try:
-            found = verdict(model_type)
+            found, facts = verdict(model_type), measured(model_type)
         except BaseException as error:
-            found = Verdict(model_type, "failed", why=f"{type(error).__name__}: {error}"[:300])
+            found, facts = Verdict(model_type, "failed", why=f"{error!r}"[:300]), {}
         found.seconds = round(time.perf_counter() - since, 2)
-        return found.row()
+        return {**found.row(), "facts": facts}
 
-    return apart(row) or read_only(model_type, "it took long").row()
+    late = Verdict(model_type, "not run", why="it took long").row()
+    return apart(row) or {**late, "facts": {}}
 
 
 def main() -> int:
@@ -36,55 +40,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle_models", description=__doc__)
     parser.add_argument("types", nargs="*", help="model types; all of them if none is named")
     parser.add_argument("--fresh", action="store_true", help="forget what was kept")
-    parser.add_argument("--write", action="store_true", help="write docs/models.md and the list")
-    parser.add_argument("--defaults", action="store_true", help="write model_types.json anew")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many")
+    parser.add_argument("--write", action="store_true", help="write families.json and the page")
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
     import torch
-    import transformers.modeling_utils  # noqa: F401
     from transformers import logging
+
+    from posenc.interop.families import names
 
     logging.set_verbosity_error()
     torch.set_num_threads(1)
-    if chosen.defaults:
-        from tests.oracle_models.types import write
-
-        write()
-        return 0
-    from posenc.interop.families import names
-
     if chosen.fresh:
         KEPT.unlink(missing_ok=True)
-    kept = {}
-    if KEPT.exists():
-        kept = {row["model_type"]: row for row in map(json.loads, KEPT.read_text().splitlines())}
-    since = time.monotonic()
+    lines = KEPT.read_text().splitlines() if KEPT.exists() else []
+    kept = {row["model_type"]: row for row in map(json.loads, lines)}
     with KEPT.open("a") as out:
-        for model_type in chosen.types or names():
-            if (
-                model_type in kept and not chosen.types
-            ) or time.monotonic() - since > chosen.seconds:
-                continue
+        for model_type in chosen.types or [name for name in names() if name not in kept]:
             kept[model_type] = row = row_of(model_type)
             out.write(json.dumps(row) + "\n")
             out.flush()
     shown = [kept[name] for name in (chosen.types or names()) if name in kept]
     for row in shown:
         if row["status"] in ("differs", "failed") or chosen.types:
-            print(
-                row["model_type"],
-                row["status"],
-                row["checks"],
-                row["does"],
-                row["differing"] or row["why"],
-            )
+            print(row["model_type"], row["status"], row["checks"], row["does"], row["why"])
     counts = {s: sum(r["status"] == s for r in shown) for s in sorted({r["status"] for r in shown})}
     print(f"{len(shown)} of {len(names())} types:", counts)
     if chosen.write:
-        from tests.oracle_models.page import write as write_page
+        from tests.oracle_models import page, writing
 
-        write_page(kept)
+        writing.write(kept)
+        page.write(kept)
     return any(row["status"] in ("differs", "failed") for row in shown)
 
 

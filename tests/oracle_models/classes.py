@@ -1,21 +1,18 @@
-"""What the classes of transformers say of every model type: written to the package, for files.
+"""What the classes of transformers say of every model type, for ``families.json``.
 
 A config.json may leave out what its class has by default, and older ones call fields otherwise.
 """
 
 import copy
 import inspect
-import json
 import re
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-from tests.oracle_models.building import models_of
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
-PATH = Path(__file__).parents[2] / "src" / "posenc" / "interop" / "model_types.json"
+from posenc.interop.oracle import classes_of
 
 TELLING = re.compile(
     r"rope|rotary|theta|position|n_ctx|max_(seq|source|target|text|audio|2d|len|frames)|head_dim"
@@ -213,7 +210,7 @@ SENSES = {
 def _sense(kind: type[PreTrainedConfig]) -> str | None:
     """What a model sees or hears first; None of text, and where no class says."""
     try:
-        first = models_of(kind)[0].main_input_name
+        first = classes_of(kind)[0].main_input_name
     except (ImportError, IndexError):
         return None
     texts = re.search(r"(^|_)text(_|$)", kind.model_type)
@@ -226,9 +223,3 @@ def _code(kind: type[PreTrainedConfig]) -> str:
         return inspect.getsource(import_module(name))
     except Exception:
         return ""
-
-
-def write() -> None:
-    """Writes the file of the package."""
-    lines = [f'"{name}": {json.dumps(each, sort_keys=True)}' for name, each in said().items()]
-    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -182,7 +182,7 @@ def is_made_of_parts(config: Configuration) -> bool:
         [True, False, False]
     """
     parts = {*config.facts.get("parts", {})}
-    sizes = {*ALIASES["hidden_size"], *ALIASES["layers"], "rope_parameters"}
+    sizes = {*ALIASES["hidden_size"], *ALIASES["layers"]}
     return bool(parts) and not parts & {*NESTS} and not config.own & sizes
 
 

@@ -54,6 +54,9 @@ def checked(config: Configuration) -> Configuration:
         raise ValueError(f"{kind} is made of parts ({parts}). Pass one of them.")
     config = of_its_own_code(config)
     if not rotates(config):
+        words = config.facts.get("words", "")
+        if "rotat" in words:
+            raise ValueError(f"The rotation of {kind} cannot be read: {words}.")
         raise ValueError(f"There is no rotary encoding in this configuration of {kind}.")
     if config.missing:
         raise ValueError(

@@ -259,12 +259,14 @@ def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | M
     sections = rope.values.get("mrope_section") or usual
     if not sections:
         return rotary
-    dealt = arrangement == "interleaved"
-    if rope.values.get("mrope_interleaved") or rope.values.get("interleaved"):
-        arrangement = "interleaved"
-    if dealt:
+    kind: Arrangement | Sequence[int] = arrangement
+    if arrangement == "alternating":  # ERNIE's height and width, pair by pair, then its time
+        height, width, time = sections
+        sections, kind = (time, height, width), (1, 2) * height + (0,) * time
+    elif arrangement == "interleaved":
         sections = _dealt(sections, len(rotary.sincos))
-    kind: Arrangement = arrangement
+    elif rope.values.get("mrope_interleaved") or rope.values.get("interleaved"):
+        kind = "interleaved"
     try:
         return MultimodalRotary(rotary, sections, kind)
     except (TypeError, ValueError) as error:

@@ -7,8 +7,9 @@ from typing import Any
 from torch import nn
 
 from posenc.interop.oracle.building import built, classes_of, shrunk, tiny
+from posenc.interop.oracle.masks import Reach
 from posenc.interop.oracle.rotation import POSITIONS, Rotation, matrices_of, rotation_of
-from posenc.interop.oracle.watching import Reach, Record, Rotated, register, watched
+from posenc.interop.oracle.watching import Record, Rotated, register, watched
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ __all__ = [
     "layer_number",
     "layers_of",
     "matrices_of",
+    "register",
     "rotation_of",
     "shrunk",
     "tiny",

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from posenc.interop.oracle.masks import Reach, numbers_of, reach_of, seen_in
 from posenc.interop.oracle.rotation import POSITIONS
 
 NAME = "posenc_oracle"
@@ -22,23 +23,6 @@ FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotar
 """Names of functions that rotate."""
 
 PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "einsum", "baddbmm"}
-FAR = 1 << 20
-"""Keys among which a mask is looked at."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The keys that a query sees.
-
-    Attributes:
-        before: Up to its own; None for all of them.
-        after: After its own; None for all of them.
-        chunk: The size of the chunks beyond which none are seen; None without chunks.
-    """
-
-    before: int | None = None
-    after: int | None = None
-    chunk: int | None = None
 
 
 @dataclass
@@ -253,7 +237,7 @@ class _Products(TorchFunctionMode):
             named = dict(zip(("query", "key", "value", "attn_mask"), args)) | (kwargs or {})  # noqa: B905
             width, mask = named["query"].shape[-1], named.get("attn_mask")
             reach = Reach(after=0) if named.get("is_causal") else Reach()
-            reach = reach if mask is None else _seen(_numbers(mask))
+            reach = reach if mask is None else seen_in(numbers_of(mask))
             scale = named.get("scale") or width**-0.5
             self.record.attended.append(Attended(self.record.path[-1], width, scale, reach))
         return out
@@ -269,7 +253,7 @@ class _Products(TorchFunctionMode):
         for product, width in reversed(self.products):
             if product.numel() == scores.numel() and product.shape[-1] == scores.shape[-1]:
                 scale = _scale(product.reshape(scores.shape), scores) if width else None
-                reach = _seen(scores)
+                reach = seen_in(scores)
                 self.record.attended.append(Attended(path, width, scale, reach))
                 return
 
@@ -281,24 +265,6 @@ def _scale(product: Tensor, scores: Tensor) -> float | None:
     if not len(ratios) or ratios.max() - ratios.min() > 1e-2 * ratios.abs().max():
         return None
     return float(ratios.median())
-
-
-def _numbers(mask: Tensor) -> Tensor:
-    """A mask as what is added to scores."""
-    return mask if mask.is_floating_point() else torch.where(mask, 0.0, -1e9)
-
-
-def _seen(scores: Tensor) -> Reach | None:
-    """The keys that the middle query sees, of scores ``[…, seq, seq]``."""
-    seq = scores.shape[-2]
-    if scores.shape[-1] < seq:
-        return None
-    middle = seq // 2 + 1
-    row = scores.reshape(-1, *scores.shape[-2:])[:, middle, :seq] > -1e4
-    before, after = int(row[:, : middle + 1].sum(-1).max()), int(row[:, middle + 1 :].sum(-1).max())
-    return Reach(
-        None if before == middle + 1 else before, None if after == seq - middle - 1 else after
-    )
 
 
 def register() -> str:
@@ -329,7 +295,7 @@ def _attend(
         scale = width**-0.5 if scaling is None else float(scaling)
         reach = getattr(attention_mask, "reach", None)
         if reach is None and attention_mask is not None:
-            reach = _seen(_numbers(attention_mask))
+            reach = seen_in(numbers_of(attention_mask))
         if attention_mask is None:
             is_causal = others.get("is_causal", getattr(module, "is_causal", True))
             reach = Reach(after=0 if is_causal else None)
@@ -360,28 +326,5 @@ def _drawn(
     mask = eager_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, function, attention_mask, **others
     )
-    mask.reach = _reach(function)  # type: ignore[union-attr]
+    mask.reach = reach_of(function)  # type: ignore[union-attr]
     return mask  # type: ignore[return-value]
-
-
-def _reach(function: Callable[..., Any]) -> Reach | None:
-    """The keys that a mask function lets a far query see."""
-    keys, zero = torch.arange(2 * FAR), torch.zeros((), dtype=torch.long)
-
-    def sees(q: Tensor | int, k: Tensor | int) -> Tensor:
-        made = function(zero, zero, torch.as_tensor(q), torch.as_tensor(k))
-        return torch.as_tensor(made).expand(2 * FAR)
-
-    try:
-        after = int(sees(FAR, keys)[FAR + 1 :].sum())
-        first = sees(keys, zero)
-        limit = int((~first).to(torch.uint8).argmax()) if not bool(first.all()) else None
-        if limit is None:
-            return Reach(None, after if after < FAR - 1 else None)
-        before = int(sees(limit, keys)[: limit + 1].sum())
-    except Exception:  # it looks at the tokens of this pass
-        return None
-    after = int(sees(FAR // limit * limit, keys)[FAR // limit * limit + 1 :].sum())
-    if before == 1 and limit > 1:  # a new chunk begins
-        return Reach(None, 0 if after == 0 else limit - 1, limit)
-    return Reach(before, after if after < FAR - 1 else None)
