@@ -121,36 +121,31 @@ def both(name: str, run):
     return found
 
 
-@decoders
-def test_prefill_is_that_of_eager_attention(name):
-    theirs, ours = both(name, lambda model: model(IDS).logits)
-    torch.testing.assert_close(ours, theirs, **CLOSE)
-
-
-@decoders
-def test_left_padding_is_seen_by_nobody(name):
-    theirs, ours = both(name, lambda model: model(IDS, attention_mask=REAL).logits)
-    torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], **CLOSE)
-
-
-@decoders
-@pytest.mark.parametrize("kind", ["dynamic", "static"])
-def test_steps_with_a_cache_are_those_of_eager_attention(name, kind):
+def steps(cache_of):
     """A prompt, several tokens at once, then one by one, past every window."""
 
     def run(model):
-        cache = (
-            DynamicCache(config=model.config)
-            if kind == "dynamic"
-            else StaticCache(config=model.config, max_cache_len=20)
-        )
-        found = []
+        cache, found = cache_of(model.config), []
         for begin, end in ((0, 7), (7, 10), (10, 11), (11, 12)):
             out = model(IDS[:, begin:end], past_key_values=cache, attention_mask=REAL[:, :end])
             found.append(out.logits[:, -1])
         return torch.stack(found)
 
-    theirs, ours = both(name, run)
+    return run
+
+
+RUNS = {
+    "prefill": lambda model: model(IDS).logits,
+    "left padding": lambda model: model(IDS, attention_mask=REAL).logits[REAL.bool()],
+    "dynamic cache": steps(lambda config: DynamicCache(config=config)),
+    "static cache": steps(lambda config: StaticCache(config=config, max_cache_len=20)),
+}
+
+
+@decoders
+@pytest.mark.parametrize("run", RUNS)
+def test_logits_are_those_of_eager_attention(name, run):
+    theirs, ours = both(name, RUNS[run])
     torch.testing.assert_close(ours, theirs, **CLOSE)
 
 
@@ -256,14 +251,12 @@ def test_weights_are_dropped_in_training():
 
 
 def test_no_mask_of_queries_by_keys_is_made():
-    """What a plain and a windowed layer are given, and what it takes to hold it."""
     given = []
     model = built("gpt_oss")
     model.set_attn_implementation("posenc")
+    note = lambda _, __, named: given.append(named["attention_mask"])  # noqa: E731
     hooks = [
-        layer.self_attn.register_forward_pre_hook(
-            lambda _, __, named: given.append(named["attention_mask"]), with_kwargs=True
-        )
+        layer.self_attn.register_forward_pre_hook(note, with_kwargs=True)
         for layer in model.model.layers
     ]
     with torch.no_grad():
@@ -309,24 +302,20 @@ def layer(**said):
     return found
 
 
-def test_layers_that_say_too_little_are_refused():
+def test_layers_that_say_too_little_or_attend_otherwise_are_refused():
     q, k = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
-    with pytest.raises(ValueError, match="no mask"):
-        attend(layer(is_causal=True), q, k, k, None)
-    with pytest.raises(ValueError, match="no mask"):
-        attend(layer(is_causal=False), q, k, k, None, sliding_window=4)
+    mask, pages = ToldMask(3, 3, is_causal=True), type("PagedAttentionCache", (), {})()
+    for causal, keys, named in (
+        (True, k, {}),
+        (False, k, {"sliding_window": 4}),
+        (True, q, {"attention_mask": mask, "indices": torch.zeros(1, 3, 2)}),
+        (True, q, {"attention_mask": mask, "cache": pages}),
+    ):
+        with pytest.raises(ValueError, match=r"no mask|indexer|pages"):
+            attend(layer(is_causal=causal), q, keys, keys, **{"attention_mask": None} | named)
     out, weights = attend(layer(is_causal=False), q, k, k, None)
     assert out.shape == (1, 3, 2, 4)
     assert weights is None
-
-
-def test_sparse_attention_and_pages_are_refused():
-    q = torch.randn(1, 2, 3, 4)
-    mask = ToldMask(3, 3, is_causal=True)
-    with pytest.raises(ValueError, match="indexer"):
-        attend(layer(), q, q, q, mask, indices=torch.zeros(1, 3, 2))
-    with pytest.raises(ValueError, match="pages"):
-        attend(layer(), q, q, q, mask, cache=type("PagedAttentionCache", (), {})())
 
 
 @pytest.mark.slow("a graph is made for each")
