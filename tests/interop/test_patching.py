@@ -370,7 +370,7 @@ def test_an_extension_is_told_to_the_configuration(name, tmp_path):
     assert (inside - before).abs().max() > 1e-4
     schedule = extension.frequencies if isinstance(extension, Rotary) else extension
     assert rotary_from_config(model.config).frequencies == schedule
-    longest = {"yarn": 2048, "linear": 1024, "llama3": 1024, "base": 512}[name]
+    longest = {"yarn": 2048, "linear": 512, "llama3": 1024, "base": 512}[name]
     assert model.config.max_position_embeddings == longest
     model.save_pretrained(tmp_path)
     near(logits(loaded(model, tmp_path)), inside)

@@ -148,7 +148,9 @@ def _written(config: Any, said: Mapping[str, Any], reach: int) -> Changes:
     config.rope_parameters = copy.deepcopy({**(held or {}), **said})
     if OUTSIDE in said and hasattr(config, OUTSIDE):
         setattr(config, OUTSIDE, said[OUTSIDE])
-    if reach > (getattr(config, LONGEST, None) or reach):  # or generation warns of longer rows
+    states = any(OUTSIDE in each for each in (said, *said.values()) if isinstance(each, Mapping))
+    if states and reach > (getattr(config, LONGEST, None) or reach):
+        # Or generation warns of longer rows. Without a trained length, this field is that.
         changes.append((config, LONGEST, getattr(config, LONGEST)))
         setattr(config, LONGEST, reach)
     if vars(config).get("head_dim", 0) is None:
