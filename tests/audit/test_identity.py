@@ -15,7 +15,7 @@ import posenc
 from posenc import Positional, frequencies
 from posenc.audit import check
 from posenc.audit.adapters.rotary import rotary_of
-from posenc.audit.identity.rotations import without_defaults
+from posenc.audit.identity.schedules import without_defaults
 from posenc.audit.subjects import subject_of
 from posenc.frequencies import Geometric, Linear, Llama3, Proportional, YaRN
 from posenc.numerics import slopes
@@ -410,3 +410,30 @@ def test_a_map_is_called_what_all_of_it_is(kind):
     assert report.identity == ""
     asked = {verdict.question: verdict for verdict in report.verdicts}["is-a-known-function"]
     assert [fault.name for fault in asked.faults] == ["unknown-function"]
+
+
+class InRuns(torch.nn.Module):
+    """An engine that knows text and video, and gives axes runs of pairs, or deals them in turn."""
+
+    def __init__(self, arrangement: Any):
+        super().__init__()
+        sections = (24, 20, 20)
+        self.video = posenc.MultimodalRotary(posenc.Rotary(128, base=5e6), sections, arrangement)
+
+    def forward(self, q, k, position_ids):
+        points = position_ids.movedim(0, -1) if position_ids.ndim == 3 else position_ids
+        points = points if position_ids.ndim == 3 else points[..., None].expand(-1, -1, 3)
+        return self.video(q, k, points)
+
+
+@pytest.mark.parametrize("arrangement", ["contiguous", "interleaved"])
+def test_axes_of_pairs_are_held_to_the_configuration_off_the_diagonal(arrangement):
+    rope = {"rope_type": "default", "rope_theta": 5e6, "mrope_section": [24, 20, 20]}
+    config = {
+        "model_type": "qwen3_vl_text", "hidden_size": 256, "num_attention_heads": 2,
+        "head_dim": 128, "rope_parameters": {**rope, "mrope_interleaved": True},
+    }  # fmt: skip
+    asked = ("encodes-the-sequence", "is-as-configured", "axes-go-as-configured")
+    found = check(InRuns(arrangement), only=asked, config=config, length=64)
+    wrong = ["unlike-its-configuration"] if arrangement == "contiguous" else []
+    assert [each.name for each in found.faults] == wrong

@@ -11,8 +11,8 @@ from torch import nn
 
 from posenc.arguments import check_whole
 from posenc.audit import models
-from posenc.audit.adapters import added_layouts, grid, layouts
-from posenc.audit.adapters.calls import lengths_of
+from posenc.audit.adapters import grid, layouts
+from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.applied import applied_alone, applies
 from posenc.audit.encodings import implements, of_ours
 from posenc.audit.questions import added as of_added
@@ -48,7 +48,7 @@ FAULTS = frozenset(REMEDIES) | {
 
 QUESTIONS: dict[str, tuple[Question, ...]] = {
     "added": of_added.QUESTIONS,
-    "rotary": of_rotary.QUESTIONS,
+    "rotary": (*of_rotary.QUESTIONS, of_grid.axes_go_as_configured),
     "bias": of_bias.QUESTIONS,
 }
 
@@ -146,7 +146,7 @@ class Said:
 
 def _check_names(said: Said, ignored: Iterable[str]) -> None:
     questions = {q.name for each in QUESTIONS.values() for q in each}
-    orders = {*layouts.LAYOUTS, *added_layouts.LAYOUTS}
+    orders = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}
     for what, names, known in (
         ("kind", filter(None, [said.kind]), get_args(Kind)),
         ("layout", filter(None, [said.layout]), orders),
@@ -176,7 +176,7 @@ def _of_part(part: models.Part, said: Said) -> Report:
 def _report(subject: Subject, said: Said) -> Report:
     try:
         view = understood(subject, said.kind, said.layout, said.call, said.dim)
-        expected = models.expected(subject, said.config) if view.kind == "rotary" else None
+        expected = models.meant(subject, said.config) if view.kind == "rotary" else None
         return _on_a_line(view, said, said.length or _built_for(subject, view), expected)
     except AddsNothingError:
         raise
@@ -209,7 +209,7 @@ def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report
     found = grid.readings(subject, said.layout, said.dim)
     if (first := next(found, None)) is None:
         raise reason
-    ways, expected = chain((first,), found), models.expected(subject, said.config)
+    ways, expected = chain((first,), found), models.meant(subject, said.config)
     try:
         report = of_grid.report_of(subject, ways, said.length, said.verdicts, expected)
     except NotAskedError as refused:

@@ -214,11 +214,16 @@ def _alibi_of(
 
 def expected(subject: Subject, config: Any) -> Rotary | None:
     """The rotary encoding that the configuration beside a subject means, where it is one of all."""
+    found = meant(subject, config)
+    return found.rotary if isinstance(found, MultimodalRotary) else found
+
+
+def meant(subject: Subject, config: Any) -> Rotary | MultimodalRotary | None:
+    """The same, with the axes of its pairs where it has several."""
     from posenc.interop.rotary_config import rotary_from_config
 
     found = _by_configuration(subject, config, rotary_from_config)
-    found = found.rotary if isinstance(found, MultimodalRotary) else found
-    return found if isinstance(found, Rotary) else None
+    return found if isinstance(found, Rotary | MultimodalRotary) else None
 
 
 def expected_scale(subject: Subject) -> float | None:

@@ -1,151 +1,35 @@
 """How something is called that adds to embeddings, or gives the table to add."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from itertools import product
 from math import isqrt
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters import added_layouts, added_refusals
-from posenc.audit.adapters.calls import (
-    as_tensor,
-    assignments,
-    bound,
-    callables_of,
-    has_zeros,
-    lengths_of,
-    most_taken,
-    text_of,
-    varies,
-    widths_of,
-)
-from posenc.audit.adapters.layouts import orders
+from posenc.audit.adapters import layouts, refusals
+from posenc.audit.adapters.added_view import SEQ, Added, Run
+from posenc.audit.adapters.calls import Call, calls_of, first_answer
+from posenc.audit.adapters.sizes import has_zeros, lengths_of, varies, widths_of
 from posenc.audit.report import (
     AddsNothingError,
     CallFailedError,
     CannotCheckError,
     NearlyError,
-    NotAskedError,
     OtherResultError,
     UnfitError,
 )
-from posenc.audit.signatures import Parameter, declared_layout, parameters_of
+from posenc.audit.signatures import declared_layout
 from posenc.audit.subjects import Subject
 
-BATCH, SEQ = 3, 7
+BATCH = 3
+GRIDS = ("bhwd", "bdhw")
 
-Run = Callable[[Any, Tensor, Tensor | None], Tensor]
+SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}
+"""Roles of which a call has one at least."""
 
-
-@dataclass
-class Added:
-    """Something that says what to add to ``[batch, seq, dim]``.
-
-    Attributes:
-        subject: The source of copies.
-        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]``, or ``[batch, seq]``, to
-            the result, in the same order of axes.
-        text: How it is called, as Python.
-        dim: Width of the embeddings.
-        layout: The order of axes that it takes.
-        declared: Whether that order is said by its author or the caller, and not measured.
-        moves: Whether positions can be said: ``"positions"``, ``"offset"`` or nothing.
-        scale: What embeddings are multiplied with; None where it gives the table only.
-        seq: A length that it takes.
-        fixed: Whether it takes that length alone.
-        grid: Height and width, where a row is a grid.
-        masked: The same call with a padding mask, where there is one.
-        unsaid: The same call without positions, where these may be left out.
-        others: The same call with positions said by another of its parameters, by their names.
-        by_guess: Whether nothing but numbers says that an argument is positions or a length.
-    """
-
-    subject: Subject
-    run: Run
-    text: str
-    dim: int
-    layout: str
-    declared: bool
-    moves: str | None
-    scale: float | None
-    seq: int = SEQ
-    fixed: bool = False
-    grid: tuple[int, int] | None = None
-    masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
-    unsaid: Run | None = None
-    others: tuple[tuple[str, Run], ...] = ()
-    by_guess: bool = False
-    longest_found: dict[int, int] = field(default_factory=dict)
-
-    kind = "added"
-
-    def call(self, x: Tensor, positions: Tensor | None = None, by: Any = None) -> Tensor:
-        """What it makes of x ``[batch, seq, dim]``."""
-        return self.run(self.subject.fresh() if by is None else by, x.clone(), positions)
-
-    def added(
-        self,
-        seq: int | None = None,
-        *,
-        positions: Tensor | None = None,
-        batch: int = 1,
-        dtype: torch.dtype = torch.float32,
-        by: Any = None,
-    ) -> Tensor:
-        """What is added to embeddings of zeros, ``[batch, seq, dim]``."""
-        seq = seq or (len(positions) if positions is not None else self.seq)
-        made = self.call(torch.zeros(batch, seq, self.dim, dtype=dtype), positions, by)
-        return made.expand(batch, *made.shape[1:])
-
-    def rows(self, seq: int, by: Any = None) -> Tensor:
-        """Row p is what position p receives, ``[seq, dim]`` float64."""
-        return self.added(seq, by=by)[0].double()
-
-    def longest(self, most: int) -> int:
-        """The most positions up to ``most`` for which it answers.
-
-        Raises:
-            NotAskedError: It takes none of the lengths that were tried.
-        """
-        if self.fixed:
-            return self.seq
-        if most not in self.longest_found:
-            self.longest_found[most] = self._longest(most)
-        return self.longest_found[most]
-
-    def _longest(self, most: int) -> int:
-        most = max(self.seq, min(most, 2**24 // self.dim))
-        for count in (most, *(n for n in lengths_of(self.subject.fresh()) if self.seq <= n < most)):
-            if self.takes(count) and (count == most or not self.takes(count + 1)):
-                return count
-        found = most_taken(self.takes, most)
-        if not found:
-            raise NotAskedError("it takes none of the lengths that were tried")
-        return found
-
-    def takes(self, seq: int) -> bool:
-        """Whether it answers for so many positions."""
-        try:
-            self.added(seq)
-        except NotAskedError:
-            return False
-        return True
-
-    @property
-    def understood(self) -> str:
-        """How it was called and what came."""
-        axes = added_layouts.SAID[self.layout]
-        what = "gives a table to add" if self.scale is None else f"adds to {axes}"
-        where = f", first position said by {self.moves}" if self.moves else ""
-        return f"{what} of width {self.dim}{where}; called as {self.text}"
-
-
-@dataclass(frozen=True)
-class Candidate:
-    view: Added
-    fit: int  # 2: the sequence axis alone carries the position; 1: another one too; 0: none
+KNOWN = SAYS_SIZE | {"offset", "dim", "dtype"}
 
 
 def added_of(
@@ -158,130 +42,108 @@ def added_of(
     Raises:
         CannotCheckError: It does not, in any form known here, or adds nothing (yet).
     """
-    declared = declared_layout(subject.fresh())
-    said = layout or (declared if declared in added_layouts.LAYOUTS else None)
-    if not orders(said, added_layouts.LAYOUTS):
-        raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
-    best: Candidate | None = None
-    unfit: list[str] = []
-    for candidate in _candidates(subject, said, width, fixed, unfit):
-        if best is None or candidate.fit > best.fit:
-            best = candidate
-        if best.fit == 2:
-            break
-    if best is None and unfit:
-        raise NearlyError(unfit[0])
-    if best is None:
-        raise CannotCheckError("nothing that is added to embeddings")
-    return best.view
-
-
-def _candidates(
-    subject: Subject, said: str | None, width: int | None, fixed: bool, unfit: list[str]
-) -> Iterator[Candidate]:
     thing = subject.fresh()
-    for text, find in callables_of(thing):
-        named = {p.name: p.role for p in parameters_of(find(thing))}
-        for parameters in assignments(find(thing)):
-            by_guess = any(p.required and p.role not in ("x", named[p.name]) for p in parameters)
-            if by_guess and (said or getattr(thing, "padding_idx", None) is not None):
-                continue  # its axes are said, or ids of tokens: these are no positions
-            for uses in _uses(parameters):
-                for found in _layouts(
-                    subject, said, width, text, find, parameters, uses, fixed, unfit
-                ):
-                    found.view.by_guess = by_guess
-                    other = added_refusals.no_positions(found.view) if by_guess else None
-                    if other is None:
-                        yield found
-                    else:
-                        unfit.append(other)
+    declared = declared_layout(thing)
+    said = layout or (declared if declared in layouts.OF_EMBEDDINGS else None)
+    takes_ids = getattr(thing, "padding_idx", None) is not None
+    usual = [c for c in calls_of(thing) if not (c.by_guess and (said or takes_ids))]
+    return _best(subject, usual, said, width, fixed)
 
 
-def _uses(parameters: list[Parameter]) -> Iterator[frozenset[str]]:
-    """Which optional roles are said: positions if they can be, or an offset, or nothing."""
-    roles = {p.role for p in parameters}
-    required = {p.role for p in parameters if p.required}
-    content = {"x"} & roles
-    if not required and content:
-        for choice in ({"positions"}, {"offset"}, set()):
-            if choice <= roles:
-                yield frozenset({"x", *choice})
+def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> Added:
+    """What a call that is written out adds.
+
+    Raises:
+        CannotCheckError: Nothing, in any form known here.
+    """
+    return _best(subject, [call], layout, width, fixed=False)
+
+
+def _best(
+    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool
+) -> Added:
+    if not layouts.orders(said, tuple(layouts.OF_EMBEDDINGS)):
+        raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
+    best: tuple[int, Added] | None = None
+    unfit: list[str] = []
+    for fit, view in _views(subject, calls, said, width, fixed, unfit):
+        if view.by_guess and (other := refusals.no_positions(view)) is not None:
+            unfit.append(other)
+            continue
+        if best is None or fit > best[0]:
+            best = fit, view
+        if best[0] == 2:
+            break
+    if best is None:
+        raise NearlyError(unfit[0]) if unfit else CannotCheckError("nothing that is added")
+    return best[1]
+
+
+def _uses(call: Call) -> Iterator[Call]:
+    """With which optional roles: positions if they can be said, or an offset, or nothing."""
+    moving = [role for role in ("positions", "offset") if role in call.roles]
+    if not call.required and "x" in call.roles:
+        yield from (call.using("x", role) for role in moving)
+        yield call.using("x")
         return
-    for choice in ({"positions"}, {"offset"}):
-        if choice <= roles:
-            yield frozenset(choice)
-    if not required and {"length", "dim"} & roles:
-        yield frozenset({"length", "dim"})
-    if content or not {"positions", "offset"} & required:
-        yield frozenset()
+    yield from (call.using(role) for role in moving)
+    if not call.required and {"length", "dim"} & call.roles:
+        yield call.using("length", "dim")
+    if "x" in call.roles or not {"positions", "offset"} & call.required:
+        yield call.using()
 
 
-GRIDS = ("bhwd", "bdhw")
-
-FORMS = ({"x"}, {"positions"}, {"length"}, {"length", "dim"}, {"positions", "dim"}, {"grid", "dim"})
-FORMS_SAID = {"x", "positions", "offset", "length", "dim", "grid", "mask", "dtype"}
-
-
-def _layouts(
-    subject: Subject,
-    said: str | None,
-    width: int | None,
-    text: str,
-    find: Callable[[Any], Any],
-    parameters: list[Parameter],
-    uses: frozenset[str],
-    fixed: bool,
+def _views(
+    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool,
     unfit: list[str],
-) -> Iterator[Candidate]:
-    required = {p.role for p in parameters if p.required}
-    if not required <= FORMS_SAID or not (required | uses) & {
-        "x",
-        "positions",
-        "length",
-        "grid",
-        "mask",
-    }:
-        return
-    has_content = "x" in required | uses
-    widths = (width,) if width else widths_of(subject.fresh())
-    lengths = (SEQ, 16)
-    if fixed:
-        lengths = tuple(_lengths(subject.fresh()))
-    for layout in orders(said, added_layouts.LAYOUTS) if has_content else ("sd",):
-        for dim in widths[:8]:
+) -> Iterator[tuple[int, Added]]:  # fmt: skip
+    """Views that add, with how well each fits; reasons why others do not."""
+    thing = subject.fresh()
+    widths = (width,) if width else widths_of(thing)[:8]
+    for way in (way for call in calls for way in _uses(call)):
+        if not way.required <= KNOWN or not way.said & SAYS_SIZE:
+            continue
+        orders = layouts.orders(said, tuple(layouts.OF_EMBEDDINGS)) if "x" in way.said else ("sd",)
+        for layout, dim in product(orders, widths):
+            if layout in GRIDS and way.written is not None:
+                continue
             # of maps some that are no squares, so that height and width are told apart
-            for seq in (80, 16) if layout in GRIDS and not fixed else lengths:
-                if not 2 <= seq * dim <= 2**24:
+            usual = (80, 16) if layout in GRIDS else (SEQ, 16)
+            for seq in _lengths(thing) if fixed else usual:
+                if not 2 <= seq * dim <= 2**24 or (layout in GRIDS and _grid(seq) is None):
                     continue
-                grid = _grid(seq)
-                if layout in GRIDS and grid is None:
-                    continue
-                run = _runner(find, parameters, uses, layout, grid or (1, seq))
-                view = Added(
-                    subject, run, text_of(text, parameters, uses), dim, layout, said is not None,
-                    _moves(required | uses), None, seq,
-                )  # fmt: skip
-                if "mask" in {p.role for p in parameters}:
-                    view.masked = _masker(find, parameters, uses, layout)
-                plain = uses - {"positions", "offset"}
-                if view.moves in uses - required and has_content:
-                    view.unsaid = _runner(find, parameters, plain, layout, grid or (1, seq))
-                view.others = tuple(
-                    (p.name, _runner(find, parameters, plain | {p.role}, layout, grid or (1, seq)))
-                    for p in parameters
-                    if p.role in ("positions", "offset") and p.role not in required | uses
-                )
-                if layout in GRIDS or "grid" in required:
-                    view.grid, view.fixed = grid, True
+                view = _view(subject, way, layout, said is not None, dim, seq)
                 try:
-                    found = _measured(view)
+                    fit = _measured(view)
                 except OtherResultError as error:
                     unfit += [str(error)] if isinstance(error, UnfitError) else []
                     break
-                if found is not None:
-                    yield found
+                if fit is not None:
+                    yield fit, view
                     break
+
+
+def _view(subject: Subject, call: Call, layout: str, declared: bool, dim: int, seq: int) -> Added:
+    grid = _grid(seq) or (1, seq)
+    run = lambda way: _runner(way, layout, grid)  # noqa: E731
+    moves = next((role for role in ("positions", "offset") if role in call.said), None)
+    plain = call.uses - {"positions", "offset"}
+    view = Added(
+        subject, run(call), call.text, dim, layout, declared, moves, seq=seq,
+        by_guess=call.by_guess,
+        others=tuple(
+            (p.name, run(call.using(*plain, p.role)))
+            for p in call.parameters
+            if p.role in ("positions", "offset") and p.role not in call.said
+        ),
+    )  # fmt: skip
+    if "mask" in call.roles and layout in ("bsd", "sd"):
+        view.masked = _masker(call.using(*plain, "mask"))
+    if moves and moves not in call.required and "x" in call.said:
+        view.unsaid = run(call.using(*plain))
+    if layout in GRIDS or "grid" in call.required:
+        view.grid, view.fixed = grid, True
+    return view
 
 
 def _lengths(thing: Any) -> Iterator[int]:
@@ -294,23 +156,12 @@ def _lengths(thing: Any) -> Iterator[int]:
 
 def _grid(seq: int) -> tuple[int, int] | None:
     """A grid of so many points; not a square, where there is another."""
-    return {7: None, 16: (4, 4)}.get(seq) or next(
-        ((h, seq // h) for h in range(int(seq**0.5), 1, -1) if seq % h == 0), None
-    )
+    if seq in (SEQ, 16):
+        return {SEQ: None, 16: (4, 4)}[seq]
+    return next(((h, seq // h) for h in range(int(seq**0.5), 1, -1) if seq % h == 0), None)
 
 
-def _moves(roles: set[str | None]) -> str | None:
-    return "positions" if "positions" in roles else "offset" if "offset" in roles else None
-
-
-def _runner(
-    find: Callable[[Any], Any],
-    parameters: list[Parameter],
-    uses: frozenset[str],
-    layout: str,
-    grid: tuple[int, int],
-) -> Run:
-    roles = {p.role for p in parameters if p.required or p.role in uses}
+def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
     taken: list[int] = []  # the shape of positions that it takes, once that is known
 
     def run(thing: Any, x: Tensor, positions: Tensor | None) -> Tensor:
@@ -318,52 +169,40 @@ def _runner(
         here = grid if grid[0] * grid[1] == seq else (1, seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
-            "x": added_layouts.laid_out(x, layout, here), "positions": line,
-            "offset": int(line.flatten()[0]), "length": seq, "dim": dim, "dtype": x.dtype,
-            "grid": here[0], "mask": torch.ones(len(x), seq, dtype=torch.long),
+            "x": layouts.embeddings_laid_out(x, layout, here), "offset": int(line.flatten()[0]),
+            "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
+            "mask": torch.ones(len(x), seq, dtype=torch.long),
         }  # fmt: skip
-        problem: CallFailedError | None = None
-        shapes = (line,)
-        if line.ndim == 1:
+
+        def at(kind: int, some: Tensor) -> Tensor:
+            made = call(thing, {**values, "positions": some})
+            if not isinstance(made, Tensor) or not made.is_floating_point():
+                raise OtherResultError(f"it gives {type(made).__name__}")
+            made = layouts.embeddings_taken_back(made, layout, seq, dim)
+            if len(made) not in (1, len(x)):
+                raise CallFailedError(f"{len(x)} rows give {len(made)}")
+            if line.ndim == 1 and not taken:
+                taken.append(kind)
+            return made
+
+        shapes = [(0, line)]
+        if line.ndim == 1 and "positions" in call.roles:
             by_rows = line[None].expand(len(x), -1)
-            shapes = (by_rows, line) if layout == "bsd" and "x" in roles else (line, by_rows)
-            shapes += line[:, None], line.to(torch.float32)
-        takes_some = "positions" in {p.role for p in parameters}
-        for kind, some in enumerate(shapes if takes_some else (line,)):
-            if line.ndim == 1 and taken and kind != taken[0]:
-                continue  # what it refuses in this shape, another would make something else of
-            try:
-                made = bound(find(thing), parameters, {**values, "positions": some}, uses)
-                made = as_tensor(made)
-                if not isinstance(made, Tensor) or not made.is_floating_point():
-                    raise OtherResultError(f"it gives {type(made).__name__}")
-                made = added_layouts.taken_back(made, layout, seq, dim)
-                if len(made) not in (1, len(x)):
-                    raise CallFailedError(f"{len(x)} rows give {len(made)}")
-                if line.ndim == 1 and not taken:
-                    taken.append(kind)
-                return made
-            except OtherResultError:
-                raise
-            except CallFailedError as error:
-                problem = problem or error
-        assert problem is not None
-        raise problem
+            first = (by_rows, line) if layout == "bsd" and "x" in call.said else (line, by_rows)
+            shapes = list(enumerate((*first, line[:, None], line.to(torch.float32))))
+            # what it refuses in this shape, another would make something else of
+            shapes = [shapes[taken[0]]] if taken else shapes
+        return first_answer((lambda each=each: at(*each) for each in shapes), "")
 
     return run
 
 
-def _masker(
-    find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str], layout: str
-) -> Callable[[Any, Tensor, Tensor], Tensor] | None:
-    """The same call with a padding mask; rows that have a batch alone can be padded."""
-    if layout not in ("bsd", "sd"):
-        return None
+def _masker(call: Call) -> Callable[[Any, Tensor, Tensor], Tensor]:
+    """A call with a padding mask."""
 
     def masked(thing: Any, x: Tensor, mask: Tensor) -> Tensor:
         values = {"x": x, "mask": mask, "offset": 0, "dtype": x.dtype, "length": x.shape[1]}
-        uses_mask = (uses - {"positions", "offset"}) | {"mask"}
-        made = as_tensor(bound(find(thing), parameters, values, uses_mask))
+        made = call(thing, values)
         if not isinstance(made, Tensor) or made.shape != x.shape:
             raise CallFailedError("its result has no row for each row of the batch")
         return made
@@ -371,45 +210,44 @@ def _masker(
     return masked
 
 
-def _measured(view: Added) -> Candidate | None:
-    """Whether it adds at all, with which factor, and which axis carries the position."""
-    batch = 1 if view.layout == "sd" else BATCH
-    zeros = torch.zeros(batch, view.seq, view.dim)
-    x = torch.randn(batch, view.seq, view.dim)
+def _measured(view: Added) -> int | None:
+    """How well it fits: 2, the sequence axis alone carries the position; 1, another too; 0, none.
+
+    None where it refuses, or gives no numbers.
+
+    Raises:
+        OtherResultError: It is no sum.
+    """
+    zeros = torch.zeros(1 if view.layout == "sd" else BATCH, view.seq, view.dim)
+    x = torch.randn(zeros.shape)
     try:
-        thing = view.subject.fresh()
-        empty, once, twice = view.call(zeros, by=thing), view.call(x), view.call(2 * x)
+        empty, once, twice = view.call(zeros), view.call(x), view.call(2 * x)
+    except OtherResultError:
+        raise
     except CallFailedError:
         return None
     if not torch.isfinite(empty).all():
         return None
-    scale = _scale(view, empty, once, twice, x)
+    scale = _scale(empty, once, twice, x)
     if scale is not None and not empty.any() and has_zeros(view.subject.fresh()):
-        raise AddsNothingError(
-            "it adds nothing, as where a table is still of zeros. Give it numbers first, as "
-            "torch.nn.init.normal_ of the table does"
-        )
+        raise AddsNothingError(refusals.NOTHING)
     if scale is None or (scale and not empty.any()):
         if not torch.equal(empty, view.call(zeros)):
-            raise UnfitError(added_refusals.CHANCE)
-        if (
-            view.layout != "sd"
-            and once.shape == x.shape
-            and added_refusals.is_bounded(view, x, once)
-        ):
-            raise UnfitError(added_refusals.NO_SUM)
+            raise UnfitError(refusals.CHANCE)
+        if view.layout != "sd" and once.shape == x.shape and refusals.is_bounded(view, x, once):
+            raise UnfitError(refusals.NO_SUM)
         raise OtherResultError("it changes content otherwise than by a sum")
     view.scale = scale or None
     along = varies(empty, 1) > 0
     across = len(empty) > 1 and varies(empty, 0) > 1e-6
     if view.grid is not None:  # axes that were taken for others leave points alike
         across = across or len(empty[0].double().unique(dim=0)) < view.seq
-    if view.grid is None and not view.fixed:
+    elif not view.fixed:
         view.fixed = not view.takes(view.seq - 1)
-    return Candidate(view, 2 if along and not across else 1 if along or across else 0)
+    return 2 if along and not across else int(along or across)
 
 
-def _scale(view: Added, empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
+def _scale(empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
     """The factor s of f(x) = s·x + table; 0 for a table alone; None for another function."""
     if once.shape != x.shape or torch.equal(once.double(), empty.double()):
         return 0.0 if once.shape == empty.shape and torch.equal(once, empty) else None

@@ -1,32 +1,33 @@
 """How something is called that gives a bias for scores."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import (
-    as_tensor,
-    assignments,
-    bound,
-    callables_of,
-    has_zeros,
-    text_of,
-)
+from posenc.audit.adapters.calls import Call, calls_of
+from posenc.audit.adapters.sizes import has_zeros
 from posenc.audit.report import (
     AddsNothingError,
     CallFailedError,
     CannotCheckError,
     NotAskedError,
 )
-from posenc.audit.signatures import Parameter, role_of
+from posenc.audit.signatures import role_of
 from posenc.audit.subjects import GUESSES, Subject
 
 SEQ = 12
 
 Run = Callable[..., Tensor]
+
+FORMS = (
+    {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
+    {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
+)  # fmt: skip
+LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"}, set())
+"""What other things are called with too, so that these are tried last."""
 
 
 @dataclass
@@ -39,33 +40,45 @@ class BiasView:
             ``[1, heads, q_len, k_len]``, where it takes some, to what it makes of them, and of
             more rows to that as it comes.
         text: How it is called, as Python.
+        takes: The roles that it is told.
         heads: Number of heads.
         rows: Whether fewer queries than keys can be asked for.
         key_only: Whether all queries share one row, as slope × key position.
         fixed: The only length that it takes, if it is but one.
         slopes_only: Whether it gives slopes, and no bias.
-        takes_scores: Whether it takes scores, to which it may add.
-        takes_positions: Whether it takes positions of queries and of keys, which ``run`` has as
-            ``at``; they run on by one where it has none.
-        takes_mask: Whether it takes a mask of padding, which ``run`` has as ``mask``; to it the
-            bias of all rows comes as it is.
-        says_no_size: Whether a call tells it nothing of queries and keys.
     """
 
     subject: Subject
     run: Run
     text: str
+    takes: frozenset[str | None]
     heads: int = 0
     rows: bool = False
     key_only: bool = False
     fixed: int | None = None
     slopes_only: bool = False
-    takes_scores: bool = False
-    takes_positions: bool = False
-    takes_mask: bool = False
-    says_no_size: bool = False
 
     kind = "bias"
+
+    @property
+    def takes_scores(self) -> bool:
+        """Whether it takes scores, to which it may add."""
+        return "scores" in self.takes
+
+    @property
+    def takes_positions(self) -> bool:
+        """Whether it takes positions of queries and of keys, which ``run`` has as ``at``."""
+        return "q_positions" in self.takes
+
+    @property
+    def takes_mask(self) -> bool:
+        """Whether it takes a mask of padding, by which ``run`` gives the bias as it comes."""
+        return "mask" in self.takes
+
+    @property
+    def says_no_size(self) -> bool:
+        """Whether a call tells it nothing of queries and keys."""
+        return not self.takes
 
     def bias(
         self, q_len: int, k_len: int, dtype: torch.dtype = torch.float32, by: Any = None
@@ -129,14 +142,6 @@ class OtherShapeError(CallFailedError):
         self.made = made
 
 
-FORMS = (
-    {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
-    {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
-)  # fmt: skip
-LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"}, set())
-"""What other things are called with too, so that these are tried last."""
-
-
 def bias_of(
     subject: Subject, _layout: str | None, _width: int | None, *, loosely: bool = False
 ) -> BiasView:
@@ -145,8 +150,9 @@ def bias_of(
     Raises:
         CannotCheckError: It does not, in any form known here.
     """
-    for view in _views(subject, LOOSE_FORMS if loosely else FORMS):
-        if not _measured(view) or (loosely and _takes_ids(view)):
+    for call in _calls(subject.fresh(), LOOSE_FORMS if loosely else FORMS):
+        view = BiasView(subject, runner(subject, call), call.text, call.uses)
+        if not measured(view) or (loosely and _takes_ids(view)):
             continue
         if view.says_no_size and not 1 < view.heads == heads_of(subject.fresh()):
             continue  # it may be a table, or a map of as many channels
@@ -154,30 +160,39 @@ def bias_of(
     raise CannotCheckError("nothing that gives a bias for scores")
 
 
-def _views(subject: Subject, forms: Sequence[set[str]]) -> Iterator[BiasView]:
-    thing = subject.fresh()
-    for text, find in sorted(callables_of(thing), key=lambda each: each[0] != "subject"):
-        for parameters in assignments(find(thing)):
-            required = {p.role for p in parameters if p.required} - {"dtype"}
-            roles = {p.role for p in parameters}
-            if not required and {"length"} & roles:
-                required = {"length"}
-            if required not in forms:
-                continue
-            uses = frozenset(role for role in required if role is not None)
-            yield BiasView(
-                subject, _runner(subject, find, parameters, uses), text_of(text, parameters, uses),
-                takes_scores="scores" in uses, takes_positions="q_positions" in uses,
-                takes_mask="mask" in uses, says_no_size=not uses,
-            )  # fmt: skip
+def _calls(thing: Any, forms: Sequence[set[str]]) -> Iterator[Call]:
+    for call in sorted(calls_of(thing), key=lambda each: each.name != "subject"):
+        required = call.required - {"dtype"}
+        if not required and "length" in call.roles:
+            required = frozenset({"length"})
+        if required in forms:
+            yield call.using(*(role for role in required if role is not None))
+        if len(call.required) == 2 and LOOSE_FORMS is forms:  # two lengths by any names
+            roles = iter(("q_len", "k_len"))
+            two = (replace(p, role=next(roles)) if p.required else p for p in call.parameters)
+            yield replace(call, parameters=tuple(two)).using("q_len", "k_len")
 
 
-def _runner(
-    subject: Subject,
-    find: Callable[[Any], Any],
-    parameters: list[Parameter],
-    uses: frozenset[str],
-) -> Run:
+def of_call(subject: Subject, call: Call, _layout: str | None, _width: int | None) -> BiasView:
+    """The bias of a call that is written out.
+
+    Raises:
+        CannotCheckError: It gives none.
+    """
+    view = BiasView(subject, runner(subject, call), call.text, call.required)
+    if not measured(view):
+        raise CannotCheckError("nothing that gives a bias for scores")
+    return view
+
+
+def runner(subject: Subject, call: Call) -> Run:
+    """A call for so many queries and keys."""
+    said = call.said - {"dtype"}
+    beside = call.using(*(role for role in call.uses if role), "dtype", "offset")
+    takes_one_length = said in ({"length"}, {"length", "heads"}, {"mask"}) or (
+        call.written is not None and not said & {"q_len", "scores"}
+    )
+
     def given(
         thing: Any,
         q_len: int,
@@ -188,7 +203,7 @@ def _runner(
         mask: Tensor | None = None,
     ) -> Tensor:
         heads = heads_of(thing) or GUESSES["heads"]
-        if uses <= {"length", "heads"} and q_len != k_len and uses & {"length"}:
+        if q_len != k_len and takes_one_length:
             raise CallFailedError("it takes one length, for queries and keys")
         before = k_len - q_len
         blank = torch.zeros(1, heads, q_len, k_len, dtype=dtype)
@@ -197,18 +212,14 @@ def _runner(
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
             "scores": blank if scores is None else scores, "x": blank.clone(),
             "mask": torch.ones(1, k_len, dtype=torch.long) if mask is None else mask.clone(),
-            "offset": before,
-            "q_positions": queries, "k_positions": keys,
-            "positions": keys,
+            "offset": before, "q_positions": queries, "k_positions": keys, "positions": keys,
             "q": torch.zeros(1, heads, q_len, 16, dtype=dtype),
             "k": torch.zeros(1, heads, k_len, 16, dtype=dtype),
         }  # fmt: skip
-        if uses == {"mask"} and q_len != k_len:
-            raise CallFailedError("it takes a mask of the keys, no number of queries")
-        made = as_tensor(bound(find(thing), parameters, values, uses | {"dtype", "offset"}))
+        made = beside(thing, values)
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
-        if uses == {"heads"} and made.numel() != heads:
+        if said == {"heads"} and call.written is None and made.numel() != heads:
             raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
         return made
 
@@ -218,16 +229,13 @@ def _runner(
         k_len: int,
         dtype: torch.dtype,
         scores: Tensor | None = None,
-        at: tuple[Tensor, Tensor] | None = None,
-        mask: Tensor | None = None,
+        **more: Any,
     ) -> Tensor:
-        made = given(thing, q_len, k_len, dtype, scores, at, mask)
-        if mask is not None:
+        made = given(thing, q_len, k_len, dtype, scores, **more)
+        if more.get("mask") is not None or (scores is not None and len(scores) > 1):
             return made
-        if uses == {"heads"}:
+        if said == {"heads"} and call.written is None:
             return _from_slopes(made.flatten(), q_len, k_len)
-        if scores is not None and len(scores) > 1:
-            return made
         if made.shape == (q_len, q_len, q_len) and q_len == k_len and heads_last(q_len):
             return made.permute(2, 0, 1)
         return _shaped(made, q_len, k_len)
@@ -236,20 +244,22 @@ def _runner(
         """Where heads are as many as tokens, a row of one token more tells which axis is theirs."""
         seq = heads + 1
         try:
-            made = given(subject.fresh(), seq, seq, torch.float32)
+            return given(subject.fresh(), seq, seq, torch.float32).shape == (seq, seq, heads)
         except CallFailedError:
             return False
-        return made.shape == (seq, seq, heads)
 
     return run
 
 
 def heads_of(thing: Any) -> int | None:
     """The number of heads that a thing says."""
+    return next((n for name, n in _numbers(thing) if role_of(name) == "heads"), None)
+
+
+def _numbers(thing: Any) -> Iterator[tuple[str, int]]:
     for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
-        if role_of(name) == "heads" and isinstance(value, int):
-            return value
-    return None
+        if isinstance(value, int):
+            yield name, value
 
 
 def _from_slopes(slopes: Tensor, q_len: int, k_len: int) -> Tensor:
@@ -270,7 +280,7 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     return made.reshape(-1, *made.shape[-2:])
 
 
-def _measured(view: BiasView) -> bool:
+def measured(view: BiasView) -> bool:
     """Whether it is a bias: numbers for each query and key, whatever the content."""
     for seq, alone in ((SEQ, False), *((size, True) for size in _sizes(view))):
         try:
@@ -287,7 +297,7 @@ def _measured(view: BiasView) -> bool:
                 "first, as torch.nn.init.normal_ of the table does"
             )
         view.heads = len(made)
-        view.slopes_only = "heads" in view.text and made.dtype == torch.float64
+        view.slopes_only = view.takes == {"heads"} and made.dtype == torch.float64
         view.fixed = seq if alone else None
         view.key_only = bool((made == made[:, :1]).all())
         try:
@@ -326,9 +336,8 @@ def _takes_ids(view: BiasView) -> bool:
         return False
     seen = made.isfinite()
     most, least = made.masked_fill(~seen, -torch.inf), made.masked_fill(~seen, torch.inf)
-    return bool((most.amax((1, 2)) > least.amin((1, 2))).any()) and not torch.equal(
-        made.nan_to_num(), view.bias(seq, seq).nan_to_num()
-    )
+    unlike = bool((most.amax((1, 2)) > least.amin((1, 2))).any())
+    return unlike and not torch.equal(made.nan_to_num(), view.bias(seq, seq).nan_to_num())
 
 
 def _sizes(view: BiasView) -> Iterator[int]:

@@ -1,23 +1,140 @@
 """Calls of what others wrote: bound by the roles of their parameters, guarded, measured."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.report import CallFailedError
+from posenc.audit.report import CallFailedError, OtherResultError
 from posenc.audit.signatures import Parameter, parameters_of
 
 METHODS = (
     "compute_bias", "rotate_queries_and_keys", "rotate_queries_or_keys", "apply_rotary", "rotate",
 )  # fmt: skip
 """Methods that serve where a thing cannot be called itself."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One way to call a thing.
+
+    Attributes:
+        name: What is called, as Python.
+        find: From a copy to what is called.
+        parameters: Its parameters, with roles for those whose names say nothing.
+        uses: Optional roles that get a value too.
+        written: The call itself, where it is written out; from a copy and values to the result.
+        by_guess: Whether nothing but numbers says what a parameter is.
+    """
+
+    name: str
+    find: Callable[[Any], Callable[..., Any]]
+    parameters: tuple[Parameter, ...]
+    uses: frozenset[str] = frozenset()
+    written: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    by_guess: bool = False
+
+    @cached_property
+    def required(self) -> frozenset[str | None]:
+        """The roles without which it is not called; None for a name that says nothing."""
+        return frozenset(p.role for p in self.parameters if p.required)
+
+    @cached_property
+    def roles(self) -> frozenset[str | None]:
+        """The roles of all its parameters."""
+        return frozenset(p.role for p in self.parameters)
+
+    @property
+    def said(self) -> frozenset[str | None]:
+        """The roles that get a value."""
+        return self.required | self.uses
+
+    @property
+    def text(self) -> str:
+        """How it is called, as Python."""
+        if self.written is not None:
+            return self.name
+        named = [p for p in self.parameters if p.required or p.role in self.uses]
+        return f"{self.name}({', '.join(p.name + '=…' * (not p.required) for p in named)})"
+
+    def using(self, *roles: str) -> "Call":
+        """The same with values for these optional roles."""
+        return replace(self, uses=frozenset(roles))
+
+    def named(self, role: str) -> str:
+        """The name of the parameter of a role."""
+        return next(p.name for p in self.parameters if p.role == role)
+
+    def __call__(self, thing: Any, values: Mapping[str, Any]) -> Any:
+        """Call with a value for each role that is said.
+
+        Raises:
+            CallFailedError: A required role has no value here, or the thing raised.
+        """
+        if self.written is not None:
+            return as_tensor(self.written(thing, values))
+        named = {}
+        for p in self.parameters:
+            if p.required and (p.role is None or p.role not in values):
+                raise CallFailedError(f"there is no value for its parameter {p.name}")
+            if p.role is not None and p.role in values and (p.required or p.role in self.uses):
+                named[p.name] = values[p.role]
+        function = self.find(thing)
+        return as_tensor(witnessed(lambda: function(**named), named))
+
+
+def calls_of(thing: Any) -> Iterator[Call]:
+    """The ways to call a thing, or one of its methods, most likely first."""
+    has_forward = callable(thing)
+    if isinstance(thing, nn.Module):
+        has_forward = getattr(type(thing), "forward", None) is not nn.Module.forward
+    for name in METHODS:
+        if callable(getattr(thing, name, None)):
+            find = lambda thing, name=name: getattr(thing, name)  # noqa: E731
+            yield from calls(f"subject.{name}", find, getattr(thing, name))
+    if has_forward:
+        yield from calls("subject", lambda thing: thing, thing)
+
+
+def calls(name: str, find: Callable[[Any], Any], function: Any) -> Iterator[Call]:
+    """Calls of a function, with roles for parameters whose names say nothing."""
+    parameters = tuple(parameters_of(function))
+    unknown = [p for p in parameters if p.required and p.role is None]
+    for guess in UNKNOWN.get(len(unknown), ()):
+        roles = iter(guess)
+        filled = tuple(replace(p, role=next(roles)) if p in unknown else p for p in parameters)
+        given = [p.role for p in filled if p.required]
+        if len(given) == len(set(given)):
+            yield Call(name, find, filled, by_guess=bool({*guess} - {"x"}))
+    if not unknown:
+        heard = {p.role for p in parameters if p.required}
+        for instead, other in OTHERWISE.get(frozenset(heard), ()):
+            changed = (
+                replace(p, role=other) if p.required and p.role == instead else p
+                for p in parameters
+            )
+            yield Call(name, find, tuple(changed), by_guess=True)
+
+
+UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
+    0: ((),),
+    1: (("x",), ("positions",), ("length",), ("scores",)),
+    2: (("q", "k"), ("q_len", "k_len"), ("x", "positions"), ("length", "dim")),
+}
+"""What one or two parameters may be whose names say nothing."""
+
+OTHERWISE: dict[frozenset[str], tuple[tuple[str, str], ...]] = {
+    frozenset({"x"}): (("x", "positions"), ("x", "length")),
+    frozenset({"positions", "dim"}): (("positions", "length"),),
+}
+"""What parameters may be by any name."""
 
 
 def guarded(call: Callable[[], Any]) -> Any:
@@ -46,63 +163,6 @@ def keeping_gradients() -> Iterator[None]:
         yield
     finally:
         _keeps.reset(token)
-
-
-def callables_of(thing: Any) -> Iterator[tuple[str, Callable[[Any], Callable[..., Any]]]]:
-    """The ways to call a thing: itself, or one of its methods; each with how to find it."""
-    has_forward = callable(thing)
-    if isinstance(thing, nn.Module):
-        has_forward = getattr(type(thing), "forward", None) is not nn.Module.forward
-    for name in METHODS:
-        if callable(getattr(thing, name, None)):
-            yield f"subject.{name}", lambda thing, name=name: getattr(thing, name)
-    if has_forward:
-        yield "subject", lambda thing: thing
-
-
-def assignments(function: Any) -> Iterator[list[Parameter]]:
-    """The parameters with roles for those whose names say nothing, most likely first."""
-    parameters = parameters_of(function)
-    unknown = [p for p in parameters if p.required and p.role is None]
-    for guess in UNKNOWN.get(len(unknown), ()):
-        roles = iter(guess)
-        filled = [replace(p, role=next(roles)) if p in unknown else p for p in parameters]
-        given = [p.role for p in filled if p.required]
-        if len(given) == len(set(given)):
-            yield filled
-    heard = {p.role for p in parameters if p.required}
-    if not unknown and heard == {"x"}:  # its argument may be positions or a length by any name
-        for other in ("positions", "length"):
-            yield [replace(p, role=other) if p.required else p for p in parameters]
-    if not unknown and heard == {"positions", "dim"}:  # the number of positions by their name
-        yield [replace(p, role="length") if p.role == "positions" else p for p in parameters]
-
-
-UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
-    0: ((),),
-    1: (("x",), ("positions",), ("length",), ("scores",)),
-    2: (("q", "k"), ("q_len", "k_len"), ("x", "positions"), ("length", "dim")),
-}
-
-
-def bound(
-    function: Callable[..., Any],
-    parameters: Sequence[Parameter],
-    values: Mapping[str, Any],
-    uses: frozenset[str] = frozenset(),
-) -> Any:
-    """Call with a value for each required role, and for those optional ones that are used.
-
-    Raises:
-        CallFailedError: A required role has no value here, or the thing raised.
-    """
-    named = {}
-    for p in parameters:
-        if p.required and (p.role is None or p.role not in values):
-            raise CallFailedError(f"there is no value for its parameter {p.name}")
-        if p.role is not None and p.role in values and (p.required or p.role in uses):
-            named[p.name] = values[p.role]
-    return witnessed(lambda: function(**named), named)
 
 
 def witnessed(call: Callable[[], Any], named: Mapping[str, Any]) -> Any:
@@ -136,102 +196,26 @@ def as_tensor(made: Any) -> Any:
     """Arrays of NumPy and lists of numbers as tensors, also within a tuple."""
     if isinstance(made, np.ndarray):
         return torch.from_numpy(np.ascontiguousarray(made))
-    if (
-        isinstance(made, tuple | list)
-        and made
-        and all(isinstance(v, Tensor | np.ndarray) for v in made)
-    ):
-        return tuple(as_tensor(v) for v in made)
-    if isinstance(made, list) and made and all(isinstance(v, float | int) for v in made):
-        return torch.tensor(made, dtype=torch.float64)
+    if isinstance(made, tuple | list) and made:
+        if all(isinstance(v, Tensor | np.ndarray) for v in made):
+            return tuple(as_tensor(v) for v in made)
+        if isinstance(made, list) and all(isinstance(v, float | int) for v in made):
+            return torch.tensor(made, dtype=torch.float64)
     return made
 
 
-def varies(values: Tensor, axis: int) -> float:
-    """The largest change of ``values`` along an axis.
+def first_answer(calls: Iterator[Callable[[], Any]], refusal: str) -> Any:
+    """What the first of some calls gives that is not refused.
 
-    Example:
-        >>> varies(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), 0)
-        0.0
+    Raises:
+        CallFailedError: All are; with the first reason.
     """
-    values = values.double()
-    return (values - values.narrow(axis, 0, 1)).abs().max().item() if values.numel() else 0.0
-
-
-def widths_of(thing: Any) -> list[int]:
-    """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
-    found: list[Any] = []
-    parts = list(thing.modules()) if isinstance(thing, nn.Module) else [thing]
-    for part in parts:
-        found += [getattr(part, name, None) for name in WIDTH_NAMES]
-    for part in parts:
-        if isinstance(part, nn.Module):
-            tensors = [*part.parameters(), *part.buffers()]
-            found += [t.shape[-1] for t in tensors if t.ndim > 1]
-            found += [2 * t.shape[-1] for t in tensors if t.ndim > 0]
-            # flattened: cos | sin caches, real views of complex numbers
-            found += [t.shape[-2] * 2 for t in tensors if t.ndim > 2 and t.shape[-1] == 2]
-            found += [t.shape[0] for t in tensors if t.ndim == 1]
-    found = [w for w in found if isinstance(w, int) and 1 < w <= 8192]
-    return list(dict.fromkeys((*found, *USUAL_WIDTHS)))
-
-
-WIDTH_NAMES = (
-    "org_channels", "head_dim", "head_size", "dim", "d_model", "embed_dim", "embedding_dim", "d",
-    "rotary_dim",
-    "hidden_size", "channels",
-)  # fmt: skip
-USUAL_WIDTHS = (64, 32, 16, 128)
-
-
-def lengths_of(thing: Any) -> list[int]:
-    """Lengths that a thing may be built for: what it says, and the rows of its tensors."""
-    parts = list(thing.modules()) if isinstance(thing, nn.Module) else [thing]
-    found: list[Any] = []
-    for part in parts:
-        found += [getattr(part, name, None) for name in LENGTH_NAMES]
-        found.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
-    said = [n for n in found if isinstance(n, int) and not isinstance(n, bool) and n > 1]
-    rows = []
-    for part in parts:
-        if isinstance(part, nn.Module):
-            kept = (v for v in vars(part).values() if isinstance(v, Tensor))
-            tensors = [*part.parameters(recurse=False), *part.buffers(recurse=False), *kept]
-            rows += [n for t in tensors if t.ndim > 1 for n in t.shape[:-1] if n >= 4]
-    return list(dict.fromkeys((*said, *sorted(rows, reverse=True))))
-
-
-LENGTH_NAMES = (
-    "max_seq_len_cached", "max_position_embeddings", "max_seq_len", "max_len", "max_length",
-    "max_position", "block_size", "context_length", "num_positions",
-)  # fmt: skip
-
-
-def most_taken(takes: Callable[[int], bool], bound: int) -> int:
-    """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is.
-
-    Example:
-        >>> most_taken(lambda n: n <= 23, 63)
-        23
-    """
-    low, high = 0, bound
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if takes(middle) else (low, middle - 1)
-    return low
-
-
-def has_zeros(thing: Any) -> bool:
-    """Whether it has a parameter of zeros, as tables are before they are trained."""
-    return isinstance(thing, nn.Module) and any(not p.any() for p in thing.parameters())
-
-
-def text_of(text: str, parameters: list[Parameter], uses: frozenset[str]) -> str:
-    """How it is called, as Python: required parameters, and those of the roles that are said."""
-    told = []
-    for p in parameters:
-        if p.required:
-            told.append(p.name)
-        elif p.role in uses:
-            told.append(f"{p.name}=…")
-    return f"{text}({', '.join(told)})"
+    problem: CallFailedError | None = None
+    for call in calls:
+        try:
+            return call()
+        except OtherResultError:
+            raise
+        except CallFailedError as error:
+            problem = problem or error
+    raise problem or CallFailedError(refusal)

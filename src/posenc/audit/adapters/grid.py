@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.calls import assignments, most_taken
+from posenc.audit.adapters.calls import calls_of
 from posenc.audit.adapters.rotary import rotary_of
 from posenc.audit.adapters.rotary_view import HEADS, RotaryView
+from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
 from posenc.audit.subjects import Subject
 
@@ -143,7 +144,7 @@ def _kinds(subject: Subject) -> Iterator[type[OnAxis]]:
     thing = subject.fresh()
     if not callable(thing):
         return
-    required = [{p.role for p in parameters if p.required} for parameters in assignments(thing)]
+    required = [call.required for call in calls_of(thing) if call.name == "subject"]
     if {"q", "k", "positions"} in required:
         yield ByPoints
     if {"x", "positions"} in required or {"q", "positions"} in required:

@@ -1,27 +1,37 @@
-"""The orders of axes in which queries and keys are kept, and the ways to say positions."""
+"""The orders of axes in which content is kept, and the ways to say positions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import prod
 
 import torch
 from torch import Tensor
 
 from posenc.audit.report import CallFailedError, FewerRowsError, OtherResultError
 
-LAYOUTS = ("bhsd", "bshd", "sbhd", "bsx", "tx", "thd", "bsd", "hsd")
-"""b batch, h heads, s sequence, d head_dim, t tokens of one row, x heads and head_dim in one."""
+# b batch, h heads, s sequence, d width, y and x height and width of a grid; axes together are one.
+AXES = {
+    "bhsd": "b h s d", "bshd": "b s h d", "sbhd": "s b h d", "bsx": "b s hd", "tx": "s hd",
+    "thd": "s h d", "bsd": "bh s d", "hsd": "h s d",
+}  # fmt: skip
+LAYOUTS = tuple(AXES)
+"""Orders of queries and keys."""
 
+OF_EMBEDDINGS = {"bsd": "b yx d", "sbd": "yx b d", "sd": "yx d", "bhwd": "b y x d",
+                 "bdhw": "b d y x"}  # fmt: skip
+"""Orders of embeddings, those of images among them."""
+
+NAMES = {"b": "batch", "h": "heads", "s": "seq", "d": "head_dim", "hd": "heads · head_dim",
+         "bh": "batch"}  # fmt: skip
 SAID = {
-    "bhsd": "[batch, heads, seq, head_dim]",
-    "bshd": "[batch, seq, heads, head_dim]",
-    "sbhd": "[seq, batch, heads, head_dim]",
-    "bsx": "[batch, seq, heads · head_dim]",
-    "tx": "[tokens, heads · head_dim]",
-    "thd": "[tokens, heads, head_dim]",
-    "bsd": "[batch, seq, head_dim]",
-    "hsd": "[heads, seq, head_dim]",
-}
+    name: f"[{', '.join(NAMES[a] for a in axes.split())}]".replace("[seq,", "[tokens,")
+    for name, axes in AXES.items()
+} | {"sbhd": "[seq, batch, heads, head_dim]"}
+SAID_OF_EMBEDDINGS = {
+    "bsd": "[batch, seq, dim]", "sbd": "[seq, batch, dim]", "sd": "[seq, dim]",
+    "bhwd": "[batch, height, width, dim]", "bdhw": "[batch, dim, height, width]",
+}  # fmt: skip
 ONE_ROW = ("tx", "thd", "hsd")
 
 
@@ -33,6 +43,32 @@ def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
         (('bsd', 'sbd'), ('sbd',), ())
     """
     return known if said is None else tuple(each for each in known if each == said)
+
+
+def _arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
+    """A tensor of these axes in another order, some of them as one; of one row without a batch."""
+    groups, letters = wanted.split(), wanted.replace(" ", "")
+    if "b" not in letters:
+        x, axes = x[0], axes.replace("b", "")
+    size = dict(zip(axes, x.shape, strict=True))
+    made = x.permute([axes.index(axis) for axis in letters])
+    return made.reshape([prod(size[axis] for axis in group) for group in groups]).contiguous()
+
+
+def laid_out(x: Tensor, layout: str) -> Tensor:
+    """``[batch, heads, seq, head_dim]`` in another order of axes; of one row where it has no batch.
+
+    Example:
+        >>> laid_out(torch.zeros(1, 4, 7, 8), "tx").shape
+        torch.Size([7, 32])
+    """
+    made, lie = _arranged(x, "bhsd", AXES[layout]), _lies.get()
+    return made if lie is None else lie(made)
+
+
+def embeddings_laid_out(x: Tensor, layout: str, grid: tuple[int, int]) -> Tensor:
+    """``[batch, seq, dim]`` in another order of axes."""
+    return _arranged(x.unflatten(1, grid), "byxd", OF_EMBEDDINGS[layout])
 
 
 @contextmanager
@@ -48,35 +84,6 @@ def in_memory(lie: Callable[[Tensor], Tensor]) -> Iterator[None]:
 _lies: ContextVar[Callable[[Tensor], Tensor] | None] = ContextVar("lies", default=None)
 
 
-def laid_out(x: Tensor, layout: str) -> Tensor:
-    """``[batch, heads, seq, head_dim]`` in another order of axes; of one row where it has no batch.
-
-    Example:
-        >>> laid_out(torch.zeros(1, 4, 7, 8), "tx").shape
-        torch.Size([7, 32])
-    """
-    made, lie = _ordered(x, layout), _lies.get()
-    return made if lie is None else lie(made)
-
-
-def _ordered(x: Tensor, layout: str) -> Tensor:
-    if layout == "bshd":
-        return x.transpose(1, 2).contiguous()
-    if layout == "sbhd":
-        return x.permute(2, 0, 1, 3).contiguous()
-    if layout == "bsx":
-        return x.transpose(1, 2).flatten(2)
-    if layout == "tx":
-        return x[0].transpose(0, 1).flatten(1)
-    if layout == "thd":
-        return x[0].transpose(0, 1).contiguous()
-    if layout == "hsd":
-        return x[0]
-    if layout == "bsd":
-        return x.flatten(0, 1)
-    return x.contiguous()
-
-
 def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
     """What came in that order as ``[batch, heads, seq, head_dim]`` again.
 
@@ -84,21 +91,44 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
         CallFailedError: It has another shape than what went in.
         FewerRowsError: It has fewer numbers than went in.
     """
-    b, h, s, d = like.shape
-    wanted = laid_out(like, layout).shape
+    wanted = _arranged(like, "bhsd", AXES[layout]).shape
     if not isinstance(made, Tensor):
         raise OtherResultError(f"it gives {type(made).__name__}")
     if made.shape != wanted and made.squeeze(0).shape != wanted:
         kind = FewerRowsError if made.numel() < wanted.numel() else CallFailedError
-        raise kind(f"{SAID.get(layout, layout)} of {tuple(wanted)} gives {tuple(made.shape)}")
-    made = made.reshape(wanted)
-    if layout in ("bshd",):
-        return made.transpose(1, 2)
-    if layout == "sbhd":
-        return made.permute(1, 2, 0, 3)
-    if layout in ("bsx", "tx", "thd"):
-        return made.reshape(b, s, h, d).transpose(1, 2)
-    return made.reshape(b, h, s, d)
+        raise kind(f"{SAID[layout]} of {tuple(wanted)} gives {tuple(made.shape)}")
+    letters = AXES[layout].replace(" ", "")
+    letters = letters if "b" in letters else f"b{letters}"
+    size = dict(zip("bhsd", like.shape, strict=True))
+    made = made.reshape([size[axis] for axis in letters])
+    return made.permute([letters.index(axis) for axis in "bhsd"])
+
+
+def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
+    """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks.
+
+    Raises:
+        CallFailedError: Its shape is none that can be added to such embeddings.
+        FewerRowsError: It has fewer rows than there are tokens.
+    """
+    shape = tuple(made.shape)
+    if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
+        made = made.permute(0, 2, 3, 1)
+    if layout == "sbd" and made.ndim == 3:
+        made = made.transpose(0, 1)
+    if made.ndim == 2:
+        made = made[None]
+    if made.shape == (seq, 1, dim) and layout == "sd":
+        made = made.transpose(0, 1)
+    if made.ndim == 4 and layout not in ("bhwd", "bdhw") and 1 in shape[:3]:
+        made = made.reshape(1, -1, shape[-1]) if made.numel() == seq * dim else made
+    if made.ndim == 4:
+        made = made.reshape(len(made), -1, made.shape[-1])
+    if made.ndim == 3 and made.shape[1:] == (seq, dim):
+        return made
+    if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
+        raise FewerRowsError(f"for {seq} tokens {made.shape[1]} rows come back")
+    raise CallFailedError(f"it gives the shape {shape}")
 
 
 def said_positions(positions: Tensor, layout: str, heads: int) -> Iterator[Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import lengths_of
+from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.report import NotAskedError
 from posenc.audit.subjects import Subject
 
@@ -42,7 +42,6 @@ class RotaryView:
         left: Its other parameters that may move positions, which are never said.
         order: Where each channel comes out, if queries and keys come out in another order; here
             they are taken back.
-        said: How it is called and what came, where it is wrapped to be called otherwise.
     """
 
     subject: Subject
@@ -61,7 +60,6 @@ class RotaryView:
     others: tuple[tuple[str, Run], ...] = ()
     left: tuple[str, ...] = ()
     order: Tensor | None = None
-    said: str = ""
 
     kind = "rotary"
     fixed = False
@@ -83,20 +81,16 @@ class RotaryView:
     ) -> Tensor:
         """x as queries (or keys), its tokens at start, start + 1, … or at ``at``."""
         line = torch.arange(start, start + x.shape[2]) if at is None else at
-        if side == "q":
-            return self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[0]
-        keys = self.both(x, x[:, : self._keys(x)], line.expand(len(x), -1), by)[1]
-        if keys is None:
+        keys = x[:, : self.kv_heads] if x.shape[1] == HEADS else x
+        made = self.both(x, keys, line.expand(len(x), -1), by)[side == "k"]
+        if made is None:
             raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
-        return keys
+        return made
 
     @property
     def sides(self) -> tuple[str, ...]:
         """Queries, and keys where they are seen, for what is asked of both."""
         return ("q", "k") if self.sees_keys else ("q",)
-
-    def _keys(self, x: Tensor) -> int:
-        return self.kv_heads if x.shape[1] == HEADS else x.shape[1]
 
     def matrices(self, seq: int, side: str = "q", by: Any = None) -> Tensor:
         """What tokens at 0 … seq − 1 are multiplied with, ``[seq, dim, dim]``, float64."""
@@ -109,24 +103,15 @@ class RotaryView:
         Raises:
             NotAskedError: It refuses them, or positions cannot be said and are too far.
         """
+        content = lambda seq: probe.expand(1, HEADS, seq, -1).contiguous()  # noqa: E731
         if self.moves:
             runs = [positions] if self.moves != "offset" else _consecutive(positions)
-            made = []
-            for run in runs:
-                probes = probe.expand(1, HEADS, len(run), -1).contiguous()
-                made.append(self._sided(probes, torch.tensor(run)[None], side, by)[0, 0])
-            return torch.cat(made).double()
+            made = [self.turned(content(len(run)), 0, by, side, torch.tensor(run)) for run in runs]
+            return torch.cat([each[0, 0] for each in made]).double()
         seq = max(positions) + 1
         if seq * self.dim * HEADS > 2**26:
             raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
-        probes = probe.expand(1, HEADS, seq, -1).contiguous()
-        return self.turned(probes, side=side, by=by)[0, 0, positions].double()
-
-    def _sided(self, x: Tensor, rows: Tensor, side: str, by: Any) -> Tensor:
-        made = self.both(x, x[:, : self._keys(x)], rows, by)[side == "k"]
-        if made is None:
-            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
-        return made
+        return self.turned(content(seq), side=side, by=by)[0, 0, positions].double()
 
     @property
     def is_one_of_several(self) -> bool:
@@ -142,8 +127,6 @@ class RotaryView:
     @property
     def understood(self) -> str:
         """How it was called and what came."""
-        if self.said:
-            return self.said
         what = "queries and keys" if self.sees_keys else "queries"
         if self.order is not None:
             what += " (which come out in another order of channels, as products do not see)"

@@ -2,25 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import as_tensor, assignments, bound, callables_of
-from posenc.audit.adapters.rotary_view import RotaryView
+from posenc.audit.adapters.calls import Call, as_tensor, calls, calls_of, first_answer
+from posenc.audit.adapters.rotary_view import Both, RotaryView
 from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
-from posenc.audit.signatures import Parameter, parameters_of
+from posenc.audit.signatures import parameters_of
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import Rotary
 
 Table = tuple[Tensor, Tensor | None]
 """Cosines and sines ``[batch, seq, width]``, or complex numbers and None."""
 
-Rows = Callable[[Any, Tensor, Tensor], Table]
-"""From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``."""
+ROLES = {"x", "positions", "length", "dim", "offset", "base", "dtype"}
+"""What is known of a function that gives cosines and sines."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,33 @@ class Source:
     """Where cosines and sines come from.
 
     Attributes:
-        rows: Gives them.
+        rows: From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``.
         text: How they are called, as Python.
         moves: How positions are said.
         fed: Whether they are ours.
     """
 
-    rows: Rows
+    rows: Callable[[Any, Tensor, Tensor], Table]
     text: str
     moves: str
     fed: bool = False
+
+
+@dataclass(frozen=True)
+class Applier:
+    """A function that applies cosines and sines.
+
+    Attributes:
+        text: How it is called.
+        call: From a copy and values by their roles to the result.
+        roles: What it takes.
+        words: Whose it is, in words; empty for the subject itself.
+    """
+
+    text: str
+    call: Callable[[Any, dict[str, Any]], Any]
+    roles: frozenset[str | None]
+    words: str = ""
 
 
 def applied_views(
@@ -47,47 +65,28 @@ def applied_views(
     thing = subject.fresh()
     appliers = list(_appliers(subject, thing))
     orders = (said,) if said else ("bhsd", "bshd", "sbhd", "bsd", "thd")
-    for source in _sources(subject, thing):
-        for text, apply, words in appliers:
-            if source.fed and words:
-                continue
-            for layout in orders:
-                for shape in SHAPES:
-                    for dim in widths:
-                        run = _runner(source, apply, layout, shape)
-                        told = f"{text}({source.text})"
-                        for kv_heads in (2, 4):
-                            yield RotaryView(
-                                subject, run, told, dim, layout, said is not None, source.moves,
-                                apply.pairs, kv_heads, applied=words, fed=source.fed,
-                            )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Applier:
-    """A function that applies cosines and sines.
-
-    Attributes:
-        call: From content and a table, as it takes them, to the result.
-        pairs: Whether it takes queries and keys together.
-    """
-
-    call: Callable[[Any, list[Tensor], Table], Any]
-    pairs: bool
+    for source, applier in product(_sources(subject, thing), appliers):
+        if source.fed and applier.words:
+            continue
+        for layout, shape, dim, kv_heads in product(orders, SHAPES, widths, (2, 4)):
+            run = _runner(source, applier, layout, shape)
+            yield RotaryView(
+                subject, run, f"{applier.text}({source.text})", dim, layout, said is not None,
+                source.moves, {"q", "k"} <= applier.roles, kv_heads, applied=applier.words,
+                fed=source.fed,
+            )  # fmt: skip
 
 
 def _sources(subject: Subject, thing: Any) -> Iterator[Source]:
     """Where the cosines of this subject come from: itself, its module, or us."""
-    applies = any({p.role for p in parameters_of(thing)} & {"cos", "cis"} for _ in (0,))
-    if not applies:
-        for text, find in callables_of(thing):
-            for parameters in assignments(find(thing)):
-                yield from _own(text, find, parameters)
+    if not {p.role for p in parameters_of(thing)} & {"cos", "cis"}:
+        for call in calls_of(thing):
+            yield from _own(call)
         return
     for name, function in subject.namespace.items():
         if _builds_tables(name, function):
-            for parameters in assignments(function):
-                yield from _own(name, lambda _, f=function: f, parameters)
+            for call in calls(name, lambda _, f=function: f, function):
+                yield from _own(call)
     for form in ("half", "interleaved", "pairs"):
         yield Source(_ours(form), f"exact cosines and sines, {form}", "rows", fed=True)
 
@@ -99,44 +98,41 @@ def _builds_tables(name: str, function: Any) -> bool:
     return any(word in name.lower() for word in words) and not name.startswith("apply")
 
 
-def _own(text: str, find: Callable[[Any], Any], parameters: list[Parameter]) -> Iterator[Source]:
-    roles = {p.role for p in parameters}
-    required = {p.role for p in parameters if p.required}
-    if not required <= {"x", "positions", "length", "dim", "offset", "base", "dtype"}:
+def _own(call: Call) -> Iterator[Source]:
+    if not call.required <= ROLES:
         return
-    if "positions" in roles:
-        yield Source(_by_positions(find, parameters), f"{text}(positions)", "rows")
-    if "length" in roles or "x" in required:
-        uses = frozenset({"length", "dim"}) if "x" not in required else frozenset({"length"})
-        yield Source(_by_length(find, parameters, uses), f"{text}(length)", "rows")
-    if not required & {"positions"} and "x" in required:
-        yield Source(_by_length(find, parameters, frozenset()), f"{text}(x)", "")
+    if "positions" in call.roles:
+        yield Source(_by_positions(call.using("positions")), f"{call.name}(positions)", "rows")
+    if "length" in call.roles or "x" in call.required:
+        uses = ("length",) if "x" in call.required else ("length", "dim")
+        yield Source(_by_length(call.using(*uses)), f"{call.name}(length)", "rows")
+    if "positions" not in call.required and "x" in call.required:
+        yield Source(_by_length(call.using()), f"{call.name}(x)", "")
 
 
-def _by_positions(find: Callable[[Any], Any], parameters: list[Parameter]) -> Rows:
+def _by_positions(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
     def rows(thing: Any, x: Tensor, positions: Tensor) -> Table:
-        problem: CallFailedError | None = None
-        for some in (positions, positions[0], positions.float()):
+        values = {"x": x, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
+
+        def at(some: Tensor) -> Table:
             if some.ndim == 1 and bool((positions != positions[:1]).any()):
-                continue
-            values = {"x": x, "positions": some, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
-            try:
-                made = as_tensor(bound(find(thing), parameters, values, frozenset({"positions"})))
-                if isinstance(made, Tensor) and not made.is_complex():
-                    _split(made, some)
-                return _table(made, positions, False)
-            except CallFailedError as error:
-                problem = problem or error
-        raise problem or CallFailedError("rows of a batch cannot have positions of their own")
+                raise CallFailedError("rows of a batch cannot have positions of their own")
+            made = call(thing, {**values, "positions": some})
+            if isinstance(made, Tensor) and not made.is_complex():
+                if made.shape[:-1] == some.shape:
+                    raise CallFailedError("it gives one table, not cosines and sines")
+                _split(made)
+            return _table(made, positions, False)
+
+        shapes = (positions, positions[0], positions.float())
+        return first_answer((lambda some=some: at(some) for some in shapes), "")
 
     return rows
 
 
-def _by_length(
-    find: Callable[[Any], Any], parameters: list[Parameter], uses: frozenset[str]
-) -> Rows:
-    says_length = "length" in {p.role for p in parameters if p.required} | uses
-    takes_length = "length" in {p.role for p in parameters}
+def _by_length(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
+    says_length = "length" in call.said
+    call_ = call.using(*(role for role in call.uses if role in call.roles))
 
     def rows(thing: Any, x: Tensor, positions: Tensor) -> Table:
         length = int(positions.max()) + 1
@@ -144,21 +140,18 @@ def _by_length(
             raise CallFailedError("its positions cannot be said")
         if length * x.shape[-1] > 2**25:
             raise CallFailedError(f"a table of {length:,} rows is too long to be asked")
-        if says_length and not takes_length and x.shape[2] < length:  # as long as its content
-            x = x[:, :, :1].expand(-1, -1, length, -1)
+        if says_length and "length" not in call.roles and x.shape[2] < length:
+            x = x[:, :, :1].expand(-1, -1, length, -1)  # as long as its content
         values = {
             "length": length, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4, "offset": 0,
         }  # fmt: skip
-        problem: CallFailedError | None = None
-        for order in ("bhsd", "bshd") if "x" in {p.role for p in parameters} else ("bhsd",):
-            values["x"] = layouts.laid_out(x, order)
-            try:
-                made = bound(find(thing), parameters, values, uses & {p.role for p in parameters})
-                return _table(made, positions, True)
-            except CallFailedError as error:
-                problem = problem or error
-        assert problem is not None
-        raise problem
+
+        def of(order: str) -> Table:
+            made = call_(thing, {**values, "x": layouts.laid_out(x, order)})
+            return _table(made, positions, True)
+
+        orders = ("bhsd", "bshd") if "x" in call.roles else ("bhsd",)
+        return first_answer((lambda order=order: of(order) for order in orders), "")
 
     return rows
 
@@ -174,20 +167,15 @@ def _table(made: Any, positions: Tensor, by_row: bool) -> Table:
     if len(parts) == 2 and (parts[0].shape != parts[1].shape or parts[0].is_complex()):
         raise CallFailedError("it gives two tensors of different shapes")
     found = [_rows(part, positions, by_row) for part in parts]
-    if len(found) == 2 and bool(
-        (found[0].double().square() + found[1].double().square() > 16).any()
-    ):
+    if len(found) == 1:
+        return found[0], None
+    if bool((found[0].double().square() + found[1].double().square() > 16).any()):
         raise CallFailedError("it gives no cosines and sines")
-    return (found[0], found[1]) if len(found) == 2 else (found[0], None)
+    return found[0], found[1]
 
 
-def _split(part: Tensor, positions: Tensor | None = None) -> list[Tensor]:
-    """cos and sin kept together: stacked last, or one after the other (vLLM's cos_sin_cache).
-
-    One row for each of these positions, of two rows of a batch, is no cosines and their sines.
-    """
-    if positions is not None and part.shape[:-1] == positions.shape:
-        raise CallFailedError("it gives one table, not cosines and sines")
+def _split(part: Tensor) -> list[Tensor]:
+    """cos and sin kept together: stacked last, or one after the other (vLLM's cos_sin_cache)."""
     if part.ndim >= 3 and part.shape[-1] == 2:
         return list(part.unbind(-1))
     if part.ndim >= 3 and part.shape[0] == 2:
@@ -211,7 +199,7 @@ def _rows(part: Tensor, positions: Tensor, by_row: bool) -> Tensor:
     return part
 
 
-def _ours(form: str) -> Rows:
+def _ours(form: str) -> Callable[[Any, Tensor, Tensor], Table]:
     """Exact cosines and sines, for a function that only applies them."""
 
     def rows(_thing: Any, x: Tensor, positions: Tensor) -> Table:
@@ -225,63 +213,63 @@ def _ours(form: str) -> Rows:
     return rows
 
 
-def _appliers(subject: Subject, thing: Any) -> Iterator[tuple[str, Applier, str]]:
+def _appliers(subject: Subject, thing: Any) -> Iterator[Applier]:
     """Functions that apply tables: the subject itself, one beside it, or ours at the end."""
-    own = {p.role for p in parameters_of(thing)}
-    if own & {"cos", "cis"}:
-        yield "subject", _applier(None, parameters_of(thing)), ""
+    own = Call("subject", lambda thing: thing, tuple(parameters_of(thing)))
+    if own.roles & {"cos", "cis"}:
+        yield Applier("subject", _taking(own), own.required)
         return
     beside = []
     for name, function in subject.namespace.items():
         if applies(name) and callable(function):
-            parameters = next(assignments(function), [])
-            roles = {p.role for p in parameters}
-            if roles & {"x", "q"} and roles & {"cos", "cis"}:
-                beside.append((name, _applier(function, parameters)))
-    for name, applier in beside:
+            call = next(calls(name, lambda _, f=function: f, function), None)
+            if call and call.roles & {"x", "q"} and call.roles & {"cos", "cis"}:
+                beside.append(call)
+    for call in beside:
         one = ", one of several" if len(beside) > 1 else ""
-        yield name, applier, f"applied by {name} beside it{one}"
-    yield "rotated", Applier(_plainly, False), ("it gives cosines and sines; how they are applied "
-                                        "was not seen")  # fmt: skip
+        words = f"applied by {call.name} beside it{one}"
+        yield Applier(call.name, _taking(call), call.required, words)
+    words = "it gives cosines and sines; how they are applied was not seen"
+    yield Applier("rotated", _plainly, frozenset(), words)
 
 
-def _applier(function: Any, parameters: list[Parameter]) -> Applier:
-    roles = {p.role for p in parameters if p.required}
+def _taking(call: Call) -> Callable[[Any, dict[str, Any]], Any]:
+    """A call with cosines and sines, or with complex numbers made of them."""
 
-    def call(thing: Any, content: list[Tensor], table: Table) -> Any:
-        first, second = table
-        if ("cis" in roles) != (second is None):
+    def applied(thing: Any, values: dict[str, Any]) -> Any:
+        first, second = values["cos"], values["sin"]
+        if ("cis" in call.required) != (second is None):
             if second is None:
                 raise CallFailedError("it takes cosines and sines, not complex numbers")
             first = torch.complex(first.float(), second.float())
-        values = {"q": content[0], "x": content[0], "k": content[-1], "cos": first, "sin": second}
-        values["cis"] = first
-        return bound(function or thing, parameters, values)
+        return call(thing, {**values, "cos": first, "cis": first})
 
-    return Applier(call, "q" in roles and "k" in roles)
+    return applied
 
 
-def _plainly(_thing: Any, content: list[Tensor], table: Table) -> Any:
+def _plainly(_thing: Any, values: dict[str, Any]) -> Any:
     """The usual application: by halves, or by neighbors where values stand twice side by side."""
-    x, (cos, sin) = content[0], table
-    if sin is None or cos.shape[-1] * 2 == x.shape[-1]:
-        cos, sin = (cos.real, cos.imag) if sin is None else (cos, sin)
-        if cos.shape[-1] * 2 != x.shape[-1]:
-            raise CallFailedError("its cosines have another width than heads")
-        if table[1] is None:  # complex numbers multiply neighbors
-            cos, sin = cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
-            return x * cos + _neighbors(x) * sin
-        cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
-    elif cos.shape[-1] != x.shape[-1]:
+    x, cos, sin = values["x"], values["cos"], values["sin"]
+    by_neighbors = sin is None  # complex numbers multiply neighbors
+    if sin is None:
+        cos, sin = cos.real, cos.imag
+    if cos.shape[-1] * 2 == x.shape[-1]:
+        twice = (lambda t: t.repeat_interleave(2, -1)) if by_neighbors else _both_halves
+        cos, sin = twice(cos), twice(sin)
+    elif by_neighbors or cos.shape[-1] != x.shape[-1]:
         raise CallFailedError("its cosines have another width than heads")
-    elif torch.equal(cos[..., 0::2], cos[..., 1::2]) and cos.shape[-1] > 2:
-        return x * cos + _neighbors(x) * sin
-    a, b = x.chunk(2, -1)
-    return x * cos + torch.cat((-b, a), -1) * sin
+    else:
+        by_neighbors = torch.equal(cos[..., 0::2], cos[..., 1::2]) and cos.shape[-1] > 2
+    if by_neighbors:
+        turned = torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
+    else:
+        a, b = x.chunk(2, -1)
+        turned = torch.cat((-b, a), -1)
+    return (x * cos + turned * sin).to(x.dtype)
 
 
-def _neighbors(x: Tensor) -> Tensor:
-    return torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
+def _both_halves(t: Tensor) -> Tensor:
+    return torch.cat((t, t), -1)
 
 
 SHAPES: tuple[Callable[[Tensor], Tensor], ...] = (
@@ -295,21 +283,22 @@ SHAPES: tuple[Callable[[Tensor], Tensor], ...] = (
 
 
 def _runner(
-    source: Source, apply: Applier, layout: str, shape: Callable[[Tensor], Tensor]
-) -> Callable[[Any, Tensor, Tensor, Tensor], tuple[Tensor, Tensor | None]]:
-    def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor | None]:
+    source: Source, applier: Applier, layout: str, shape: Callable[[Tensor], Tensor]
+) -> Callable[[Any, Tensor, Tensor, Tensor], Both]:
+    pairs = {"q", "k"} <= applier.roles
+
+    def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
         first, second = source.rows(thing, q, positions)
         if shape(first).ndim < first.ndim and bool((positions != positions[:1]).any()):
             raise CallFailedError("it takes one position a token, for all rows alike")
-        if apply.call is _plainly:
-            made = _plainly(
-                thing, [q], (first[:, None], None if second is None else second[:, None])
-            )
-            return made.to(q.dtype), None
-        table = shape(first), None if second is None else shape(second)
-        content = [layouts.laid_out(x, layout) for x in ((q, k) if apply.pairs else (q,))]
-        made = apply.call(thing, content, table)
-        if isinstance(made, tuple | list) and apply.pairs:
+        if applier.call is _plainly:
+            cos, sin = (None if t is None else t[:, None] for t in (first, second))
+            return _plainly(thing, {"x": q, "cos": cos, "sin": sin}), None
+        values = {"cos": shape(first), "sin": None if second is None else shape(second)}
+        content = layouts.laid_out(q, layout), layouts.laid_out(k if pairs else q, layout)
+        values |= {"q": content[0], "x": content[0], "k": content[1]}
+        made = applier.call(thing, values)
+        if isinstance(made, tuple | list) and pairs:
             return layouts.taken_back(made[0], layout, q), layouts.taken_back(made[1], layout, k)
         return layouts.taken_back(made, layout, q), None
 

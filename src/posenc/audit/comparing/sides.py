@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from posenc.audit import models
 from posenc.audit.adapters import expression, rotary
-from posenc.audit.adapters.calls import WIDTH_NAMES
 from posenc.audit.adapters.rotary_view import RotaryView
+from posenc.audit.adapters.sizes import WIDTH_NAMES
 from posenc.audit.applied import applied_alone
 from posenc.audit.identity import structures
 from posenc.audit.report import CannotCheckError, NotAskedError

@@ -1,55 +1,85 @@
-"""Which schedule a rotation of queries and keys follows, and what slipped in it."""
+"""Which schedule a rotation of queries and keys follows, and what slipped in it.
+
+Frequencies that were measured are held against a table of references: schedules with known bases
+and known slips, and the base that fits all pairs best.
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import cache
-from math import exp, isfinite, pi
+from dataclasses import dataclass
+from itertools import product
+from math import exp, isfinite, log, pi
 
 import torch
 from torch import Tensor
 
-from posenc.audit.identity.bases import KNOWN, OF_GRIDS, is_round, nearest, shortest
 from posenc.audit.identity.recipes import of_rotary
+from posenc.audit.identity.schedules import (
+    KNOWN,
+    OF_GRIDS,
+    base_of,
+    describe,
+    fits,
+    is_round,
+    nearest,
+    radians,
+    shortest,
+    that_turn,
+    without_defaults,
+)
 from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
-from posenc.frequencies import (
-    NTK,
-    FromCheckpoint,
-    Geometric,
-    Linear,
-    Llama3,
-    Proportional,
-    Schedule,
-    YaRN,
-)
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, Proportional, Schedule, YaRN
 from posenc.numerics.pairing import Rotated
+
+OF_SLIPS = (1_000.0, *OF_GRIDS)
+"""Bases in use that slips make of larger ones, too."""
+
+USUAL = KNOWN[:3]
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+STRETCHED = (500_000.0, 10_000.0, 1_000_000.0, 150_000.0, 5_000_000.0, 50_000.0)
+LENGTHS = (8192, 4096, 32768, 2048, 131072, 16384)
+FACTORS = (2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0)
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """A fitted rotation.
+    """A rotation by a schedule.
 
     Attributes:
         structure: Of the subject.
         schedule: Ours, whose frequencies it has.
-        named: The schedule in words.
-        factor: The attention factor that belongs to it.
         unusual: Whether the base is one that nobody publishes.
         slip: What slipped in the exponent, in words; empty if nothing did.
         rounded: The dtype in which its frequencies are kept, if that shows.
         missing: Pairs of the schedule that never turn, by index.
-        whole: The schedule with those of its pairs that do not turn by design.
+        said_otherwise: The schedule in words, where it has others.
     """
 
     structure: Structure
     schedule: Schedule
-    named: str
-    factor: float = 1.0
     unusual: bool = False
     slip: str = ""
     rounded: str = ""
     missing: tuple[int, ...] = ()
-    whole: Schedule | None = None
+    said_otherwise: str = ""
+
+    @property
+    def named(self) -> str:
+        """The schedule in words."""
+        return self.said_otherwise or describe(self.schedule)
+
+    @property
+    def factor(self) -> float:
+        """The attention factor that belongs to it."""
+        return self.schedule.attention_factor
+
+    @property
+    def rates(self) -> Tensor:
+        """The frequencies of the pairs that turn."""
+        rates = radians(self.schedule)
+        if self.rounded:
+            rates = rates.to(DTYPES[self.rounded]).double()
+        return rates[[i for i in range(len(rates)) if i not in self.missing]]
 
     def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Our cosines and sines of the pairs that turn, float64, without the attention factor.
@@ -57,8 +87,9 @@ class Rotation:
         Positions are counted from where the subject begins.
         """
         begin, phases = self.structure.begin, self.structure.sense * self.structure.phases
-        table = Rotary(self.schedule).table(positions + (begin or 0), dtype=torch.float64)
-        table = table / self.schedule.attention_factor
+        ours = Rotary(that_turn(self.schedule))
+        table = ours.table(positions + (begin or 0), dtype=torch.float64)
+        table = table / ours.frequencies.attention_factor
         kept = [i for i in range(table.shape[-1]) if i not in self.missing]
         cos, sin = table[..., kept].unbind(-2)
         if begin is None:
@@ -69,7 +100,7 @@ class Rotation:
     @property
     def ours(self) -> str:
         """Ours that it equals, as Python: a recipe where there is one."""
-        shape, schedule = self.structure, self.whole or self.schedule
+        shape, schedule = self.structure, self.schedule
         said = [without_defaults(schedule)]
         if shape.pairing == "other" or 2 * len(schedule.wavelengths()) != shape.width:
             return f"posenc.Rotary({said[0]})"
@@ -94,15 +125,10 @@ class Rotation:
         return f"a rotary encoding, {where}{width}{shape.pairing} pairing, {self.named}"
 
 
-def radians(schedule: Schedule) -> Tensor:
-    """The frequencies of a schedule, float64."""
-    return torch.tensor([2 * pi / w for w in schedule.wavelengths()], dtype=torch.float64)
-
-
 def identify(
     shape: Structure, expected: Schedule | None = None, *, coarse: bool = False
 ) -> Rotation | None:
-    """The schedule that a structure has, if it is one that is known.
+    """The first reference whose frequencies a structure has, if it has those of one.
 
     Args:
         shape: The structure.
@@ -111,198 +137,140 @@ def identify(
     """
     if not shape.firsts or shape.odd:
         return None
-    omegas = shape.speeds
-    if expected is not None and _fits(expected, omegas):
-        moving, factor = that_turn(expected), expected.attention_factor
-        return Rotation(shape, moving, describe(expected), factor, whole=expected)
+    if expected is not None and fits(radians(expected), shape.speeds):
+        return Rotation(shape, expected)
     if coarse:
-        return _roughly(shape, omegas)
-    for found in _candidates(shape, omegas):
-        if _fits(found.schedule, omegas):
-            return found
-    return _rounded(shape, omegas) or _missing(shape, omegas) or _grown(shape)
+        plain = (Rotation(shape, Geometric(shape.width, base)) for base in KNOWN)
+        return next((each for each in plain if fits(each.rates, shape.speeds, 1e-3)), None)
+    found = (each for each in references(shape) if fits(each.rates, shape.speeds))
+    return next(found, None) or _grown(shape)
 
 
-def _roughly(shape: Structure, omegas: Tensor) -> Rotation | None:
-    """The plain schedule that these are to 16 bits."""
-    for base in KNOWN:
-        if _fits(Geometric(shape.width, base), omegas, 1e-3):
-            return Rotation(shape, Geometric(shape.width, base), f"base {base:,.10g}")
-    return None
+def references(shape: Structure) -> Iterator[Rotation]:
+    """Schedules that frequencies may be, most usual first."""
+    omegas, width = shape.speeds, shape.width
+    moving = omegas[omegas > 1e-12]
+    if len(moving) < 2:
+        yield from (Rotation(shape, Geometric(width, base)) for base in USUAL)
+    elif abs(1 / float(moving[0]) - 1) > 1e-4:
+        yield from _linear(shape, 1 / float(moving[0]))
+    else:
+        if len(omegas) * 2 < width:
+            yield from _proportional(shape)
+        yield from _geometric(shape, (moving[0] / moving[1]).item() ** (width / 2))
+        yield from _stretched(shape)
+    for base, dtype in product(KNOWN[:10], DTYPES):
+        yield Rotation(shape, Geometric(width, base), rounded=dtype)
+    yield from _missing(shape)
 
 
-def _grown(shape: Structure) -> Rotation | None:
-    """Frequencies that grow with the pair, as far as they can be told from their remainders."""
-    for base in KNOWN[:3]:
-        plain = Geometric(shape.width, 1 / base)
-        turned = torch.remainder(radians(plain) + pi, 2 * pi) - pi
-        if len(turned) == len(shape.frequencies):
-            apart = torch.remainder(turned - shape.frequencies + pi, 2 * pi) - pi
-            # float32 keeps only the fastest angles of the first pairs
-            if bool((apart.abs()[: len(apart) // 2] < 1e-3).all()):
-                return Rotation(shape, plain, f"base 1/{base:,.10g}", slip="+2i instead of −2i")
-    return None
+def _linear(shape: Structure, stretch: float) -> Iterator[Rotation]:
+    """Positions divided by a whole or half factor."""
+    factor = round(stretch, 3)
+    if abs(2 * factor - round(2 * factor)) <= 1e-3 and 1 < factor <= 1024:
+        for plain in plain_schedules(shape.width, shape.speeds * factor):
+            yield Rotation(shape, Linear(plain, factor), unusual=plain.base not in KNOWN)
 
 
-TOLERANCE = 2e-6
-"""Radians per position that a measurement at some tens of positions leaves open."""
+def _proportional(shape: Structure) -> Iterator[Rotation]:
+    """The first pairs turn as in the whole width, the others not at all."""
+    share = len(shape.speeds) / (shape.width / 2)
+    if share in (0.125, 0.25, 0.5, 0.75):
+        for plain in plain_schedules(shape.width, shape.speeds):
+            yield Rotation(shape, Proportional(shape.width, share, plain.base))
 
 
-def _fits(schedule: Schedule, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
-    return fits(radians(that_turn(schedule)), omegas, tolerance)
-
-
-def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
-    """Whether measured frequencies are these."""
-    if len(ours) != len(omegas):
-        return False
-    return bool(((ours - omegas).abs() < tolerance + 2e-6 * ours).all())
-
-
-def that_turn(schedule: Schedule) -> Schedule:
-    """Those of its frequencies that are not zero."""
-    lengths = schedule.wavelengths()
-    if float("inf") not in lengths:
-        return schedule
-    return FromCheckpoint([2 * pi / w for w in lengths if w != float("inf")])
-
-
-def describe(schedule: Schedule) -> str:
-    """A schedule in words.
-
-    Example:
-        >>> describe(Llama3(Geometric(128, 500_000.0), 8.0))
-        'base 500,000, Llama 3 scaling by 8 from 8,192'
-    """
-    match schedule:
-        case Geometric():
-            return f"base {schedule.base:,.10g}"
-        case Linear():
-            return f"{describe(schedule.of)}, linear scaling by {float(schedule.factor):g}"
-        case Llama3():
-            said = f"Llama 3 scaling by {float(schedule.factor):g} from {schedule.trained_length:,}"
-            return f"{describe(schedule.of)}, {said}"
-        case YaRN():
-            borders = "" if schedule.truncate else ", borders not rounded"
-            said = f"YaRN by {float(schedule.factor):g} from {schedule.trained_length:,}{borders}"
-            return f"{describe(schedule.of)}, {said}"
-        case NTK():
-            return f"{describe(schedule.of)}, NTK scaling by {float(schedule.factor):g}"
-        case Proportional():
-            said = f"{schedule.fraction:g} of the pairs turn (proportional)"
-            return f"base {schedule.base:,.10g}, {said}"
-    return repr(schedule)
-
-
-def without_defaults(schedule: Schedule) -> str:
-    """A schedule as Python, without what it would have unsaid.
-
-    Example:
-        >>> without_defaults(YaRN(Geometric(64), 4.0, 2048))
-        'YaRN(Geometric(64), 4.0, trained_length=2048)'
-    """
-    said = []
-    for each in fields(schedule):  # type: ignore[arg-type]
-        value = getattr(schedule, each.name)
-        if value == each.default:
-            continue
-        text = without_defaults(value) if isinstance(value, Schedule) else repr(value)
-        first = each.name in ("of", "dim", "factor")
-        said.append(text if first else f"{each.name}={text}")
-    return f"{type(schedule).__name__}({', '.join(said)})"
-
-
-def _candidates(shape: Structure, omegas: Tensor) -> Iterator[Rotation]:
-    """Schedules that the first, second and last frequencies suggest."""
-    width, above_zero = shape.width, omegas[omegas > 1e-12]
-    if len(above_zero) < 2:
-        for base in KNOWN[:3]:
-            yield Rotation(shape, Geometric(width, base), f"base {base:,.10g}")
-        return
-    raw = (above_zero[0] / above_zero[1]).item() ** (width / 2)
-    stretch = 1 / above_zero[0].item()
-    if abs(stretch - 1) > 1e-4:
-        whole = round(stretch, 3)
-        if raw > 1 and abs(2 * whole - round(2 * whole)) <= 1e-3 and 1 < whole <= 1024:
-            for plain in plain_schedules(width, omegas * whole):
-                linear = Linear(plain, whole)
-                yield Rotation(shape, linear, describe(linear), unusual=plain.base not in KNOWN)
-        return
-    if len(omegas) * 2 < width:
-        yield from _proportional(shape, width, omegas)
-    yield from _geometric(shape, width, raw)
-    yield from _stretched(shape, width, omegas)
-
-
-def _geometric(shape: Structure, width: int, raw: float) -> Iterator[Rotation]:
-    known = nearest(raw)
-    if known is not None:
-        slip = _slipped(shape, width, known) if known in OF_SLIPS else ""
-        yield Rotation(shape, Geometric(width, known), f"base {known:,.10g}", slip=slip)
-    fitted = _measured_geometric(shape, width, raw)
-    if known is None and raw < 1:
-        sign = nearest(1 / raw)
-        if sign:
-            yield Rotation(shape, _measured_geometric(shape, width, 1 / sign), f"base "
-                                        f"1/{sign:,.10g}",
-                           slip="+2i instead of −2i")  # fmt: skip
-    base = float(fitted.base)
-    named = f"base {base:,.10g}"
-    if words := _slipped(shape, width, base):
-        yield Rotation(shape, fitted, named, slip=words)
-    unusual = Rotation(shape, fitted, named, unusual=True)
-    if is_round(base):
+def _geometric(shape: Structure, raw: float) -> Iterator[Rotation]:
+    """Powers of a known base, of one that a slip makes of it, and of the one that fits best."""
+    width = shape.width
+    if (known := nearest(raw)) is not None:
+        slip = _slipped(shape, known) if known in OF_SLIPS else ""
+        yield Rotation(shape, Geometric(width, known), slip=slip)
+    elif raw < 1 and (known := nearest(1 / raw)):
+        yield Rotation(shape, _fitted(shape, 1 / known), slip="+2i instead of −2i")
+    fitted = _fitted(shape, raw)
+    if slip := _slipped(shape, float(fitted.base)):
+        yield Rotation(shape, fitted, slip=slip)
+    unusual = Rotation(shape, fitted, unusual=True)
+    if is_round(float(fitted.base)):
         yield unusual
-    yield from _ntk(shape, width, base)
+    for base in USUAL if width > 2 else ():
+        if fitted.base > base:
+            factor = (float(fitted.base) / base) ** ((width - 2) / width)
+            near = round(factor * 2) / 2
+            if 1 < near <= 64 and abs(factor - near) < 1e-5 * near:
+                yield Rotation(shape, NTK(Geometric(width, base), near))
     yield unusual
 
 
-OF_SLIPS = (1_000.0, *OF_GRIDS)
-"""Bases in use that slips make of larger ones, too."""
-
-
-def _slipped(shape: Structure, width: int, base: float) -> str:
+def _slipped(shape: Structure, base: float) -> str:
     """What slipped in the exponent, if it makes this base of a usual one; empty if nothing does."""
-    half = width // 2
-    slips = (
-        ("i instead of 2i", base**2),
-        ("4i instead of 2i", base**0.5),
-        (f"i / {half - 1} instead of i / {half}", base ** ((half - 1) / half)),
-        (f"the head's width {shape.dim} instead of the rotated {width}",
-         base ** (shape.dim / width) if width != shape.dim else 0.0),
-    )  # fmt: skip
-    return next(
-        (words for words, meant in slips if any(abs(meant / b - 1) < 1e-5 for b in KNOWN[:3])), ""
-    )
+    width, half = shape.width, shape.width // 2
+    slips = {
+        "i instead of 2i": base**2,
+        "4i instead of 2i": base**0.5,
+        "log10 in place of log": base ** log(10) if base < 1e6 else 0.0,
+        f"i / {half - 1} instead of i / {half}": base ** ((half - 1) / half),
+        f"the head's width {shape.dim} instead of the rotated {width}":
+            base ** (shape.dim / width) if width != shape.dim else 0.0,
+    }  # fmt: skip
+    near = lambda meant: any(abs(meant / b - 1) < 1e-5 for b in USUAL)  # noqa: E731
+    return next((words for words, meant in slips.items() if near(meant)), "")
 
 
-def _measured_geometric(shape: Structure, width: int, raw: float) -> Geometric:
+def _fitted(shape: Structure, raw: float) -> Geometric:
     """A geometric schedule of the base that all pairs together mean."""
-    omegas = shape.speeds
-    ours = Geometric(width, shortest(_base_of(width, omegas) or raw))
-    return ours if _fits(ours, omegas) else Geometric(width, raw)
-
-
-def _base_of(width: int, omegas: Tensor) -> float | None:
-    """The base whose powers these are, by least squares.
-
-    Angles are measured to one error, so that logarithms of slow frequencies say less.
-    """
-    shares = 2 * torch.arange(len(omegas), dtype=torch.float64) / width
-    moving = (omegas > 1e-9) & (shares > 0)
-    if not moving.any():
-        return None
-    omegas, shares = omegas[moving], shares[moving]
-    weights = omegas.square() * shares
-    return exp(-float((weights * omegas.log()).sum() / (weights * shares).sum()))
+    ours = Geometric(shape.width, shortest(base_of(shape.width, shape.speeds) or raw))
+    return ours if fits(radians(ours), shape.speeds) else Geometric(shape.width, raw)
 
 
 def plain_schedules(width: int, omegas: Tensor) -> Iterator[Geometric]:
     """Geometric schedules that may be meant: of a base in use, of the shortest number, of any."""
     raw = (omegas[0] / omegas[1]).item() ** (width / 2)
-    measured = _base_of(width, omegas) or raw
+    measured = base_of(width, omegas) or raw
     bases = (nearest(raw), shortest(measured), measured)
     yield from (Geometric(width, base) for base in dict.fromkeys(bases) if base and isfinite(base))
+
+
+def _stretched(shape: Structure) -> Iterator[Rotation]:
+    """Llama 3 and YaRN leave the fast pairs alone and divide the slow ones by a factor."""
+    omegas = shape.speeds
+    for plain in (Geometric(shape.width, base) for base in STRETCHED):
+        ours = radians(plain)
+        if len(ours) != len(omegas) or abs(omegas[1] / ours[1] - 1) > 1e-4:
+            continue
+        ratio = float(ours[-1] / omegas[-1]) if omegas[-1] > 1e-8 else 0.0
+        factors = [f for f in FACTORS if abs(ratio / f - 1) < 0.3]
+        if shape.size > 1.001:  # as the size of the table says
+            factors.append(round(exp((shape.size - 1) / 0.1), 1))
+        for factor in dict.fromkeys(f for f in factors if f > 1):
+            for length in LENGTHS[:3]:
+                yield Rotation(shape, Llama3(plain, factor, trained_length=length))
+            for length, truncate in product(LENGTHS, (True, False)):
+                yield Rotation(shape, YaRN(plain, factor, length, truncate=truncate))
+
+
+def _missing(shape: Structure) -> Iterator[Rotation]:
+    """The plain schedule of which these are all but some pairs."""
+    for width, start in ((shape.width, shape.start), (shape.dim, 0)):
+        stride = 2 if shape.pairing == "interleaved" else 1
+        index = {(first - start) // stride for first in shape.firsts}
+        missing = tuple(i for i in range(width // 2) if i not in index)
+        if missing and max(index) < width // 2:
+            for base in KNOWN[:10]:
+                yield Rotation(shape, Geometric(width, base), missing=missing)
+
+
+def _grown(shape: Structure) -> Rotation | None:
+    """Frequencies that grow with the pair, as far as they can be told from their remainders."""
+    for plain in (Geometric(shape.width, 1 / base) for base in USUAL):
+        rates = radians(plain)
+        if len(rates) == len(shape.frequencies):
+            apart = torch.remainder(rates - shape.frequencies + pi, 2 * pi) - pi
+            # float32 keeps only the fastest angles of the first pairs
+            if bool((apart.abs()[: len(apart) // 2] < 1e-3).all()):
+                return Rotation(shape, plain, slip="+2i instead of −2i")
+    return None
 
 
 def stretched(shape: Structure) -> Rotation | None:
@@ -313,90 +281,7 @@ def stretched(shape: Structure) -> Rotation | None:
     for plain in plain_schedules(shape.width, omegas / omegas[0]):
         schedule = Linear(plain, 1 / float(omegas[0]))
         rates = radians(schedule)
-        if len(rates) == len(omegas) and bool(((rates - omegas).abs() < 1e-3 * omegas).all()):
-            named = f"base {plain.base:,.10g}, {float(omegas[0]):.4g} radians a step"
-            return Rotation(shape, schedule, named)
-    return None
-
-
-def _ntk(shape: Structure, width: int, measured: float) -> Iterator[Rotation]:
-    if width <= 2:
-        return
-    for base in KNOWN[:3]:
-        factor = (measured / base) ** ((width - 2) / width) if measured > base else 0
-        near = round(factor * 2) / 2
-        if 1 < near <= 64 and abs(factor - near) < 1e-5 * near:
-            scaled = NTK(Geometric(width, base), near)
-            yield Rotation(shape, scaled, describe(scaled))
-
-
-def _proportional(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:
-    """The first pairs turn as in the whole width, the others not at all."""
-    share = len(omegas) / (width / 2)
-    if any(abs(share - s) < 1e-6 for s in (0.125, 0.25, 0.5, 0.75)):
-        for plain in plain_schedules(width, omegas):
-            schedule = Proportional(width, share, plain.base)
-            yield Rotation(shape, that_turn(schedule), describe(schedule), whole=schedule)
-
-
-def _stretched(shape: Structure, width: int, omegas: Tensor) -> Iterator[Rotation]:
-    """Llama 3 and YaRN leave the fast pairs alone and divide the slow ones by a factor."""
-    for base in (500_000.0, 10_000.0, 1_000_000.0, 150_000.0, 5_000_000.0, 50_000.0):
-        plain = Geometric(width, base)
-        ours = radians(plain)
-        if len(ours) != len(omegas) or abs(omegas[1] / ours[1] - 1) > 1e-4:
-            continue
-        for factor in _factors(ours, omegas, shape.size):
-            for schedule in _stretches(plain, factor):
-                named = describe(schedule)
-                yield Rotation(shape, schedule, named, schedule.attention_factor)
-
-
-def _factors(ours: Tensor, omegas: Tensor, size: float) -> list[float]:
-    """By how much the slow pairs are divided: measured, and as the size of the table says."""
-    found = []
-    ratio = float(ours[-1] / omegas[-1]) if omegas[-1] > 1e-8 else 0.0
-    found += [f for f in (2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0) if abs(ratio / f - 1) < 0.3]
-    if size > 1.001:
-        found.append(round(exp((size - 1) / 0.1), 1))
-    return list(dict.fromkeys(f for f in found if f > 1))
-
-
-@cache
-def _stretches(plain: Geometric, factor: float) -> tuple[Schedule, ...]:
-    lengths = (8192, 4096, 32768, 2048, 131072, 16384)
-    llama = tuple(Llama3(plain, factor, trained_length=n) for n in lengths[:3])
-    yarns = tuple(YaRN(plain, factor, n, truncate=t) for n in lengths for t in (True, False))
-    return llama + yarns
-
-
-DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-def _rounded(shape: Structure, omegas: Tensor) -> Rotation | None:
-    """The plain schedule whose frequencies, rounded to 16 bits, these are."""
-    for base in KNOWN[:10]:
-        plain = Geometric(shape.width, base)
-        ours = radians(plain)
-        if len(ours) != len(omegas):
-            continue
-        for name, dtype in DTYPES.items():
-            close = (ours.to(dtype).double() - omegas).abs() < TOLERANCE + 2e-6 * ours
-            if close.all():
-                return Rotation(shape, plain, f"base {base:,.10g}", rounded=name)
-    return None
-
-
-def _missing(shape: Structure, omegas: Tensor) -> Rotation | None:
-    """The plain schedule of which these are all but some pairs."""
-    for width, start in ((shape.width, shape.start), (shape.dim, 0)):
-        stride = 2 if shape.pairing == "interleaved" else 1
-        index = [(first - start) // stride for first in shape.firsts]
-        if len(index) == width // 2 or max(index) >= width // 2:
-            continue
-        for base in KNOWN[:10]:
-            plain = Geometric(width, base)
-            if bool(((radians(plain)[index] - omegas).abs() < TOLERANCE).all()):
-                missing = tuple(i for i in range(width // 2) if i not in index)
-                return Rotation(shape, plain, f"base {base:,.10g}", missing=missing)
+        if len(rates) == len(omegas) and fits(rates / omegas, torch.ones_like(omegas), 1e-3):
+            words = f"{describe(plain)}, {float(omegas[0]):.4g} radians a step"
+            return Rotation(shape, schedule, said_otherwise=words)
     return None

@@ -9,7 +9,7 @@ from math import asin, isfinite
 import torch
 from torch import Tensor
 
-from posenc.audit.identity.bases import KNOWN, nearest, shortest
+from posenc.audit.identity.schedules import KNOWN, nearest, shortest
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention, timestep
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.positions import consecutive

@@ -8,11 +8,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.grid import NAMES, NEAR, Form
+from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
 from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import Question, fault
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_STATE,
+    Answer,
+    Question,
+    fault,
+    question,
+)
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.traces import apart
 from posenc.audit.report import CannotCheckError, Fault, NotAskedError, Report, Verdict, merged
@@ -128,10 +135,10 @@ def ask_axes(q: Axes) -> str | Fault:
 
 def _unlike(q: Axes) -> str | None:
     """Where pairs go by other axes than the configuration says, in words."""
-    axes = getattr(q.expected, "axes", None)
-    if axes is None or len(set(axes)) > q.form.axes or 2 * len(axes) != q.expected.rotated_dim:
+    axes, rotary = getattr(q.expected, "axes", None), getattr(q.expected, "rotary", None)
+    if axes is None or rotary is None or q.form.axes != 3:
         return None
-    half = q.expected.pairing == "half"
+    half = rotary.pairing == "half"
     firsts = range(len(axes)) if half else range(0, 2 * len(axes), 2)
     for pair, (axis, channel) in enumerate(zip(axes, firsts, strict=True)):
         by = [a for a in range(q.form.axes) if channel in q.channels[a]]
@@ -142,6 +149,22 @@ def _unlike(q: Axes) -> str | None:
 
 
 AXES_TURN = Question("both-axes-turn", (ask_axes.__doc__ or "").strip(), True, ask_axes)
+
+
+@question(after=(*NO_LENGTH, *NO_STATE))
+def axes_go_as_configured(q: RotaryInquiry) -> Answer:
+    """Where tokens have three coordinates, does each pair go by the axis that is configured?"""
+    if getattr(q.meant, "axes", None) is None:
+        raise NotAskedError("no configuration beside it gives pairs to several axes")
+    view = q.view
+    for found, form in readings(view.subject, view.layout, view.dim):
+        if form.axes == 3:
+            axes = Axes(found, form, expected=q.meant)
+            if (said := _unlike(axes)) is not None:
+                return fault("unlike-its-configuration", said)
+            off, _ = axes.points_off()
+            return f"each of {len(q.meant.axes)} pairs; points within {off:.1g}"
+    raise NotAskedError("it takes no three coordinates")
 
 
 def report_of(

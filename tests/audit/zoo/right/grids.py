@@ -93,7 +93,32 @@ def table_by_number():
     return TableOfPoints(by_number=True)
 
 
+class Video(nn.Module):
+    """Qwen3-VL: positions [3, batch, seq], pairs dealt out to time, rows and columns in turn."""
+
+    head_dim = 48
+
+    def __init__(self, axes=(0, 1, 2) * 8, last=False):
+        super().__init__()
+        self.axes, self.last = torch.tensor(axes), last
+
+    def forward(self, q, k, position_ids):
+        points = position_ids if self.last else position_ids.movedim(0, -1)
+        assert points.shape[-1] == 3
+        rates = 10_000.0 ** (-torch.arange(24) / 24)
+        angles = (points[..., self.axes].float() * rates)[:, None]
+        cos, sin = (torch.cat((each, each), -1) for each in (angles.cos(), angles.sin()))
+        return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+
+def video_by_token():
+    """The same with positions [batch, seq, 3]."""
+    return Video(last=True)
+
+
 RIGHT = [
+    right(Video, ""),
+    right(video_by_token, ""),
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
     right(rotate_in_unit_square, "half pairing, base 100, 0.7854 radians a step"),
     right(rotate_by_lines, "rows turn 32 of 64 channels, half pairing"),

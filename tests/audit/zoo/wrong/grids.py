@@ -1,7 +1,7 @@
 """Rotary encodings of a grid that lose an axis, or mix them."""
 
 import torch
-from tests.audit.zoo.right.grids import TableOfPoints
+from tests.audit.zoo.right.grids import TableOfPoints, Video
 from tests.audit.zoo.specimen import wrong
 
 
@@ -67,7 +67,13 @@ def columns_run_over(q, k, positions):
     return by_axes(q, number // 14, number % 14), by_axes(k, number // 14, number % 14)
 
 
+def video_without_columns():
+    """Pairs of columns go by rows."""
+    return Video(axes=(0, 1, 1) * 8)
+
+
 WRONG = [
+    wrong(video_without_columns, "no columns of a video", "one-axis-only"),
     wrong(axes_swapped, "axes of keys swapped", "axes-swapped"),
     wrong(one_axis, "one axis only", "one-axis-only"),
     wrong(summed, "sum of the axes", "positions-shared"),

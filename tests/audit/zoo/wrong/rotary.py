@@ -1,5 +1,7 @@
 """What is done to queries and keys, with one slip each."""
 
+import math
+
 import torch
 from tests.audit.zoo.specimen import wrong
 from torch import nn
@@ -550,7 +552,14 @@ class InTens(Turn):
         return self.turn(q, line), self.turn(k, line)
 
 
+class Log10(Turn):
+    """exp(−log10(base) · 2i/d)."""
+
+    base = math.exp(4)
+
+
 WRONG = [
+    wrong(Log10, "log10", "wrong-exponent"),
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(HeadAxis, "head axis", "head-axis-encoded"),
     wrong(OnlyQueries, "only queries", "only-queries-rotated"),

@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from posenc.audit.identity import rotations
-from posenc.audit.identity.bases import KNOWN, OF_GRIDS, is_round
+from posenc.audit.identity import rotations, schedules
+from posenc.audit.identity.schedules import KNOWN, OF_GRIDS, is_round
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import Fault, NotAskedError
@@ -92,9 +92,9 @@ def is_as_configured(q: RotaryInquiry) -> Answer:
         said = f"it turns {shape.width} of {shape.dim} channels from channel {shape.start} on, the"
         said += f" configuration's model the {ours.rotated} of {ours.rotated_dim}"
         return fault("unlike-its-configuration", said, shape.start)
-    named = rotations.describe(ours.frequencies)
-    theirs, wanted = shape.speeds, rotations.radians(rotations.that_turn(ours.frequencies))
-    if not rotations.fits(wanted, theirs):
+    named = schedules.describe(ours.frequencies)
+    theirs, wanted = shape.speeds, schedules.radians(ours.frequencies)
+    if not schedules.fits(wanted, theirs):
         shared = min(len(theirs), len(wanted))
         off = (theirs[:shared] - wanted[:shared]).abs().max().item()
         now = q.rotation.named if q.rotation is not None else "other frequencies"

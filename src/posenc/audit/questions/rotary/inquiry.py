@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import keeping_gradients, most_taken
 from posenc.audit.adapters.rotary_view import HEADS, RotaryView
+from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import Answer
 from posenc.audit.questions.inquiry import Inquiry
-from posenc.audit.questions.rotary import decoding
+from posenc.audit.questions.rotary import decoding, ways
 from posenc.audit.questions.traces import apart
 from posenc.audit.questions.ways import Way
 from posenc.audit.report import NotAskedError
@@ -23,9 +23,6 @@ from posenc.encodings.queries_keys import Rotary
 
 COARSE = 2e-2
 """What cosines of 16 bits cost beside any other rounding."""
-
-LARGE = 1024.0
-"""By how much content is larger: a power of two, so that no digit changes."""
 
 FIRST = 9
 """So many first tokens are held to what they are in a short row."""
@@ -36,13 +33,18 @@ class RotaryInquiry(Inquiry):
     """A subject that rotates, with what several questions need of it."""
 
     view: RotaryView
-    expected: Rotary | None = None
+    meant: Any = None  # a rotary encoding by its configuration, with its axes if it has several
 
     what: ClassVar[str] = "the rotation"
     words: ClassVar[str] = "scores move"
     lossy: ClassVar[float] = 0.01  # what rounding queries to bfloat16 does to a score anyway
     marks: ClassVar[tuple[int, ...]] = (10, 63, 257, 1024, 2049, 8192)
     long_rows: ClassVar[tuple[int, ...]] = (600, 130, 66)
+
+    @property
+    def expected(self) -> Rotary | None:
+        """What its configuration means along a line."""
+        return getattr(self.meant, "rotary", self.meant)
 
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -280,36 +282,7 @@ class RotaryInquiry(Inquiry):
         return self.called(self.view.run, torch.ones(batch, HEADS, 6, self.view.dim), None)
 
     def own_ways(self, x: Tensor, plain: Tensor, side: str) -> list[Way]:
-        turned = partial(self.made, side=side)
-
-        def among_more() -> tuple[Tensor, Tensor]:
-            heads = plain.shape[1]  # as many as queries have, or those of few keys
-            same = [HEADS * again + head for again in range(3) for head in range(heads)]
-            return turned(x.repeat(1, 3, 1, 1))[:, same], plain.repeat(1, 3, 1, 1)
-
-        def summed() -> Tensor:
-            some = x if side == "q" else x[:, : self.view.kv_heads]
-            matrices = self.view.matrices(x.shape[2], side)
-            return torch.einsum("sij,bhsj->bhsi", matrices, some.double())
-
-        def few_keys() -> tuple[Tensor, Tensor]:
-            few, whole = (self.view.both(x, x[:, :n])[1] for n in (HEADS // 2, HEADS))
-            if few is None or whole is None:
-                raise NotAskedError("it returns no keys")
-            return few, whole[:, : HEADS // 2]
-
-        ways: list[Way] = [
-            ("in strided memory", self.dense, lambda: (_lying(turned, x, _strided), plain)),
-            ("in transposed memory", self.dense, lambda: (_lying(turned, x, _transposed), plain)),
-            (f"{LARGE:g} times as large", self.dense, lambda: (turned(LARGE * x) / LARGE, plain)),
-            ("as sums of what each channel gives", self.dense, lambda: (plain, summed())),
-            ("where a gradient is wanted", self.dense, lambda: (_with_gradient(turned, x), plain)),
-        ]
-        if self.view.layout not in (*layouts.ONE_ROW, "bsx"):
-            ways.append(("among 12 heads", self.dense, among_more))
-        if side == "k":
-            ways.append(("with keys of half the heads", self.dense, few_keys))
-        return ways
+        return ways.own(self, x, plain, side)
 
     def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
         if len(whole) < 2:
@@ -353,21 +326,3 @@ class RotaryInquiry(Inquiry):
         yield lambda: call()[0], x, True
         if self.view.sees_keys:
             yield lambda: call()[1], x, False
-
-
-def _lying(turned: Any, x: Tensor, lie: Any) -> Tensor:
-    with layouts.in_memory(lie):
-        return turned(x)
-
-
-def _strided(x: Tensor) -> Tensor:
-    return torch.stack((x, torch.full_like(x, 7.0)), -1)[..., 0]
-
-
-def _transposed(x: Tensor) -> Tensor:
-    return x.transpose(0, -2).contiguous().transpose(0, -2)
-
-
-def _with_gradient(turned: Any, x: Tensor) -> Tensor:
-    with keeping_gradients():
-        return turned(x.clone().requires_grad_()).detach()

@@ -1,18 +1,27 @@
 """Why something is nothing that adds to embeddings, though it looks so: told to its author."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import varies
+from posenc.audit.adapters.added_view import Added
+from posenc.audit.adapters.sizes import varies
 from posenc.audit.report import CallFailedError
-
-if TYPE_CHECKING:
-    from posenc.audit.adapters.added import Added
 
 BATCH = 3
 
+
+NO_SUM = (
+    "it changes content otherwise than by a sum, as a norm behind the sum does. Check the part "
+    "before that"
+)
+CHANCE = (
+    "it gives other numbers at each call, in eval mode too, as torch.nn.functional.dropout does "
+    "without training=self.training, or a table that is drawn anew in forward"
+)
+NOTHING = (
+    "it adds nothing, as where a table is still of zeros. Give it numbers first, as "
+    "torch.nn.init.normal_ of the table does"
+)
 IDS = (
     "equal numbers that it is given receive other rows at other places, as ids of tokens do, and "
     "positions do not. Check the part that adds positions to embeddings"
@@ -24,17 +33,17 @@ COUNTS = (
 ORDINARY = 5
 """An id of tokens that is seldom one of padding."""
 
-NO_SUM = (
-    "it changes content otherwise than by a sum, as a norm behind the sum does. Check the part "
-    "before that"
-)
-CHANCE = (
-    "it gives other numbers at each call, in eval mode too, as torch.nn.functional.dropout does "
-    "without training=self.training, or a table that is drawn anew in forward"
-)
+
+def is_bounded(view: Added, x: Tensor, once: Tensor) -> bool:
+    """Whether large content comes out at the size of small, as behind a norm."""
+    try:
+        made, larger = view.call(1e4 * x), view.call(2e4 * x)
+    except CallFailedError:
+        return False
+    return bool((made - larger).abs().max() < 1e-2 * once.abs().max())
 
 
-def no_positions(view: "Added") -> str | None:
+def no_positions(view: Added) -> str | None:
     """What the argument is that was taken for positions, where it is none of these."""
     rows = view.rows(view.seq)
     if (rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3:
@@ -51,13 +60,11 @@ def no_positions(view: "Added") -> str | None:
         except CallFailedError:
             continue
         if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
-            if alike is content:
-                return NO_SUM
-            return _counts(view) or IDS  # those of equal positions would be equal
+            return NO_SUM if alike is content else _counts(view) or IDS
     return None
 
 
-def _counts(view: "Added") -> str | None:
+def _counts(view: Added) -> str | None:
     """What to do where all ids of tokens get the same, but those of padding; None where not."""
     content, name = torch.zeros(1, view.seq, view.dim), view.text.split("(")[0]
     for shape, written in (((1, view.seq), "(1, length)"), ((view.seq,), "(length,)")):
@@ -70,12 +77,3 @@ def _counts(view: "Added") -> str | None:
         if varies(one, 1) > 1e-6 and torch.equal(one, other):
             return COUNTS.format(call=f"{name}(torch.full({written}, {ORDINARY}))")
     return None
-
-
-def is_bounded(view: "Added", x: Tensor, once: Tensor) -> bool:
-    """Whether large content comes out at the size of small, as behind a norm."""
-    try:
-        made, larger = view.call(1e4 * x), view.call(2e4 * x)
-    except CallFailedError:
-        return False
-    return bool((made - larger).abs().max() < 1e-2 * once.abs().max())

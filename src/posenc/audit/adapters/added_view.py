@@ -1,0 +1,118 @@
+"""Something that adds to embeddings, or gives the table to add, as the checker sees it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.audit.adapters import layouts
+from posenc.audit.adapters.sizes import lengths_of, most_taken
+from posenc.audit.report import NotAskedError
+from posenc.audit.subjects import Subject
+
+SEQ = 7
+
+Run = Callable[[Any, Tensor, Tensor | None], Tensor]
+
+
+@dataclass
+class Added:
+    """Something that says what to add to ``[batch, seq, dim]``.
+
+    Attributes:
+        subject: The source of copies.
+        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]``, or ``[batch, seq]``, to
+            the result, in the same order of axes.
+        text: How it is called, as Python.
+        dim: Width of the embeddings.
+        layout: The order of axes that it takes.
+        declared: Whether that order is said by its author or the caller, and not measured.
+        moves: Whether positions can be said: ``"positions"``, ``"offset"`` or nothing.
+        scale: What embeddings are multiplied with; None where it gives the table only.
+        seq: A length that it takes.
+        fixed: Whether it takes that length alone.
+        grid: Height and width, where a row is a grid.
+        masked: The same call with a padding mask, where there is one.
+        unsaid: The same call without positions, where these may be left out.
+        others: The same call with positions said by another of its parameters, by their names.
+        by_guess: Whether nothing but numbers says that an argument is positions or a length.
+    """
+
+    subject: Subject
+    run: Run
+    text: str
+    dim: int
+    layout: str
+    declared: bool
+    moves: str | None
+    scale: float | None = None
+    seq: int = SEQ
+    fixed: bool = False
+    grid: tuple[int, int] | None = None
+    masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
+    unsaid: Run | None = None
+    others: tuple[tuple[str, Run], ...] = ()
+    by_guess: bool = False
+    longest_found: dict[int, int] = field(default_factory=dict)
+
+    kind = "added"
+
+    def call(self, x: Tensor, positions: Tensor | None = None, by: Any = None) -> Tensor:
+        """What it makes of x ``[batch, seq, dim]``."""
+        return self.run(self.subject.fresh() if by is None else by, x.clone(), positions)
+
+    def added(
+        self,
+        seq: int | None = None,
+        *,
+        positions: Tensor | None = None,
+        batch: int = 1,
+        dtype: torch.dtype = torch.float32,
+        by: Any = None,
+    ) -> Tensor:
+        """What is added to embeddings of zeros, ``[batch, seq, dim]``."""
+        seq = seq or (len(positions) if positions is not None else self.seq)
+        made = self.call(torch.zeros(batch, seq, self.dim, dtype=dtype), positions, by)
+        return made.expand(batch, *made.shape[1:])
+
+    def rows(self, seq: int, by: Any = None) -> Tensor:
+        """Row p is what position p receives, ``[seq, dim]`` float64."""
+        return self.added(seq, by=by)[0].double()
+
+    def longest(self, most: int) -> int:
+        """The most positions up to ``most`` for which it answers.
+
+        Raises:
+            NotAskedError: It takes none of the lengths that were tried.
+        """
+        if self.fixed:
+            return self.seq
+        if most not in self.longest_found:
+            self.longest_found[most] = self._longest(max(self.seq, min(most, 2**24 // self.dim)))
+        return self.longest_found[most]
+
+    def _longest(self, most: int) -> int:
+        for count in (most, *(n for n in lengths_of(self.subject.fresh()) if self.seq <= n < most)):
+            if self.takes(count) and (count == most or not self.takes(count + 1)):
+                return count
+        if not (found := most_taken(self.takes, most)):
+            raise NotAskedError("it takes none of the lengths that were tried")
+        return found
+
+    def takes(self, seq: int) -> bool:
+        """Whether it answers for so many positions."""
+        try:
+            self.added(seq)
+        except NotAskedError:
+            return False
+        return True
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        axes = layouts.SAID_OF_EMBEDDINGS[self.layout]
+        what = "gives a table to add" if self.scale is None else f"adds to {axes}"
+        where = f", first position said by {self.moves}" if self.moves else ""
+        return f"{what} of width {self.dim}{where}; called as {self.text}"
