@@ -130,7 +130,7 @@ UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
 }
 """What one or two parameters may be whose names say nothing."""
 
-OTHERWISE: dict[frozenset[str], tuple[tuple[str, str], ...]] = {
+OTHERWISE: dict[frozenset[str | None], tuple[tuple[str, str], ...]] = {
     frozenset({"x"}): (("x", "positions"), ("x", "length")),
     frozenset({"positions", "dim"}): (("positions", "length"),),
 }

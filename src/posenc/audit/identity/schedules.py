@@ -109,7 +109,7 @@ def describe(schedule: Schedule) -> str:
     """
     match schedule:
         case Geometric():
-            base = schedule.base
+            base = float(schedule.base)
             return f"base {base:,.10g}" if base >= 1 else f"base 1/{shortest(1 / base):,.10g}"
         case Linear():
             return f"{describe(schedule.of)}, linear scaling by {float(schedule.factor):g}"

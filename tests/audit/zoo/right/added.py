@@ -44,21 +44,6 @@ class Annotated(nn.Module):
         return self.dropout(x)
 
 
-class Lecture(nn.Module):
-    """d2l: a plain attribute, powers instead of exponentials."""
-
-    def __init__(self, num_hiddens=32, max_len=400):
-        super().__init__()
-        self.P = torch.zeros((1, max_len, num_hiddens))
-        exponent = torch.arange(0, num_hiddens, 2, dtype=torch.float32) / num_hiddens
-        X = torch.arange(max_len, dtype=torch.float32).reshape(-1, 1) / torch.pow(10000, exponent)
-        self.P[:, :, 0::2] = torch.sin(X)
-        self.P[:, :, 1::2] = torch.cos(X)
-
-    def forward(self, X):
-        return X + self.P[:, : X.shape[1], :].to(X.device)
-
-
 def whisper(length, channels, max_timescale=10000):
     """Whisper's encoder: a table of sines, then cosines, spaced to the last."""
     log_timescale_increment = np.log(max_timescale) / (channels // 2 - 1)
@@ -86,18 +71,6 @@ def mae_grid(embed_dim, grid_size):
     return np.concatenate([first, second], axis=1)
 
 
-class GPT2(nn.Module):
-    """A learned table, indexed by a range."""
-
-    def __init__(self, n_embd=32, block_size=128):
-        super().__init__()
-        self.wpe = nn.Embedding(block_size, n_embd)
-
-    def forward(self, x):
-        pos = torch.arange(0, x.size(1), dtype=torch.long, device=x.device)
-        return x + self.wpe(pos)
-
-
 class Incremental(nn.Module):
     """A learned table with the length of the cache."""
 
@@ -108,51 +81,6 @@ class Incremental(nn.Module):
     def forward(self, x, past_length=0):
         positions = torch.arange(past_length, past_length + x.shape[1], device=x.device)
         return x + self.table(positions)[None]
-
-
-class ViT(nn.Module):
-    """A parameter for a fixed number of patches and the class token."""
-
-    def __init__(self, dim=32, num_patches=16):
-        super().__init__()
-        self.pos_embed = nn.Parameter(torch.randn(1, num_patches + 1, dim) * 0.02)
-
-    def forward(self, x):
-        return x + self.pos_embed
-
-
-class OPT(nn.Embedding):
-    """A learned table with two rows kept free, asked by positions."""
-
-    def __init__(self, num_embeddings=66, embedding_dim=32):
-        super().__init__(num_embeddings, embedding_dim)
-
-    def forward(self, position_ids):
-        return super().forward(position_ids + 2)
-
-
-class Fairseq(nn.Module):
-    """fairseq's sines, then cosines; position 0 is number 2."""
-
-    def __init__(self, embedding_dim=32, padding_idx=1):
-        super().__init__()
-        self.embedding_dim, self.padding_idx = embedding_dim, padding_idx
-
-    def forward(self, positions):
-        half_dim = self.embedding_dim // 2
-        emb = math.log(10000) / (half_dim - 1)
-        emb = torch.exp(torch.arange(half_dim, dtype=torch.float) * -emb)
-        emb = (positions + self.padding_idx + 1)[..., None] * emb
-        return torch.cat([torch.sin(emb), torch.cos(emb)], dim=-1)
-
-
-def tensorflow(position, d_model):
-    """TensorFlow's tutorial, in NumPy: sines of the whole row, then cosines."""
-    depth = d_model / 2
-    positions = np.arange(position)[:, np.newaxis]
-    depths = np.arange(depth)[np.newaxis, :] / depth
-    angle_rads = positions * (1 / (10000**depths))
-    return np.concatenate([np.sin(angle_rads), np.cos(angle_rads)], axis=-1)
 
 
 def timestep(timesteps, dim, max_period=10000):
@@ -176,35 +104,6 @@ class ByPositions(nn.Module):
         return x + pe.to(x.dtype)
 
 
-class Scaled(nn.Module):
-    """The paper's: embeddings times √d, then the sum."""
-
-    def __init__(self, d_model=48):
-        super().__init__()
-        self.d_model = d_model
-
-    def forward(self, x):
-        position = torch.arange(x.shape[1], dtype=torch.float64)[:, None]
-        rate = 10000.0 ** (-torch.arange(0, self.d_model, 2, dtype=torch.float64) / self.d_model)
-        pe = torch.zeros(x.shape[1], self.d_model, dtype=torch.float64)
-        pe[:, 0::2], pe[:, 1::2] = torch.sin(position * rate), torch.cos(position * rate)
-        return x * math.sqrt(self.d_model) + pe.to(x.dtype)
-
-
-class Started(nn.Module):
-    """A buffer, read from a first position on."""
-
-    def __init__(self, dim=32, max_len=256):
-        super().__init__()
-        rate = torch.exp(-math.log(10000.0) * torch.arange(0, dim, 2).float() / dim)
-        angles = torch.arange(max_len).float()[:, None] * rate
-        self.register_buffer("pe", torch.stack((angles.sin(), angles.cos()), -1).flatten(1))
-
-    def forward(self, x, start=0):
-        assert start + x.shape[1] <= len(self.pe)
-        return x + self.pe[start : start + x.shape[1]].to(x.dtype)
-
-
 class TransformerXL(nn.Module):
     """A table of distances, with an axis for the batch."""
 
@@ -215,40 +114,6 @@ class TransformerXL(nn.Module):
     def forward(self, pos_seq):
         sinusoid = torch.outer(pos_seq.float(), self.inv_freq.float())
         return torch.cat([sinusoid.sin(), sinusoid.cos()], dim=-1)[:, None, :]
-
-
-class Odd(nn.Module):
-    """An odd width: the last channel is a sine."""
-
-    def __init__(self, d_model=33, max_len=128):
-        super().__init__()
-        pe = torch.zeros(max_len, d_model)
-        position = torch.arange(max_len).float().unsqueeze(1)
-        div_term = torch.exp(torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model))
-        pe[:, 0::2] = torch.sin(position * div_term)
-        pe[:, 1::2] = torch.cos(position * div_term[: d_model // 2])
-        self.register_buffer("pe", pe[None])
-
-    def forward(self, x):
-        return x + self.pe[:, : x.size(1)]
-
-
-class Growing(nn.Module):
-    """A table that is built anew for a longer row."""
-
-    def __init__(self, dim=32):
-        super().__init__()
-        self.dim, self.pe = dim, None
-
-    def rows(self, length):
-        rate = torch.exp(-math.log(10000.0) * torch.arange(0, self.dim, 2).float() / self.dim)
-        angles = torch.arange(length).float()[:, None] * rate
-        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
-
-    def forward(self, x):
-        if self.pe is None or len(self.pe) < x.shape[1]:
-            self.pe = self.rows(x.shape[1])
-        return x + self.pe[: x.shape[1]].to(x.dtype)
 
 
 class OnGrid(nn.Module):
@@ -270,34 +135,6 @@ class OnGrid(nn.Module):
         rows = self.line(height)[:, None].expand(-1, width, -1)
         columns = self.line(width)[None].expand(height, -1, -1)
         return torch.cat((rows, columns), -1).expand(len(x), -1, -1, -1).to(x.dtype)
-
-
-class DropsByFunction(nn.Module):
-    """Dropout as a function, as in BART's and fairseq's code: training differs by chance."""
-
-    def __init__(self, dim=32, dropout=0.1):
-        super().__init__()
-        self.dropout = dropout
-        self.register_buffer("pe", whisper(64, dim).float(), persistent=False)
-
-    def forward(self, x):
-        made = x + self.pe[: x.shape[1]].to(x.dtype)
-        return nn.functional.dropout(made, p=self.dropout, training=self.training)
-
-
-class SquareOfBase100(nn.Module):
-    """A table of 24 × 24 patches of another base than is published: no fault of it."""
-
-    def __init__(self, dim=32, side=24):
-        super().__init__()
-        line = torch.arange(side).float()[:, None] / 100.0 ** (torch.arange(dim // 4) / (dim // 4))
-        line = torch.cat((line.sin(), line.cos()), -1)
-        rows, columns = line[:, None].expand(-1, side, -1), line[None].expand(side, -1, -1)
-        table = torch.cat((rows, columns), -1).flatten(0, 1)
-        self.register_buffer("table", table[None], persistent=False)
-
-    def forward(self, x):
-        return x + self.table.to(x.dtype)
 
 
 class PatchesAlone(nn.Module):
@@ -322,36 +159,6 @@ def patches_alone_before_a_class_token():
     return PatchesAlone(torch.from_numpy(mae_grid(32, 14)).float(), last=True, cut=True)
 
 
-def learned_patches_alone():
-    made = PatchesAlone(torch.randn(196, 32) * 0.02)
-    return made.requires_grad_()
-
-
-class BlocksAndPlaces(nn.Module):
-    """Half of the channels for the block of eight tokens, half for the place within."""
-
-    def forward(self, x):
-        places, blocks = (mae_line(x.shape[2] // 2, p) for p in self.parts(x.shape[1]))
-        return x + torch.from_numpy(np.concatenate((blocks, places), axis=1)).to(x.dtype)
-
-    def parts(self, count):
-        line = np.arange(count)
-        return line % 8, line // 8
-
-
-class Ours(nn.Module):
-    """This package's, behind a plain module."""
-
-    def __init__(self, dim=32):
-        super().__init__()
-        from posenc import Sinusoidal
-
-        self.inner = Sinusoidal(dim)
-
-    def forward(self, x):
-        return self.inner(x)
-
-
 class Wide(Annotated):
     """The paper's sum at the width of large models: embeddings times the root of the width."""
 
@@ -365,51 +172,6 @@ class Wide(Annotated):
             return super().forward(x * math.sqrt(self.d_model))
         places = (attention_mask.cumsum(1) - 1).clamp(min=0)
         return x * math.sqrt(self.d_model) + self.pe[0, places]
-
-
-class LearnedSize(Annotated):
-    """FastSpeech's: the table times a number that is learned."""
-
-    def __init__(self):
-        super().__init__()
-        self.alpha = nn.Parameter(torch.tensor([0.83]))
-
-    def forward(self, x):
-        return x + self.alpha * self.pe[:, : x.size(1)]
-
-
-class LearnedLogarithm(LearnedSize):
-    """The table times the exponential of a number that is learned."""
-
-    def forward(self, x):
-        return x + (self.alpha - 1.5).exp() * self.pe[:, : x.size(1)]
-
-
-class LearnedGate(Annotated):
-    """The table times a gate, whose number begins at 0."""
-
-    def __init__(self):
-        super().__init__()
-        self.gate = nn.Parameter(torch.zeros(()))
-
-    def forward(self, x):
-        return x + self.gate.sigmoid() * self.pe[:, : x.size(1)]
-
-
-class LearnedSign(LearnedSize):
-    """The table times a number that has learned to be below 0."""
-
-    def __init__(self):
-        super().__init__()
-        self.alpha = nn.Parameter(torch.tensor([-0.5]))
-
-
-class LearnedSizes(LearnedSize):
-    """The table times a learned number for each channel, as before training."""
-
-    def __init__(self):
-        super().__init__()
-        self.alpha = nn.Parameter(torch.full((self.pe.shape[-1],), 0.1))
 
 
 class Steps(nn.Module):
@@ -453,41 +215,21 @@ class RowsAndColumns(nn.Module):
 RIGHT = [
     right(Tutorial, "convention paper, base 10,000"),
     right(Annotated, "convention paper, base 10,000"),
-    right(Lecture, "convention paper, base 10,000"),
     right(whisper, "convention tensor2tensor"),
     right(mae_line, "convention concatenated", kind="added"),
     right(mae_grid, "a grid encoding"),
-    right(GPT2, "a learned table, at least 128 rows"),
     right(Incremental, "a learned table"),
-    right(ViT, "a learned table"),
-    right(OPT, "a learned table"),
-    right(Fairseq, "convention tensor2tensor, base 10,000, first position 2"),
-    right(tensorflow, "convention concatenated"),
     right(timestep, "convention timestep"),
     right(ByPositions, "convention paper"),
-    right(Scaled, "convention paper"),
-    right(Started, "convention paper"),
     right(TransformerXL, "convention concatenated", "cast-breaks-it"),
-    right(Odd, "convention paper"),
-    right(Growing, "convention paper"),
     right(
         OnGrid,
         "height in the first half of the channels, width in the second, each the sinus",
         layout="bhwd",
     ),
-    right(SquareOfBase100, ""),
     right(patches_alone, "14 × 14 patches behind 1 of zeros, equal to posenc.AxialSinusoidal(32,"),
     right(patches_alone_before_a_class_token, "14 × 14 patches before 1 of zeros, equal to"),
-    right(learned_patches_alone, "a learned table, at least 196 rows"),
-    right(BlocksAndPlaces, ""),
-    right(DropsByFunction, "convention tensor2tensor"),
-    right(Ours, "convention paper"),
     right(Wide, "convention paper"),
-    right(LearnedSize, "convention paper, base 10,000, times 0.83"),
-    right(LearnedLogarithm, "convention paper, base 10,000, times 0.5117"),
-    right(LearnedGate, "convention paper, base 10,000, times 0.5"),
-    right(LearnedSign, "equal to posenc.Sinusoidal(32) times -0.5 within"),
-    right(LearnedSizes, "convention paper, base 10,000, times 0.1"),
     right(Steps, ""),
     right(FourierFeatures, ""),
     right(RowsAndColumns, "a learned table, at least 16 rows"),

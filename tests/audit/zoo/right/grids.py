@@ -29,30 +29,6 @@ class RoPE2D(nn.Module):
         return torch.cat((self.turned(y, positions[..., 0]), self.turned(x, positions[..., 1])), -1)
 
 
-def rotate_on_grid(q, k, positions):
-    """Pairs in turn of rows and of columns, positions [tokens, 2]."""
-    rows, columns = positions[:, :1].float(), positions[:, 1:].float()
-    rates = 1.0 / 10000.0 ** (torch.arange(0, q.shape[-1], 4).float() / q.shape[-1])
-    angles = torch.stack((rows * rates, columns * rates), -1).flatten(-2)
-    cos, sin = angles.cos(), angles.sin()
-
-    def turned(x):
-        a, b = x[..., ::2], x[..., 1::2]
-        return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
-
-    return turned(q), turned(k)
-
-
-def rotate_in_unit_square(q, k, positions):
-    """DINOv3: coordinates between −1 and 1, here of 16 patches a side, times 2π."""
-    width = q.shape[-1]
-    periods = 100.0 ** (2 * torch.arange(width // 4) / (width // 2))
-    angles = 2 * math.pi * positions.float()[:, :, None] / 8 / periods
-    angles = angles.flatten(1, 2).tile(2)
-    cos, sin = angles.cos(), angles.sin()
-    return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
-
-
 def rotate_by_lines(q, k, positions):
     """Frequencies in equal steps, as of images' own sizes (rotary-embedding-torch's "pixel")."""
     rates = torch.linspace(1.0, 5.0, q.shape[-1] // 4) * math.pi / 32
@@ -89,10 +65,6 @@ class TableOfPoints(nn.Module):
         return turned(q), turned(k)
 
 
-def table_by_number():
-    return TableOfPoints(by_number=True)
-
-
 class Video(nn.Module):
     """Qwen3-VL: positions [3, batch, seq], pairs dealt out to time, rows and columns in turn."""
 
@@ -120,11 +92,8 @@ RIGHT = [
     right(Video, ""),
     right(video_by_token, ""),
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
-    right(rotate_in_unit_square, "half pairing, base 100, 0.7854 radians a step"),
     right(rotate_by_lines, "rows turn 32 of 64 channels, half pairing"),
     right(
         TableOfPoints, "base 10,000: equal to posenc.Rotary(Geometric(16), pairing='interleaved')"
     ),
-    right(table_by_number, "columns turn 16 of 32 channels"),
-    right(rotate_on_grid, "rows turn 32 of 64 channels, interleaved pairing, base 10,000"),
 ]

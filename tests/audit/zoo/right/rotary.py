@@ -38,39 +38,6 @@ class LlamaRotary(nn.Module):
         return emb.cos().to(x.dtype), emb.sin().to(x.dtype)
 
 
-class OldLlama(nn.Module):
-    """transformers' first Llama: cosines of a length."""
-
-    def __init__(self, dim=32, max_position_embeddings=512, base=10000):
-        super().__init__()
-        inv_freq = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))
-        t = torch.arange(max_position_embeddings).float()
-        freqs = torch.einsum("i,j->ij", t, inv_freq)
-        emb = torch.cat((freqs, freqs), dim=-1)
-        self.register_buffer("cos_cached", emb.cos()[None, None, :, :], persistent=False)
-        self.register_buffer("sin_cached", emb.sin()[None, None, :, :], persistent=False)
-
-    def forward(self, x, seq_len=None):
-        return self.cos_cached[:, :, :seq_len], self.sin_cached[:, :, :seq_len]
-
-
-class NeoXTables(nn.Module):
-    """GPT-NeoX: cosines and sines [seq, 1, 1, dim] of a length, beside content of any kind."""
-
-    def __init__(self, dim=32, base=10000):
-        super().__init__()
-        rates = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))
-        self.register_buffer("inv_freq", rates, persistent=False)
-
-    def forward(self, x, seq_dim=1, seq_len=None):
-        if seq_len is None:
-            seq_len = x.shape[seq_dim]
-        line = torch.arange(seq_len).type_as(self.inv_freq)
-        freqs = torch.einsum("i,j->ij", line, self.inv_freq)
-        emb = torch.cat((freqs, freqs), dim=-1)
-        return emb.cos()[:, None, None, :], emb.sin()[:, None, None, :]
-
-
 class Torchtune(nn.Module):
     """torchtune: [batch, seq, heads, head_dim], positions by keyword, pairs side by side."""
 
@@ -158,20 +125,6 @@ class GPTJ(nn.Module):
         return x * cos + turned * sin
 
 
-class Methodical(nn.Module):
-    """A method for queries or keys, as in rotary-embedding-torch."""
-
-    def __init__(self, dim=32, theta=10000.0):
-        super().__init__()
-        self.freqs = 1.0 / (theta ** (torch.arange(0, dim, 2)[: (dim // 2)].double() / dim))
-
-    def rotate_queries_or_keys(self, t, offset=0):
-        seq = torch.arange(t.shape[-2], dtype=torch.float64) + offset
-        freqs = (seq[:, None] * self.freqs).repeat_interleave(2, dim=-1)
-        halves = torch.stack((-t[..., 1::2], t[..., 0::2]), dim=-1).flatten(-2)
-        return (t * freqs.cos() + halves * freqs.sin()).to(t.dtype)
-
-
 class YaRN(nn.Module):
     """YaRN by 4 from 2,048, with its attention factor."""
 
@@ -236,36 +189,6 @@ class Llama3(nn.Module):
         cos = torch.cat((angles.cos(), angles.cos()), -1).to(q.dtype)
         sin = torch.cat((angles.sin(), angles.sin()), -1).to(q.dtype)
         return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
-
-
-class Stretched(nn.Module):
-    """Positions divided by 4 (linear scaling)."""
-
-    def __init__(self, dim=32, scaling_factor=4.0):
-        super().__init__()
-        self.dim, self.scaling_factor = dim, scaling_factor
-
-    def forward(self, x, positions):
-        inv = 1.0 / (10000 ** (torch.arange(0, self.dim, 2).float() / self.dim))
-        angles = positions[:, None, :, None].float() / self.scaling_factor * inv
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        a, b = x.chunk(2, -1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
-
-
-class NTK(nn.Module):
-    """The base grown for twice the length."""
-
-    def __init__(self, dim=32, alpha=2.0):
-        super().__init__()
-        base = 10000.0 * alpha ** (dim / (dim - 2))
-        self.inv = 1.0 / (base ** (torch.arange(0, dim, 2).double() / dim))
-
-    def forward(self, x, positions):
-        angles = positions[:, None, :, None].double() * self.inv
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        a, b = x.chunk(2, -1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
 
 class Megatron(nn.Module):
@@ -379,19 +302,6 @@ class RoFormer(nn.Module):
         return x * self.cos[:seq].to(x.dtype) + turned * self.sin[:seq].to(x.dtype)
 
 
-class Ours(nn.Module):
-    """This package's, behind a plain module."""
-
-    def __init__(self, head_dim=32):
-        super().__init__()
-        from posenc import Rotary
-
-        self.inner = Rotary(head_dim, base=500_000)
-
-    def forward(self, q, k, positions):
-        return self.inner(q, k, positions)
-
-
 class OneTensor(nn.Module):
     """Queries or keys alone, named x; halves by slices take positions for them, too."""
 
@@ -477,13 +387,6 @@ class BesideLongerKeys(nn.Module):
         return self.turn(q, self.first(q.shape[2], k.shape[2])), self.turn(k, 0)
 
 
-class WholeRows(BesideLongerKeys):
-    """Queries are the first of a row, as where there is no cache."""
-
-    def first(self, q_len, k_len):
-        return 0
-
-
 class FromTwo(OneTensor):
     """Positions begin at 2, which no score tells."""
 
@@ -491,19 +394,10 @@ class FromTwo(OneTensor):
         return super().angles(seq + 2)[2:]
 
 
-class FromAnywhere(OneTensor):
-    """The first token is turned too, each pair by an angle of its own."""
-
-    def angles(self, seq):
-        return super().angles(seq) + torch.arange(16.0).square().repeat(2)
-
-
 PLAIN = "half pairing, base 10,000"
 NEIGHBORS = "interleaved pairing, base 10,000"
 RIGHT = [
     right(LlamaRotary, PLAIN, "cast-breaks-it"),
-    right(OldLlama, PLAIN),
-    right(NeoXTables, PLAIN, "cast-breaks-it"),
     right(apply_rotary_pos_emb, PLAIN),
     right(complex_numbers.apply_rotary_emb, NEIGHBORS),
     right(complex_numbers.precompute_freqs_cis, NEIGHBORS),
@@ -511,13 +405,10 @@ RIGHT = [
     right(VLLM, PLAIN),
     right(NeoX, "16 of 64 channels, half pairing, base 10,000"),
     right(GPTJ, NEIGHBORS),
-    right(Methodical, NEIGHBORS),
     right(YaRN, "YaRN by 4 from 2,048"),
     right(LeftToTheScale, "YaRN by 4 from 2,048"),
     right(Permuting, "YaRN by 4 from 2,048"),
     right(Llama3, "base 500,000, Llama 3 scaling by 8 from 8,192"),
-    right(Stretched, "base 10,000, linear scaling by 4"),
-    right(NTK, "base 10,000, NTK scaling by 2"),
     right(Megatron, PLAIN),
     right(DeepSeek, "the last 32 of 48 channels, interleaved pairing"),
     right(Proportional, "proportional"),
@@ -526,14 +417,11 @@ RIGHT = [
     right(Cached, PLAIN),
     right(RoFormer, NEIGHBORS),
     right(lazy_tables.LazyTables, PLAIN),
-    right(Ours, "half pairing, base 500,000"),
     right(OneTensor, PLAIN, "cast-breaks-it"),
     right(OneTensorOfHeadsLast, PLAIN, "cast-breaks-it"),
     right(OutsideOfAutocast, PLAIN),
     right(TableBeforeAutocast, PLAIN),
     right(CacheOfFourRows, ""),
     right(BesideLongerKeys, PLAIN),
-    right(WholeRows, PLAIN),
     right(FromTwo, "posenc.recipes.llama2(32) from position 2 on", "cast-breaks-it"),
-    right(FromAnywhere, "posenc.recipes.llama2(32) but for its first angle", "cast-breaks-it"),
 ]

@@ -30,30 +30,6 @@ class Sum(nn.Module):
         return x + self.pe[: x.shape[1]].to(x.dtype)
 
 
-class BatchAxis(Sum):
-    """The tutorial's indexing, for a batch that stands first."""
-
-    def forward(self, x):
-        return x + self.pe[: x.shape[0], None].to(x.dtype)
-
-
-class SequenceFirstMixedUp(nn.Module):
-    """Says [seq, batch, dim] and encodes axis 1.
-
-    x: [seq_len, batch_size, dim]
-    """
-
-    def forward(self, x):
-        return x + sines(x.shape[1], x.shape[2])[None].to(x.dtype)
-
-
-class CountsThrough(Sum):
-    """Counts on from row to row: sequence and batch in one."""
-
-    def forward(self, x):
-        return x + sines(x.shape[0] * x.shape[1], x.shape[2]).reshape(x.shape).to(x.dtype)
-
-
 class Nothing(Sum):
     """Every token at position 3."""
 
@@ -69,29 +45,12 @@ class OffByOne(Sum):
         return x + self.pe[start : start + x.shape[1]].to(x.dtype)
 
 
-class OneLate(Sum):
-    """Behind a cache it begins one too late."""
-
-    def forward(self, x, offset=0):
-        start = offset + 1 if offset > 0 else 0
-        return x + self.pe[start : start + x.shape[1]].to(x.dtype)
-
-
 class ForgetsTheCache(Sum):
     """Takes an offset and does not use it for one token."""
 
     def forward(self, x, offset=0):
         start = 0 if x.shape[1] == 1 else offset
         return x + self.pe[start : start + x.shape[1]].to(x.dtype)
-
-
-class Shared(Sum):
-    """Two neighbors share a position."""
-
-    def forward(self, x):
-        p = torch.arange(x.shape[1])
-        p = torch.where(p >= 5, p - 1, p)
-        return x + self.pe[p].to(x.dtype)
 
 
 class Halved(Sum):
@@ -101,43 +60,11 @@ class Halved(Sum):
         return x + self.pe[torch.arange(x.shape[1]) // 2].to(x.dtype)
 
 
-class DividesByALearnedNumber(Sum):
-    """Positions are divided by it with //, which has no gradient either."""
-
-    def __init__(self):
-        super().__init__()
-        self.alpha = nn.Parameter(torch.tensor(2.0))
-
-    def forward(self, x):
-        rates = 10000.0 ** (-torch.arange(0, x.shape[2], 2) / x.shape[2])
-        angles = (torch.arange(x.shape[1]) // self.alpha)[:, None] * rates
-        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
-
-
-class InTens(Sum):
-    """Every position stands for ten tokens, more than short rows have."""
-
-    def forward(self, x):
-        return x + self.pe[torch.arange(x.shape[1]) // 10].to(x.dtype)
-
-
 def angles_divided_whole(x):
     """x: [batch, seq, dim]"""
     divisors = 10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])
     angles = torch.arange(x.shape[1])[:, None] // divisors
     return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
-
-
-def angles_by_whole_divisors(x):
-    """x: [batch, seq, dim]"""
-    divisors = (10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])).long()
-    angles = ((torch.arange(x.shape[1])[:, None] + 1) // divisors).float()
-    return x + 0.5 * torch.cat((angles.sin(), angles.cos()), -1)
-
-
-def patches_in_twos():
-    """Patches behind a class token share a row in twos."""
-    return PatchesAlone(sines(98, 32).repeat_interleave(2, 0))
 
 
 class Clamped(Sum):
@@ -169,17 +96,6 @@ class Truncates(Sum):
     def forward(self, x):
         x = x[:, : self.max_len]
         return x + self.pe[: x.shape[1]].to(x.dtype)
-
-
-class LearnedWraps(nn.Module):
-    """A learned table, from the first row again."""
-
-    def __init__(self, dim=16, max_len=40):
-        super().__init__()
-        self.table, self.max_len = nn.Embedding(max_len, dim), max_len
-
-    def forward(self, x):
-        return x + self.table(torch.arange(x.shape[1]) % self.max_len)
 
 
 class WritesIntoInput(Sum):
@@ -230,47 +146,11 @@ class CountsCalls(Sum):
         return x + made.to(x.dtype)
 
 
-class Stretched(Sum):
-    """Positions from 0 to 1, whatever the length."""
-
-    def forward(self, x):
-        p = torch.arange(x.shape[1])[:, None] / x.shape[1] * 50
-        rate = 10000.0 ** -(torch.arange(0, self.d_model, 2) / self.d_model)
-        return x + torch.stack(((p * rate).sin(), (p * rate).cos()), -1).flatten(1).to(x.dtype)
-
-
 class FromTheEnd(Sum):
     """Counts from the last token."""
 
     def forward(self, x):
         return x + self.pe[: x.shape[1]].flip(0).to(x.dtype)
-
-
-def double_exponent(x):
-    j = torch.arange(x.shape[-1], dtype=torch.float64)
-    angle = torch.arange(x.shape[1])[:, None] / 10000 ** (2 * j / x.shape[-1])
-    return (x + torch.where(j % 2 == 0, angle.sin(), angle.cos())).to(x.dtype)
-
-
-def half_exponent(x):
-    """i/d instead of 2i/d."""
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: i / d).to(x.dtype)
-
-
-def grows(x):
-    """exp(+…): frequencies grow."""
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: -2 * i / d).to(x.dtype)
-
-
-class GrowsInFloat32(Sum):
-    """PyTorch's tutorial without the minus: its angles are large, and float32's."""
-
-    def __init__(self, d_model=64, max_len=600):
-        super().__init__(d_model, max_len)
-        position = torch.arange(max_len).unsqueeze(1)
-        div_term = torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
-        self.pe[:, 0::2] = torch.sin(position * div_term)
-        self.pe[:, 1::2] = torch.cos(position * div_term)
 
 
 def timestep_grows(timesteps, dim=32, max_period=10000):
@@ -281,19 +161,9 @@ def timestep_grows(timesteps, dim=32, max_period=10000):
     return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
 
 
-def narrower(x):
-    """The exponent falls over a width that is less by two."""
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * i / (d - 2)).to(x.dtype)
-
-
 def tripled_pairs(x):
     """The pairs' exponents squared."""
     return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: (2 * i / d) ** 2).to(x.dtype)
-
-
-def reversed_order(x):
-    """The slow channels first."""
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * (d / 2 - i) / d).to(x.dtype)
 
 
 def divides_whole(x):
@@ -306,30 +176,8 @@ def sine_twice(x):
     return x + made.to(x.dtype)
 
 
-def cosine_twice(x):
-    made = sines(x.shape[1], x.shape[2])
-    made[:, 0::2] = made[:, 1::2]
-    return x + made.to(x.dtype)
-
-
 def scaled(x):
     return x + 2.5 * sines(x.shape[1], x.shape[2]).to(x.dtype)
-
-
-def tenth(x):
-    return x + 0.1 * sines(x.shape[1], x.shape[2]).to(x.dtype)
-
-
-def doubled_positions(x):
-    """Position 2p."""
-    return x + sines(2 * x.shape[1], x.shape[2])[::2].to(x.dtype)
-
-
-def degrees(x):
-    """Angles in degrees."""
-    i = torch.arange(x.shape[2] // 2, dtype=torch.float64)
-    angles = torch.arange(x.shape[1])[:, None] * 10000 ** (-2 * i / x.shape[2]) * math.pi / 180
-    return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
 
 
 class HalfTable(Sum):
@@ -387,46 +235,6 @@ class Unused(nn.Module):
         return x + self.table(torch.arange(x.shape[1]))
 
 
-class FrozenSize(Sum):
-    """Times a number of a parameter that is never trained."""
-
-    def __init__(self):
-        super().__init__()
-        self.size = nn.Parameter(torch.tensor(0.5), requires_grad=False)
-
-    def forward(self, x):
-        return x + (self.size * self.pe[: x.shape[1]]).to(x.dtype)
-
-
-class LearnedBeside(Sum):
-    """Times a number that is fixed, beside one that is learned and added."""
-
-    def __init__(self):
-        super().__init__()
-        self.shift = nn.Parameter(torch.zeros(()))
-
-    def forward(self, x):
-        return x + (0.5 * self.pe[: x.shape[1]] + self.shift).to(x.dtype)
-
-
-class Detached(nn.Module):
-    """A learned table that is cut off."""
-
-    def __init__(self, dim=16):
-        super().__init__()
-        self.table = nn.Embedding(64, dim)
-
-    def forward(self, x):
-        return x + self.table(torch.arange(x.shape[1])).detach()
-
-
-class CutsContent(Sum):
-    """No gradient reaches the embeddings."""
-
-    def forward(self, x):
-        return x.detach() + self.pe[: x.shape[1]].to(x.dtype)
-
-
 class PaddingCounts(nn.Module):
     """Left padding moves the tokens behind it."""
 
@@ -434,35 +242,6 @@ class PaddingCounts(nn.Module):
 
     def forward(self, x, attention_mask=None):
         return x + sines(x.shape[1], x.shape[2]).to(x.dtype)
-
-
-class FirstPlaces(nn.Module):
-    """A cache that is keyed by the number of positions, and not by the positions."""
-
-    def __init__(self, dim=16):
-        super().__init__()
-        self.dim, self.cache = dim, {}
-
-    def forward(self, x, positions):
-        rates = 10000.0 ** (-torch.arange(0, self.dim, 2).double() / self.dim)
-        angles = positions[..., None].double() * rates
-        table = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
-        return x + self.cache.setdefault(positions.shape, table).to(x.dtype)
-
-
-class ByBatch(Sum):
-    """Batches of an odd number of rows begin one position later."""
-
-    def forward(self, x):
-        first = len(x) % 2 * (len(x) > 1)
-        return x + self.pe[first : first + x.shape[1]].to(x.dtype)
-
-
-class InTraining(Sum):
-    """Half of it while training."""
-
-    def forward(self, x):
-        return x + self.pe[: x.shape[1]].to(x.dtype) / (2 if self.training else 1)
 
 
 CAST = "cast-breaks-it"
@@ -477,57 +256,29 @@ def fractional_rows():
 
 WRONG = [
     wrong(fractional_rows, "rows by /", "rows-not-whole"),
-    wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
-    wrong(SequenceFirstMixedUp, "seq and batch mixed up", "batch-axis-encoded"),
-    wrong(FirstPlaces, "places of the first call", "state-between-calls"),
-    wrong(ByBatch, "by the batch", "depends-on-how-it-is-given"),
-    wrong(InTraining, "otherwise in training", "depends-on-how-it-is-given"),
-    wrong(CountsThrough, "counts through the batch", "batch-axis-encoded"),
     wrong(Nothing, "one position for all", "encodes-nothing"),
     wrong(OffByOne, "one early behind a cache", "off-by-one-after-cache"),
-    wrong(OneLate, "one late behind a cache", "off-by-one-after-cache"),
     wrong(ForgetsTheCache, "forgets the cache", "decoding-differs-from-prefill"),
-    wrong(Shared, "two tokens share", "positions-shared"),
     wrong(Halved, "all tokens share", "positions-shared"),
-    wrong(DividesByALearnedNumber, "divides by a learned number", "positions-shared"),
-    wrong(InTens, "ten tokens share", "positions-shared"),
     wrong(angles_divided_whole, "angles divided by //", "angles-rounded"),
-    wrong(angles_by_whole_divisors, "angles by whole divisors", "angles-rounded"),
-    wrong(patches_in_twos, "patches share in twos", "positions-shared"),
     wrong(Clamped, "clamped", "clamped"),
     wrong(Wrapped, "wrapped", "wrapped"),
     wrong(Stops, "stops", "stops"),
     wrong(Truncates, "truncates", "truncated-silently"),
-    wrong(LearnedWraps, "a learned table wraps", "wrapped"),
     wrong(WritesIntoInput, "writes", "input-written"),
     wrong(ShrinkingCache, "dynamic", "history-changes-result"),
     wrong(CachesFirstDtype, "dtype of the first", "first-dtype-cached"),
     wrong(CountsCalls, "counts calls", "state-between-calls"),
-    wrong(Stretched, "stretched", "depends-on-length"),
     wrong(FromTheEnd, "from the end", "depends-on-length"),
-    wrong(double_exponent, "double exponent", "wrong-exponent"),
-    wrong(half_exponent, "half exponent", "wrong-exponent"),
-    wrong(grows, "sign of the exponent", "wrong-exponent"),
-    wrong(GrowsInFloat32, "sign of the exponent, in float32", "wrong-exponent"),
     wrong(timestep_grows, "sign of the exponent of steps", "wrong-exponent"),
-    wrong(narrower, "width less two", "wrong-exponent"),
     wrong(tripled_pairs, "squared exponent", "unknown-frequencies"),
-    wrong(reversed_order, "slow first", "unknown-frequencies"),
     wrong(divides_whole, "exponent of an integer division", "wrong-exponent"),
     wrong(sine_twice, "sine twice", "sine-twice"),
-    wrong(cosine_twice, "cosine twice", "sine-twice"),
     wrong(scaled, "times 2.5", "table-scaled"),
-    wrong(tenth, "times 0.1", "table-scaled"),
-    wrong(FrozenSize, "times a frozen number", "table-scaled"),
-    wrong(LearnedBeside, "times 0.5, beside a learned number", "table-scaled"),
-    wrong(doubled_positions, "position 2p", "unknown-frequencies"),
-    wrong(degrees, "degrees", "unknown-frequencies"),
     wrong(HalfTable, "table in bfloat16", "table-in-16-bits"),
     wrong(HalfFrequencies, "frequencies in bfloat16", "frequencies-in-16-bits"),
     wrong(PositionsInContentDtype, "positions in bfloat16", "positions-in-16-bits"),
     wrong(CastsFrequencies, "frequencies that are cast", CAST),
     wrong(Unused, "unused parameter", "parameter-without-gradient"),
-    wrong(Detached, "detached parameter", "parameter-without-gradient"),
-    wrong(CutsContent, "detached content", "gradient-cut"),
     wrong(PaddingCounts, "padding counts", "padding-shifts-positions"),
 ]

@@ -54,13 +54,6 @@ class OtherWidth(TableOfPoints):
         self.width = 16
 
 
-def product_beyond_ten_rows(q, k, positions):
-    """Rows turn more the farther their column is, but not near the corner."""
-    y, x = positions[:, 0], positions[:, 1]
-    y = torch.where(y > 10, y + 0.1 * y * x, y)
-    return by_axes(q, y, x), by_axes(k, y, x)
-
-
 def columns_run_over(q, k, positions):
     """Columns from 14 on stand in the next row."""
     number = positions[:, 0] * 14 + positions[:, 1]
@@ -78,6 +71,5 @@ WRONG = [
     wrong(one_axis, "one axis only", "one-axis-only"),
     wrong(summed, "sum of the axes", "positions-shared"),
     wrong(OtherWidth, "points numbered by the height", "not-relative"),
-    wrong(product_beyond_ten_rows, "product of the axes far out", "not-relative"),
     wrong(columns_run_over, "columns run over into the next row", "not-relative"),
 ]

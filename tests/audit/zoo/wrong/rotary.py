@@ -86,13 +86,6 @@ class KeysLate(Turn):
         return self.turn(k, 2 * positions)
 
 
-class KeysOfAnotherBase(Turn):
-    def keys(self, k, positions):
-        other = Turn()
-        other.base = 500_000.0
-        return other.turn(k, positions)
-
-
 class NoSign(Turn):
     """Both sines are positive."""
 
@@ -110,29 +103,12 @@ class MixedPairing(Turn):
         return both.cos(), both.sin()
 
 
-class MixedOtherwise(Turn):
-    """Cosines for halves, neighbors turned."""
-
-    def turn(self, x, positions):
-        cos, sin = self.waveform(positions)
-        return (x * cos + neighbors(x) * sin).to(x.dtype)
-
-
 class OneStill(Turn):
     """The last pair never turns."""
 
     def rates(self):
         made = super().rates()
         made[-1] = 0
-        return made
-
-
-class FirstStill(Turn):
-    """The first pair never turns."""
-
-    def rates(self):
-        made = super().rates()
-        made[0] = 0
         return made
 
 
@@ -143,57 +119,6 @@ class Fourfold(Turn):
         return self.base ** -(2 * torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
 
 
-class Single(Turn):
-    """i instead of 2i."""
-
-    def rates(self):
-        return self.base ** -(torch.arange(self.dim // 2, dtype=torch.float64) / self.dim)
-
-
-class ToTheLast(Turn):
-    """i / (d/2 − 1) instead of i / (d/2)."""
-
-    def rates(self):
-        return self.base ** -torch.linspace(0, 1, self.dim // 2, dtype=torch.float64)
-
-
-class Growing(Turn):
-    """+2i instead of −2i."""
-
-    def rates(self):
-        return self.base ** (torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
-
-
-class HeadWidth(Turn):
-    """Half of the channels turn, at the speeds of the whole width."""
-
-    def turn(self, x, positions):
-        turned, kept = x.chunk(2, -1)
-        angles = self.angles(positions)[..., : self.dim // 4]
-        both = torch.cat((angles, angles), -1)
-        return torch.cat(
-            ((turned * both.cos() + halves(turned) * both.sin()).to(x.dtype), kept), -1
-        )
-
-
-class HeadWidthOfAQuarter(Turn):
-    """A quarter of the channels turn, at the speeds of the whole width, as GPT-NeoX' would."""
-
-    def turn(self, x, positions):
-        turned, kept = x.tensor_split((x.shape[-1] // 4,), -1)
-        angles = self.angles(positions)[..., : self.dim // 8]
-        both = torch.cat((angles, angles), -1)
-        return torch.cat(
-            ((turned * both.cos() + halves(turned) * both.sin()).to(x.dtype), kept), -1
-        )
-
-
-class SingleOfAnother(Single):
-    """i instead of 2i, of base 500,000."""
-
-    base = 500_000.0
-
-
 class Squared(Turn):
     """Exponents squared."""
 
@@ -201,32 +126,10 @@ class Squared(Turn):
         return self.base ** -((torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim) ** 2)
 
 
-class Reversed(Turn):
-    """The slow pairs first."""
-
-    def rates(self):
-        return super().rates().flip(0)
-
-
-class Bigger(Turn):
-    """Everything times 1.3."""
-
-    def waveform(self, positions):
-        cos, sin = super().waveform(positions)
-        return 1.3 * cos, 1.3 * sin
-
-
 class SineForCosine(Turn):
     def waveform(self, positions):
         _, sin = super().waveform(positions)
         return sin, sin
-
-
-class Shifted(Turn):
-    """The sine of the position after."""
-
-    def waveform(self, positions):
-        return super().waveform(positions)[0], super().waveform(positions + 1)[1]
 
 
 class Clamps(Turn):
@@ -262,23 +165,9 @@ class Bfloat16Positions(Turn):
         return positions.bfloat16().double()
 
 
-class ContentDtypePositions(Turn):
-    """Positions and angles in the dtype of the content."""
-
-    def turn(self, x, positions):
-        angles = positions.to(x.dtype)[:, None, :, None] * self.rates().to(x.dtype)
-        both = torch.cat((angles, angles), -1)
-        return x * both.cos() + halves(x) * both.sin()
-
-
 class Bfloat16Rates(Turn):
     def rates(self):
         return super().rates().bfloat16().double()
-
-
-class Float16Rates(Turn):
-    def rates(self):
-        return super().rates().half().double()
 
 
 class Bfloat16Table(Turn):
@@ -304,36 +193,12 @@ class Writes(Turn):
         return x
 
 
-class FirstRowOnly(Turn):
-    """All rows are turned by the positions of the first."""
-
-    def places(self, positions):
-        return positions[:1].double()
-
-
-class FromZero(Turn):
-    """One token always stands at 0."""
-
-    def places(self, positions):
-        return (
-            positions.double() - positions[:, :1] if positions.shape[1] == 1 else positions.double()
-        )
-
-
 class DeafToItsStart(Turn):
     """It takes the first position of its tokens, and leaves it out."""
 
     def forward(self, q, k, start_pos: int = 0):
         positions = torch.arange(q.shape[2])[None]
         return self.turn(q, positions), self.turn(k, positions)
-
-
-class KeysFromTheEnd(Turn):
-    """Keys count from the last token on."""
-
-    def forward(self, q, k):
-        positions = torch.arange(q.shape[2])[None]
-        return self.turn(q, positions), self.turn(k, positions.flip(1))
 
 
 class OneBehind(Turn):
@@ -343,15 +208,6 @@ class OneBehind(Turn):
         late = 1 if offset > 0 else 0
         positions = torch.arange(offset - late, offset - late + q.shape[2])[None]
         return self.turn(q, positions), self.turn(k, positions)
-
-
-class KeysOneBehind(Turn):
-    """The same for keys alone."""
-
-    def forward(self, q, k, offset=0):
-        positions = torch.arange(offset, offset + q.shape[2])[None]
-        late = positions - (1 if offset > 0 else 0)
-        return self.turn(q, positions), self.turn(k, late)
 
 
 class Dynamic(Turn):
@@ -390,13 +246,6 @@ class ByLength(Turn):
         return positions.double() * 16 / positions.shape[1]
 
 
-class Cuts(Turn):
-    """No gradient reaches queries."""
-
-    def turn(self, x, positions):
-        return super().turn(x.detach(), positions)
-
-
 class Interleaved(Turn):
     """Right in itself; the configuration beside it is of a model of halves."""
 
@@ -421,30 +270,6 @@ class OtherBase(Turn):
         }  # fmt: skip
 
 
-class NoScaling(Turn):
-    """Without the Llama 3 scaling that its configuration has."""
-
-    base = 500_000.0
-
-    def __init__(self):
-        super().__init__()
-        self.config = {
-            "model_type": "llama", "hidden_size": 128, "num_attention_heads": 4,
-            "max_position_embeddings": 131072, "rope_theta": 5e5,
-            "rope_scaling": {
-                "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
-            },
-        }  # fmt: skip
-
-
-class KeysOneLate(Turn):
-    """Keys one position further than queries: relative, and another function."""
-
-    def keys(self, k, positions):
-        return self.turn(k, positions + 1)
-
-
 class FirstPlaces(Turn):
     """A cache that is keyed by the number of positions, and not by the positions."""
 
@@ -454,20 +279,6 @@ class FirstPlaces(Turn):
 
     def waveform(self, positions):
         return self.cache.setdefault(positions.shape, super().waveform(positions))
-
-
-class ByBatch(Turn):
-    """Positions that a batch of an odd number of rows moves."""
-
-    def places(self, positions):
-        return positions.double() + len(positions) % 2 * (len(positions) > 1)
-
-
-class ReadsStraight(Turn):
-    """Reads memory as if it were contiguous."""
-
-    def turn(self, x, positions):
-        return super().turn(torch.as_strided(x, x.shape, torch.empty(x.shape).stride()), positions)
 
 
 class OtherDtype(Turn):
@@ -490,68 +301,6 @@ class NarrowSign(OtherDtype):
         return Turn.turn(self, x, positions)
 
 
-class FewKeys(Turn):
-    """Fewer key heads than query heads come out as they went in."""
-
-    def forward(self, q, k, positions):
-        alike = q.shape[1] == k.shape[1]
-        return self.turn(q, positions), self.turn(k, positions) if alike else k
-
-
-class Sorts(Turn):
-    """Positions in order, whatever order they came in."""
-
-    def places(self, positions):
-        return positions.sort(-1).values.double()
-
-
-class InTraining(Turn):
-    """Half the angles while training."""
-
-    def rates(self):
-        return super().rates() / (2 if self.training else 1)
-
-
-def factory(kind):
-    """A model whose class of this name has no arguments."""
-    return kind
-
-
-class LastHeadStays(Turn):
-    """The last head of queries comes out as it went in."""
-
-    def forward(self, q, k, position_ids):
-        angles = torch.cat((position_ids[..., None] * self.rates(),) * 2, -1)[:, None]
-        turn = lambda x: (x * angles.cos() + halves(x) * angles.sin()).to(x.dtype)  # noqa: E731
-        return torch.cat((turn(q)[:, :-1], q[:, -1:]), 1), turn(k)
-
-
-class ChunksShare(Turn):
-    """Up to four tokens behind a cache are turned as the first of them."""
-
-    def forward(self, q, k, start_pos=0):
-        """q: [batch, heads, seq, head_dim]"""
-        seq = q.shape[2]
-        shares = start_pos > 0 and seq <= 4
-        line = torch.full((1, seq), start_pos) if shares else start_pos + torch.arange(seq)[None]
-        return super().forward(q, k, line)
-
-
-class DividesWhole(Turn):
-    """2i // d is 0 for each pair."""
-
-    def rates(self):
-        return self.base ** -(torch.arange(0, self.dim, 2) // self.dim).double()
-
-
-class InTens(Turn):
-    """Every position stands for ten tokens, more than short rows have."""
-
-    def forward(self, q, k):
-        line = (torch.arange(q.shape[2]) // 10)[None]
-        return self.turn(q, line), self.turn(k, line)
-
-
 class Log10(Turn):
     """exp(−log10(base) · 2i/d)."""
 
@@ -566,59 +315,29 @@ WRONG = [
     wrong(OnlyKeys, "only keys", "only-keys-rotated"),
     wrong(KeysBackwards, "keys backwards", "keys-turned-backwards"),
     wrong(KeysLate, "keys twice as far", "keys-turned-otherwise"),
-    wrong(KeysOfAnotherBase, "keys of another base", "keys-turned-otherwise"),
     wrong(NoSign, "no sign", "sign-missing"),
     wrong(MixedPairing, "mixed pairing", "pairing-mixed"),
-    wrong(MixedOtherwise, "mixed pairing, otherwise", "pairing-mixed"),
     wrong(OneStill, "last pair still", "pair-never-turns"),
-    wrong(FirstStill, "first pair still", "pair-never-turns"),
     wrong(Fourfold, "4i", "wrong-exponent"),
-    wrong(Single, "i", "wrong-exponent"),
-    wrong(ToTheLast, "to the last", "wrong-exponent"),
-    wrong(Growing, "sign of the exponent", "wrong-exponent"),
-    wrong(HeadWidth, "width of the head", "wrong-exponent"),
-    wrong(HeadWidthOfAQuarter, "width of the head, a quarter", "wrong-exponent"),
-    wrong(SingleOfAnother, "i, of another base", "wrong-exponent"),
     wrong(Squared, "squared exponent", "unknown-frequencies"),
-    wrong(Reversed, "slow first", "unknown-frequencies"),
-    wrong(Bigger, "times 1.3", "table-scaled"),
     wrong(SineForCosine, "sine for cosine", "not-relative"),
-    wrong(Shifted, "sine of another position", "not-relative"),
     wrong(Clamps, "clamped", "clamped"),
     wrong(Wraps, "wrapped", "wrapped"),
     wrong(Stops, "stops", "stops"),
     wrong(SharesPositions, "two tokens share", "positions-shared"),
     wrong(Bfloat16Positions, "positions in bfloat16", "positions-in-16-bits"),
-    wrong(ContentDtypePositions, "positions in the content's dtype", "positions-in-16-bits"),
-    wrong(InTens, "ten tokens share", "positions-shared"),
-    wrong(DividesWhole, "exponent of an integer division", "wrong-exponent"),
     wrong(Bfloat16Rates, "frequencies in bfloat16", "frequencies-in-16-bits"),
-    wrong(Float16Rates, "frequencies in float16", "frequencies-in-16-bits"),
     wrong(Bfloat16Table, "table in bfloat16", "table-in-16-bits"),
     wrong(CastRates, "frequencies that are cast", "cast-breaks-it"),
     wrong(Writes, "writes", "input-written"),
-    wrong(FirstRowOnly, "positions of the first row", "padding-shifts-positions"),
-    wrong(FromZero, "one token stands at 0", "decoding-differs-from-prefill"),
     wrong(DeafToItsStart, "deaf to its start", "decoding-differs-from-prefill"),
-    wrong(KeysFromTheEnd, "keys from the end", "depends-on-length"),
     wrong(OneBehind, "one early behind a cache", "off-by-one-after-cache"),
-    wrong(KeysOneBehind, "keys early behind a cache", "off-by-one-after-cache"),
     wrong(Dynamic, "dynamic", "history-changes-result"),
     wrong(FirstDtype, "dtype of the first", "first-dtype-cached"),
     wrong(ByLength, "stretched", "depends-on-length"),
-    wrong(KeysOneLate, "keys one late", "keys-turned-otherwise"),
     wrong(FirstPlaces, "places of the first call", "state-between-calls"),
-    wrong(ByBatch, "by the batch", "depends-on-how-it-is-given"),
-    wrong(ReadsStraight, "strides unread", "depends-on-how-it-is-given"),
     wrong(OtherDtype, "sign of float64", "depends-on-how-it-is-given"),
     wrong(NarrowSign, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits"),
-    wrong(FewKeys, "few keys unturned", "depends-on-how-it-is-given"),
-    wrong(Sorts, "positions sorted", "positions-misread"),
-    wrong(InTraining, "otherwise in training", "depends-on-how-it-is-given"),
-    wrong(Cuts, "detached content", "gradient-cut"),
     wrong(Interleaved, "pairing of another model", "pairing-of-the-other-convention"),
     wrong(OtherBase, "base of another model", "unlike-its-configuration"),
-    wrong(NoScaling, "scaling left out", "unlike-its-configuration"),
-    wrong(LastHeadStays, "the last head stays", "head-axis-encoded"),
-    wrong(ChunksShare, "chunks share a position", "positions-shared", length=600),
 ]

@@ -71,10 +71,6 @@ class AddedRows(Inquiry):
     def wide(self) -> float:
         return ROUNDED  # a table that is held in 16 bits is a loss, which is asked elsewhere
 
-    @property
-    def is_trained(self) -> bool:
-        return self.learns
-
     def of_equal_tokens(self) -> list[Tensor]:
         batch = 1 if self.view.layout == "sd" else 3
         return [self.view.call(self.content(self.view.seq, batch))]
@@ -150,17 +146,6 @@ class AddedRows(Inquiry):
         off = apart(self.table[:short], self.view.rows(short))
         said = f"the first {short} of {len(self.table)} tokens receive other encodings than alone"
         return (said, off) if off >= ROUNDING else None
-
-    def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
-        """A class token behind the patches of a square may receive nothing."""
-        many, few = whole[0][0], part[0][0]
-        n = len(few)
-        of_patches = self.square is not None or self.patches is not None
-        if not of_patches or apart(many[: n - 1], few[:-1]) >= ROUNDING:
-            return None
-        if many[-1].any() or few[-1].any():
-            return None
-        raise NotAskedError("the last of its tokens receives nothing, as one behind all patches")
 
     def alone(self, x: Tensor, line: Tensor, side: str) -> Tensor:
         return self._row(line)[None]

@@ -58,6 +58,10 @@ class AddedInquiry(AddedRows):
 
     # What it learns.
 
+    @property
+    def is_trained(self) -> bool:
+        return self.learns
+
     @cached_property
     def learns(self) -> bool:
         """Whether it has parameters that shape what is added."""
@@ -117,6 +121,17 @@ class AddedInquiry(AddedRows):
         return min(abs(by), abs(by - 1)) > close and off.item() <= close * max(1.0, abs(by))
 
     # What it is.
+
+    def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
+        """A class token behind the patches of a square may receive nothing."""
+        many, few = whole[0][0], part[0][0]
+        n = len(few)
+        of_patches = self.square is not None or self.patches is not None
+        if not of_patches or apart(many[: n - 1], few[:-1]) >= ROUNDING:
+            return None
+        if many[-1].any() or few[-1].any():
+            return None
+        raise NotAskedError("the last of its tokens receives nothing, as one behind all patches")
 
     @property
     def scale(self) -> Scale:
