@@ -129,19 +129,16 @@ def given(case: ToldCase) -> dict[str, Tensor]:
     """The mask, positions, and what is told beside them."""
     real, ids, seq = torch.tensor(case.real), torch.tensor(case.ids), len(case.real)
     queries, same = slice(seq - case.q_len, seq), torch.tensor(case.ids)[:, None] == ids
-    shown = same & real & torch.ones(seq, seq, dtype=torch.bool).tril()
-    if case.style == "keys":
-        shown = same & real
-    elif case.style == "itself":
-        shown = shown | torch.eye(seq).bool()
-    elif case.style == "all where nothing":
-        shown = shown | ~shown.any(-1, keepdim=True)
-    elif case.style == "segments":
-        shown = same & (real == real[:, None])
-    elif case.style == "all behind":
-        shown = shown | (same & ~real[:, None])
-    elif case.style == "outer":
-        shown = shown & real[:, None]
+    causal = same & real & torch.ones(seq, seq, dtype=torch.bool).tril()
+    shown = {
+        "keys": same & real,
+        "square": causal,
+        "itself": causal | torch.eye(seq).bool(),
+        "all where nothing": causal | ~causal.any(-1, keepdim=True),
+        "segments": same & (real == real[:, None]),
+        "all behind": causal | (same & ~real[:, None]),
+        "outer": causal & real[:, None],
+    }[case.style]
     mask = shown[queries]
     if case.lowest is not None:
         mask = torch.where(mask, 0.0, case.lowest).double()
