@@ -76,11 +76,7 @@ def battery(case: Case, *, compiling: bool = True) -> list[Check]:
 
 
 def batteries(cases: Mapping[str, Case], *, compiling: bool = True) -> dict[str, Check]:
-    """Every check for several encodings, named by encoding and check.
-
-    Args:
-        cases: The encodings by name.
-        compiling: Whether to include the checks that compile.
+    """``battery`` for several encodings, each check named by encoding and check.
 
     Example:
         >>> from posenc import Sinusoidal

@@ -77,10 +77,10 @@ def _keeps_shift(case: Case, subject: Subject) -> bool | None:
 
     Few rows are all fitted; ``None`` where any M fits them.
     """
-    module, offset = case.module().double(), 3
+    module = case.module().double()
     positions = _scattered(case, 8 * module.dim)  # type: ignore[operator]
     before, after = (
-        subject.tables(module, positions + shift, torch.float64).detach() for shift in (0, offset)
+        subject.tables(module, positions + shift, torch.float64).detach() for shift in (0, 3)
     )
     rows, dim = len(positions), before.shape[-1]
     if rows <= dim:

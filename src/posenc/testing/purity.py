@@ -3,10 +3,11 @@
 import copy
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_any
 
 from posenc.positions import consecutive
 from posenc.testing.cases import Case, Tensors
@@ -191,13 +192,6 @@ def owns_parameters_only(case: Case) -> None:
         where = f"{type(part).__name__} {name}".strip()
         assert not dict(part.named_buffers(recurse=False)), f"{where} owns a buffer"
         kept = {key: value for key, value in vars(part).items() if key not in REGISTERED}
-        hidden = [key for key, value in kept.items() if _holds_tensor(value)]
+        tensors = {key: tree_any(torch.is_tensor, value) for key, value in kept.items()}
+        hidden = [key for key, found in tensors.items() if found]
         assert not hidden, f"{where} keeps a tensor in {', '.join(hidden)}"
-
-
-def _holds_tensor(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_tensor, value.values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(map(_holds_tensor, value))
-    return isinstance(value, torch.Tensor)
