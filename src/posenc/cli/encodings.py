@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import torch

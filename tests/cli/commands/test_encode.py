@@ -115,7 +115,7 @@ def test_long_lines_continue_in_the_next_row_and_go_on_counting(run, tmp_path, m
     assert arrays["offsets"].tolist() == [0, 4, 8, 10]
     assert arrays["positions"].tolist() == list(range(10))
     opened = io.BytesIO(f"{line}\n\none {'x' * 40} two".encode())
-    pieces = list(texts.Text(opened, "text").pieces())
+    pieces = list(texts.pieces(opened))
     assert {piece.line for piece in pieces} == {1, 2, 3}
     assert "".join(piece.text for piece in pieces if piece.line == 1) == line
     assert f"{'x' * 40}" in "".join(piece.text for piece in pieces if piece.line == 3)

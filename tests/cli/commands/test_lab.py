@@ -67,7 +67,10 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
             ["report", "tiny.toml", "--folder", ".", "--export", "tiny.csv"],
             "tiny.csv is the table that the report writes",
         ),
-        (["report", "tiny.toml", "--folder", ".", "--export", "a.tsv"], "must end in .json or .csv"),
+        (
+            ["report", "tiny.toml", "--folder", ".", "--export", "a.tsv"],
+            "must end in .json or .csv",
+        ),
         (
             ["report", "tiny.toml", "--folder", "tiny.toml", "--export", "./tiny.toml"],
             "tiny.toml is also the --folder; give the output another name",

@@ -30,9 +30,7 @@ class Check:
             "MODULE:FACTORY",
         ),
     ]
-    arguments: Annotated[
-        str, option("Keyword arguments of the factory, as a JSON object.", "JSON")
-    ] = "{}"
+    arguments: Annotated[str, option("Keyword arguments of the factory, as JSON.", "JSON")] = "{}"
     kind: Annotated[
         Optional[Literal["added", "rotary", "bias", "table", "tokens", "pairs"]],
         option(
@@ -73,15 +71,10 @@ class Check:
     ignore: Annotated[
         Union[None, tuple[str, ...]], option("Faults that do not count.", "FAULT")
     ] = None
-    only: Annotated[
-        Union[None, tuple[str, ...]], option("Questions to ask, and no others.", "QUESTION")
-    ] = None
+    only: Annotated[Union[None, tuple[str, ...]], option("Questions to ask alone.", "NAME")] = None
     seq_first: Annotated[bool, option("It takes [seq, batch, dim].")] = False
     format: Annotated[Literal["text", "json", "junit", "sarif"], option("How to print.")] = "text"
-    figure: Annotated[
-        Optional[Path],
-        option("Where to draw the error over the position: .png, .svg or .pdf.", "FILE"),
-    ] = None
+    figure: Annotated[Optional[Path], option("Draw errors: .png, .svg or .pdf.", "FILE")] = None
     dpi: options.Dpi = None
 
     def run(self) -> int:

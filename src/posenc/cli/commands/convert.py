@@ -45,9 +45,7 @@ class Convert:
         Optional[Path],
         option("The model's config.json.", "FILE", shown="config.json beside the weights"),
     ] = None
-    output: Annotated[
-        Optional[Path], option("The new file; of shards, the new folder.", "OUT", short="-o")
-    ] = None
+    output: Annotated[Optional[Path], option("The new file or folder.", "OUT", short="-o")] = None
 
     def run(self) -> None:
         """Converts."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_least
@@ -15,7 +15,6 @@ from posenc.cli.options import by_place, option
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from posenc.cli.io.text import Text
     from posenc.cli.io.vectors import Batch, Vectors
     from posenc.cli.io.writers import Manifest
 
@@ -41,22 +40,15 @@ class Encode:
     file: Annotated[Optional[Path], option("A text file, UTF-8, one sentence a line.", "FILE")] = (
         None
     )
-    dim: Annotated[
-        Optional[int],
-        option("Width of a vector; of --embeddings, where given, that of theirs.", "N", shown="64"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="64, or theirs")] = None
     base: Annotated[float, option("The n of the formula.", "X")] = 10_000.0
     convention: Annotated[str, option("One of those that posenc compare lists.", "NAME")] = "paper"
-    scale: Annotated[
-        bool, option("Multiply the embeddings by the square root of dim first, as the paper does.")
-    ] = False
+    scale: Annotated[bool, option("Multiply embeddings by the square root of dim first.")] = False
     output: Annotated[
         Optional[Path],
         option("Where to write: .safetensors, .npz, .csv or .json.", "FILE", short="-o"),
     ] = None
-    pad: Annotated[
-        bool, option("Pad all rows to the longest, with a mask; this can be many times larger.")
-    ] = False
+    pad: Annotated[bool, option("Pad all rows to the longest, with a mask.")] = False
     format: options.Format = "text"
     dtype: options.DType = "float32"
     tokenizer: Annotated[
@@ -67,10 +59,7 @@ class Encode:
             "FILE",
         ),
     ] = None
-    vocabulary: Annotated[
-        Optional[Path],
-        option("Your own words: one a line, or JSON. Without it, the text gives them.", "FILE"),
-    ] = None
+    vocabulary: Annotated[Optional[Path], option("Own words: one a line, or JSON.", "FILE")] = None
     vocabulary_size: Annotated[
         Optional[int],
         option(
@@ -78,19 +67,14 @@ class Encode:
         ),
     ] = None
     lowercase: Annotated[bool, option("Lowercase the text first.")] = False
-    save_tokenizer: Annotated[
-        Optional[Path],
-        option("Also write the tokenizer, to encode more text with the same ids.", "FILE"),
-    ] = None
+    save_tokenizer: Annotated[Optional[Path], option("Write the tokenizer too.", "FILE")] = None
     embeddings: Annotated[
         Optional[Path],
         option(
             "Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.", "FILE"
         ),
     ] = None
-    tensor: Annotated[
-        Optional[str], option("Which tensor of the .safetensors file to take.", "NAME")
-    ] = None
+    tensor: Annotated[Optional[str], option("Which tensor of the file to take.", "NAME")] = None
     seed: options.Seed = 0
     max_length: Annotated[
         int,
@@ -99,9 +83,7 @@ class Encode:
             "N",
         ),
     ] = 512
-    batch_size: Annotated[
-        Optional[int], option("Rows that are encoded together.", "N", shown="to fit")
-    ] = None
+    batch_size: Annotated[Optional[int], option("Rows of a batch.", "N", shown="to fit")] = None
 
     def run(self) -> None:
         """Reads the text two or three times, and holds one batch of it."""
@@ -124,7 +106,7 @@ class Encode:
             read = rows(text, tokenizer, self.max_length, "measuring")
             found = Measure.of(read, unknown)
             if not found.tokens:
-                raise UserError(f"no text: {text.name} holds no token; give at least one word")
+                raise UserError("no text: it holds no token; give at least one word")
             vectors = self._vectors(max(words.values()) + 1, padding)
             scale = "sqrt_dim" if self.scale else None
             encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
@@ -193,7 +175,7 @@ class Encode:
             if wrong:
                 raise UserError(said)
 
-    def _tokenizer(self, text: "Text") -> "Tokenizer":
+    def _tokenizer(self, text: BinaryIO) -> "Tokenizer":
         from posenc.cli.io import tokens
 
         if self.tokenizer:

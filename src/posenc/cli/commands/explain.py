@@ -14,13 +14,8 @@ class Explain:
     distance (--position) and a head (--dimension).
     """
 
-    position: Annotated[
-        int,
-        option("The position, from 0; the distance query - key of a bias.", metavar="P"),
-    ] = 3
-    dimension: Annotated[
-        int, option("The column of the table, from 0; the head of a bias.", metavar="J")
-    ] = 2
+    position: Annotated[int, option("The position; of a bias, query - key.", "P")] = 3
+    dimension: Annotated[int, option("The column, from 0; of a bias, the head.", "J")] = 2
     encoding: options.Expression = None
     dim: Annotated[Optional[int], option("Width of a vector.", metavar="N", shown="6")] = None
     base: options.Base = None

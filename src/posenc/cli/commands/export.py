@@ -54,13 +54,8 @@ class Export:
         Optional[str],
         option("Which part of a model of several, as text.", "NAME", shown="the only one"),
     ] = None
-    longest: Annotated[
-        Optional[int], option("Number of positions in tables; onnx needs it.", "N")
-    ] = None
-    length: Annotated[
-        Optional[int],
-        option("Length of the sequences, for frequencies that depend on it.", "N"),
-    ] = None
+    longest: Annotated[Optional[int], option("Positions in tables; onnx needs it.", "N")] = None
+    length: Annotated[Optional[int], option("For frequencies that depend on it.", "N")] = None
     architecture: Annotated[
         Optional[str],
         option("What llama.cpp calls it.", "NAME", shown="that of the model type"),

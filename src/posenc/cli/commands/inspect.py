@@ -25,20 +25,13 @@ class Inspect:
         by_place,
         option("The config.json of a Hugging Face model, or its folder.", "CONFIG.json"),
     ]
-    other: Annotated[
-        Optional[Path], by_place, option("Another one, to compare with.", "OTHER.json")
-    ] = None
-    length: Annotated[
-        Optional[int], option("Target length, in tokens.", "N", shown="its longest")
-    ] = None
+    other: Annotated[Optional[Path], by_place, option("Another, to compare with.", "OTHER")] = None
+    length: Annotated[Optional[int], option("Target length.", "N", shown="its longest")] = None
     dtype: Annotated[
         Literal["bfloat16", "float16", "float32"],
         option("In which other implementations hold positions and frequencies."),
     ] = "bfloat16"
-    figure: Annotated[
-        Optional[Path],
-        option("Draw wavelengths, or biases, into this file: .png, .svg or .pdf.", "FILE"),
-    ] = None
+    figure: Annotated[Optional[Path], option("Draw wavelengths, or a bias.", "FILE")] = None
     format: options.TextOrJson = "text"
 
     def run(self) -> None:

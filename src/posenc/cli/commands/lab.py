@@ -49,9 +49,7 @@ class Lab:
         Path, option("Where results are kept, of many grids; to report, an export too.", "FOLDER")
     ] = Path("lab-results")
     workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
-    engine: Annotated[
-        Literal["local", "ray"], option("Who runs: this machine, or Ray (RAY_ADDRESS).")
-    ] = "local"
+    engine: Annotated[Literal["local", "ray"], option("Who runs: this machine, or Ray.")] = "local"
     output: Annotated[
         Optional[Path],
         option("The report: a name ending in .html.", "FILE", shown="GRID.html", short="-o"),
@@ -63,9 +61,7 @@ class Lab:
             "FILE",
         ),
     ] = None
-    query: Annotated[
-        Optional[str], option("For show: SQL over the table runs of all results (DuckDB).", "SQL")
-    ] = None
+    query: Annotated[Optional[str], option("For show: SQL over the table runs.", "SQL")] = None
 
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""

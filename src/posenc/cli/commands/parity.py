@@ -32,24 +32,16 @@ class Parity:
         ),
     ]
     b: Annotated[str, by_place, option("The other.", "B")]
-    config: Annotated[
-        Optional[Path], option("The config.json that says what both compute.", "CONFIG.json")
-    ] = None
+    config: Annotated[Optional[Path], option("It says what both compute.", "CONFIG.json")] = None
     layer_type: Annotated[
         Optional[str],
         option("Of which layers of that, as full_attention, where they differ.", "TYPE"),
     ] = None
-    encoding: Annotated[
-        Optional[str],
-        option('The same as an expression, as "Rotary(128, base=500000)".', "EXPRESSION"),
-    ] = None
+    encoding: Annotated[Optional[str], option('The same, as "Rotary(128)".', "EXPRESSION")] = None
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Of queries and keys.")] = (
         "bfloat16"
     )
-    length: Annotated[
-        Optional[int],
-        option("Number of positions.", "N", shown="8192, or as many as there are"),
-    ] = None
+    length: Annotated[Optional[int], option("Number of positions.", "N", shown="8192")] = None
     weights: Annotated[
         Optional[Path],
         option(
@@ -58,15 +50,9 @@ class Parity:
         ),
     ] = None
     layer: Annotated[int, option("Of which layer the projections are.", "N")] = 0
-    arguments: Annotated[
-        str, option("Keyword arguments of own implementations, as JSON.", "JSON")
-    ] = "{}"
-    layout: Annotated[
-        Optional[str], option("Order of axes of own implementations, as bhsd.", "AXES")
-    ] = None
-    call: Annotated[
-        Optional[str], option("How to call own implementations, as posenc check.", "PYTHON")
-    ] = None
+    arguments: Annotated[str, option("Keyword arguments of own code, as JSON.", "JSON")] = "{}"
+    layout: Annotated[Optional[str], option("Order of axes of own code, as bhsd.", "AXES")] = None
+    call: Annotated[Optional[str], option("How to call own code, as in check.", "PYTHON")] = None
     write: Annotated[
         Optional[Path],
         option("Write the exact table, for both sides to load: .safetensors or .pt.", "FILE"),

@@ -134,13 +134,13 @@ class Walk:
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
     """The words and marks of a sentence, and a vocabulary that holds them."""
-    from posenc.cli.io.text import open_text
+    from posenc.cli.io.text import open_text, pieces
     from posenc.cli.io.tokens import trained, words_by_id
     from posenc.cli.render.walk_report import ORDERS
 
     with open_text(sentence, None) as text:
         tokenizer = trained(text, 1 << 16, False)
-        tokens = [token for piece in text.pieces() for token in tokenizer.encode(piece.text).tokens]
+        tokens = [token for piece in pieces(text) for token in tokenizer.encode(piece.text).tokens]
     if not tokens:
         raise UserError("no text: give a sentence of at least one word")
     words = words_by_id(tokenizer)

@@ -7,9 +7,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from rich.console import Console
 from rich.progress import wrap_file
@@ -23,86 +22,63 @@ SMALL = 1 << 16
 """A text of so many bytes is read before a bar could be."""
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A line of text without its end, or a part of a long one.
-
-    Attributes:
-        line: Number of the line, from 1.
-        text: Its characters.
-        continues: Whether the piece before belongs to the same line.
-    """
+class Piece(NamedTuple):
+    """A line of text, numbered from 1, or a part of a long one, which continues the one before."""
 
     line: int
     text: str
     continues: bool = False
 
 
-class Text:
-    """Text that can be read from its beginning again and again.
+def pieces(stream: BinaryIO, purpose: str = "reading") -> Iterator[Piece]:
+    """The lines from the beginning, blank ones too, with a bar on a terminal.
 
-    Args:
-        stream: Seekable bytes.
-        name: What messages call it.
+    Example:
+        >>> [piece.text for piece in pieces(io.BytesIO(b"one two\\nthree"))]
+        ['one two', 'three']
     """
-
-    def __init__(self, stream: BinaryIO, name: str):
-        self.stream, self.name = stream, name
-        self.size = stream.seek(0, io.SEEK_END)
-
-    def pieces(self, purpose: str = "reading") -> Iterator[Piece]:
-        """The lines in order, blank ones too, with a bar on a terminal.
-
-        Example:
-            >>> [p.text for p in Text(io.BytesIO(b"one two\\nthree"), "text").pieces()]
-            ['one two', 'three']
-        """
-        self.stream.seek(0)
-        shown: Any = {"console": Console(stderr=True), "transient": True}
-        shown["disable"] = self.size <= SMALL or not sys.stderr.isatty()
-        with wrap_file(self.stream, self.size, description=purpose, **shown) as counted:
-            reader = io.TextIOWrapper(counted, encoding="utf-8-sig")
-            try:
-                yield from _pieces(reader)
-            except UnicodeDecodeError:
-                raise UserError(f"{self.name} is not UTF-8 text") from None
-            finally:
-                reader.detach()  # which would close the stream, to be read again
-
-
-def _pieces(reader: io.TextIOWrapper) -> Iterator[Piece]:
-    line, rest, continues = 1, "", False
-    while more := reader.readline(LONGEST):
-        rest += more
-        if more.endswith("\n"):
-            yield Piece(line, rest[:-1], continues)
-            line, rest, continues = line + 1, "", False
-        elif len(rest) >= LONGEST and (last := re.search(r"\s\S*$", rest)):
-            yield Piece(line, rest[: last.start()], continues)
-            rest, continues = rest[last.start() :], True
-    if rest:
-        yield Piece(line, rest, continues)
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    shown: Any = {"console": Console(stderr=True), "transient": True}
+    shown["disable"] = size <= SMALL or not sys.stderr.isatty()
+    with wrap_file(stream, size, description=purpose, **shown) as counted:
+        reader = io.TextIOWrapper(counted, encoding="utf-8-sig")
+        line, rest, continues = 1, "", False
+        try:
+            while more := reader.readline(LONGEST):
+                rest += more
+                if more.endswith("\n"):
+                    yield Piece(line, rest[:-1], continues)
+                    line, rest, continues = line + 1, "", False
+                elif len(rest) >= LONGEST and (last := re.search(r"\s\S*$", rest)):
+                    yield Piece(line, rest[: last.start()], continues)
+                    rest, continues = rest[last.start() :], True
+            if rest:
+                yield Piece(line, rest, continues)
+        except UnicodeDecodeError:
+            raise UserError("the text is not UTF-8") from None
+        finally:
+            reader.detach()  # which would close the stream, to be read again
 
 
 @contextlib.contextmanager
-def open_text(text: str | None, file: Path | None) -> Iterator[Text]:
+def open_text(text: str | None, file: Path | None) -> Iterator[BinaryIO]:
     """Words from the command line, a file, or standard input (-); what is no file is copied."""
     if text is not None and file is not None:
         raise UserError("got both TEXT and --file; give one of them")
-    if text is None and file is None:
-        raise UserError("no text: give TEXT, --file FILE, or - for standard input")
     with contextlib.ExitStack() as stack:
-        name = "TEXT" if file is None else str(file)
-        if "-" in (text, name):
+        if "-" in (text, str(file)):
             if sys.stdin is None:
                 raise UserError("standard input is closed; give TEXT or --file FILE")
-            source, name = sys.stdin.buffer, "standard input"
+            source = sys.stdin.buffer
         elif text is not None:
             source = io.BytesIO(text.encode())
+        elif file is not None:
+            source = stack.enter_context(file.open("rb"))
         else:
-            source = stack.enter_context(Path(name).open("rb"))
+            raise UserError("no text: give TEXT, --file FILE, or - for standard input")
         if not source.seekable():
             copy = stack.enter_context(tempfile.TemporaryFile())
             shutil.copyfileobj(source, copy)
             source = copy
-        yield Text(source, name)  # type: ignore[arg-type]
+        yield source  # type: ignore[misc]

@@ -1,15 +1,16 @@
 """Words to numbers: a vocabulary trained on the text itself, or one's own."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.text import Piece, Text
+from posenc.cli.io.text import pieces
 
 PADDING = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
 UNKNOWN = ("[UNK]", "<unk>", "<UNK>", "<|unk|>")
@@ -17,15 +18,14 @@ TOGETHER = 256
 """Lines that are tokenized together."""
 
 
-def trained(text: Text, size: int, lowercase: bool) -> Tokenizer:
+def trained(text: BinaryIO, size: int, lowercase: bool) -> Tokenizer:
     """A vocabulary of the ``size`` most frequent words and marks, behind padding and unknown."""
     special = [PADDING[0], UNKNOWN[0]]
     tokenizer = _word_level({name: number for number, name in enumerate(special)}, lowercase)
     trainer = trainers.WordLevelTrainer(
         vocab_size=size + 2, special_tokens=special, show_progress=False
     )
-    lines = (piece.text for piece in text.pieces("vocabulary"))
-    tokenizer.train_from_iterator(lines, trainer)
+    tokenizer.train_from_iterator((each.text for each in pieces(text, "vocabulary")), trainer)
     return tokenizer
 
 
@@ -35,22 +35,20 @@ def from_vocabulary(file: Path, lowercase: bool) -> Tokenizer:
         content = opened.read()
     if file.suffix == ".json":
         held = json.loads(content)
-        names = list(held)
-        ids = list(held.values()) if isinstance(held, dict) else list(range(len(names)))
     else:
-        names = [line.strip() or line for line in content.rstrip("\n").split("\n")]
-        ids = list(range(len(names)))
-    if not content.strip() or len(set(names)) != len(names) or len(set(ids)) != len(ids):
+        held = [line.strip() or line for line in content.rstrip("\n").split("\n")]
+    ids = list(held.values()) if isinstance(held, dict) else list(range(len(held)))
+    words = dict(zip(held, ids, strict=True))
+    if not content.strip() or len(words) != len(held) or len(set(ids)) != len(ids):
         raise UserError(f"{file}: each token needs one line, and an id of its own")
-    return _word_level(dict(zip(names, ids, strict=True)), lowercase)
+    return _word_level(words, lowercase)
 
 
 def from_file(file: Path) -> Tokenizer:
     """Any ``tokenizer.json``, without the padding and the cutting that it may ask for."""
+    content = file.read_text("utf-8")
     try:
-        tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
-    except OSError:
-        raise
+        tokenizer = Tokenizer.from_str(content)
     except Exception as error:  # tokenizers raises bare exceptions
         raise UserError(f"{file} is no tokenizer.json: {error}") from None
     tokenizer.no_padding()
@@ -78,61 +76,41 @@ def special(words: dict[str, int], names: tuple[str, ...]) -> int | None:
     return next((words[name] for name in names if name in words), None)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line, or a part of one that is too long for a single row.
-
-    Attributes:
-        line: Its number in the text, from 1.
-        start: Position of its first token in that line.
-        ids: Its tokens.
-    """
+class Row(NamedTuple):
+    """The tokens of a line, or of a part of one that is too long, from position ``start`` on."""
 
     line: int
     start: int
     ids: list[int]
 
 
-def rows(text: Text, tokenizer: Tokenizer, max_length: int, purpose: str) -> Iterator[Row]:
+def rows(text: BinaryIO, tokenizer: Tokenizer, most: int, purpose: str) -> Iterator[Row]:
     """Rows in order; a line of more tokens continues in the next row, and goes on counting."""
     line, start, held = 0, 0, []
-    for piece, ids in _tokenized(text.pieces(purpose), tokenizer):
-        if not piece.continues:
-            if held:
-                yield Row(line, start, held)
-            line, start, held = piece.line, 0, []
-        held = held + ids
-        while len(held) > max_length:
-            yield Row(line, start, held[:max_length])
-            start, held = start + max_length, held[max_length:]
-    if held:
-        yield Row(line, start, held)
-
-
-def _tokenized(pieces: Iterator[Piece], tokenizer: Tokenizer) -> Iterator[tuple[Piece, list[int]]]:
-    while together := list(islice(pieces, TOGETHER)):
+    read = pieces(text, purpose)
+    while together := list(islice(read, TOGETHER)):
         texts = [piece.text for piece in together]
         try:
             found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except Exception as error:  # tokenizers raises bare exceptions
-            raise UserError(
-                f"a word is not in the vocabulary, which has no [UNK]: {error}"
-            ) from None
+            told = "a word is unknown, and the vocabulary has no [UNK]"
+            raise UserError(f"{told}: {error}") from None
         for piece, encoding in zip(together, found, strict=True):
-            yield piece, encoding.ids
+            if not piece.continues:
+                if held:
+                    yield Row(line, start, held)
+                line, start, held = piece.line, 0, []
+            held = held + encoding.ids
+            while len(held) > most:
+                yield Row(line, start, held[:most])
+                start, held = start + most, held[most:]
+    if held:
+        yield Row(line, start, held)
 
 
 @dataclass
 class Measure:
-    """What one reading of the text tells before anything is written.
-
-    Attributes:
-        rows: Rows of the output.
-        tokens: Tokens in all.
-        longest: Those of the longest row.
-        sentences: Lines that hold a token.
-        unknown: Tokens that the vocabulary lacks.
-    """
+    """How many rows and tokens there are, tokens of the longest row, lines and unknown tokens."""
 
     rows: int = 0
     tokens: int = 0
@@ -141,7 +119,7 @@ class Measure:
     unknown: int = 0
 
     @classmethod
-    def of(cls, read: Iterator[Row], unknown: int | None) -> "Measure":
+    def of(cls, read: Iterable[Row], unknown: int | None) -> "Measure":
         """What rows hold, where ``unknown`` is the id of words that the vocabulary lacks."""
         found = cls()
         for row in read:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +20,7 @@ NUMBERS = 1 << 22
 """Numbers of one batch, where --batch-size leaves the choice: 16 MB of float32."""
 
 
-@dataclass(frozen=True)
-class Vectors:
+class Vectors(NamedTuple):
     """Where the vectors of tokens come from: ``look_up`` takes ids ``[n]`` to ``[n, dim]``."""
 
     tokens: int
@@ -55,37 +55,23 @@ def vectors_from(file: Path, name: str | None) -> Vectors:
     else:
         raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
     if not floats or len(shape) != 2:
-        raise UserError(
-            f"{file} holds {dtype} of shape {list(shape)}; expected floating-point numbers "
-            "[tokens, dim]"
-        )
+        told = "expected floating-point numbers [tokens, dim]"
+        raise UserError(f"{file} holds {dtype} of shape {list(shape)}; {told}")
     return Vectors(shape[0], shape[1], look_up)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some rows and their vectors ``[tokens, dim]``, one after the other."""
+class Batch(NamedTuple):
+    """Some rows, and their tokens one after the other: values are ``[tokens, dim]``."""
 
     rows: list[Row]
     ids: Tensor
     positions: Tensor
     values: Tensor
 
-    @property
-    def lengths(self) -> list[int]:
-        """Tokens of each row."""
-        return [len(row.ids) for row in self.rows]
-
 
 @dataclass(frozen=True)
 class Encoded:
-    """How rows become vectors.
-
-    Attributes:
-        vectors: The embeddings.
-        encoding: What adds the positions.
-        dtype: dtype of the result.
-    """
+    """How rows become vectors: embeddings, what adds the positions, and the dtype of the result."""
 
     vectors: Vectors
     encoding: Sinusoidal
@@ -94,14 +80,14 @@ class Encoded:
     def batches(self, rows: Iterable[Row], most: int | None, width: int) -> Iterator[Batch]:
         """All rows, ``most`` at a time, or as many as fit where they are padded to ``width``."""
         held: list[Row] = []
-        tokens = 0
+        numbers = 0
         for row in rows:
             cost = max(width, len(row.ids)) * self.vectors.dim
-            if held and (len(held) == most if most else tokens + cost > NUMBERS):
+            if held and (len(held) == most if most else numbers + cost > NUMBERS):
                 yield self._batch(held)
-                held, tokens = [], 0
+                held, numbers = [], 0
             held.append(row)
-            tokens += cost
+            numbers += cost
         if held:
             yield self._batch(held)
 
@@ -121,8 +107,6 @@ class Encoded:
             raise UserError("the --embeddings hold infinities or NaN; give finite vectors")
         values = self.encoding.encode(x, table).to(self.dtype)
         if not values.isfinite().all():
-            raise UserError(
-                f"numbers of lines {rows[0].line} to {rows[-1].line} are beyond "
-                f"{str(self.dtype).removeprefix('torch.')}; give a wider --dtype"
-            )
+            kind = str(self.dtype).removeprefix("torch.")
+            raise UserError(f"some numbers are beyond {kind}; give a wider --dtype")
         return Batch(rows, ids, positions, values)

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,14 +19,8 @@ from posenc.cli.errors import UserError
 from posenc.cli.io.tokens import Measure
 from posenc.cli.io.vectors import Batch
 
-NAMES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.bool: "BOOL",
-}
+NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+         torch.int64: "I64", torch.bool: "BOOL"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,6 +56,10 @@ class Manifest:
         """Size of all arrays together."""
         return sum(dtype.itemsize * prod(shape) for dtype, shape in self.arrays().values())
 
+    def tokens(self) -> dict[int, str]:
+        """The tokens by their ids."""
+        return {number: token for token, number in self.words.items()}
+
 
 def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch]) -> None:
     """The header, and behind it every array in its place, filled by way of a map of the file."""
@@ -74,6 +73,7 @@ def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batc
     told = json.dumps(header, ensure_ascii=False).encode()
     told += b" " * (-len(told) % 8)
     file.write(len(told).to_bytes(8, "little") + told)
+    file.flush()
     start = file.tell()
     file.truncate(start + end)
     held = {}
@@ -88,24 +88,21 @@ def write_npz(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], fold
     """By way of .npy files in ``folder``, which has the room: an archive grows at its end alone."""
     if manifest.dtype == torch.bfloat16:
         raise UserError("npz cannot hold bfloat16; write .safetensors, or give --dtype float32")
-    about = {**manifest.parameters, "vocabulary": manifest.words}
+    about = json.dumps({**manifest.parameters, "vocabulary": manifest.words}, ensure_ascii=False)
+    held: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=folder, prefix=".posenc-") as waiting:
-        held = {
-            name: np.lib.format.open_memmap(
-                f"{waiting}/{name}.npy", "w+", str(dtype).removeprefix("torch."), shape
-            )
-            for name, (dtype, shape) in manifest.arrays().items()
-        }
+        for name, (dtype, shape) in manifest.arrays().items():
+            kind, path = str(dtype).removeprefix("torch."), f"{waiting}/{name}.npy"
+            held[name] = np.lib.format.open_memmap(path, "w+", kind, shape)
         fill({name: torch.from_numpy(x) for name, x in held.items()}, manifest, batches)
-        metadata = np.array(json.dumps(about, ensure_ascii=False))
-        np.savez(file, **held, metadata=metadata)  # type: ignore[arg-type]
+        np.savez(file, **held, metadata=np.array(about))
 
 
 def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) -> None:
     """Puts the rows of every batch into their places."""
     row = token = 0
     for batch in batches:
-        lengths = torch.tensor(batch.lengths)
+        lengths = torch.tensor([len(each.ids) for each in batch.rows])
         rows, tokens = slice(row, row + len(lengths)), slice(token, token + len(batch.ids))
         row, token = rows.stop, tokens.stop
         held["lines"][rows] = torch.tensor([each.line for each in batch.rows])
@@ -124,51 +121,32 @@ def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) 
 
 def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], form: str) -> None:
     """csv has a line for each token; json is one object with a line for each row."""
-    text = io.TextIOWrapper(file, "utf-8", newline="")
-    try:
-        (_write_csv if form == "csv" else _write_json)(text, manifest, batches)
-    finally:
-        text.detach()
-
-
-def _write_csv(file: io.TextIOWrapper, manifest: Manifest, batches: Iterable[Batch]) -> None:
-    tokens, row = {number: token for token, number in manifest.words.items()}, 0
-    writer = csv.writer(file, lineterminator="\n")
-    numbers = [f"dim_{number}" for number in range(manifest.dim)]
-    writer.writerow(["row", "line", "position", "token", "id", *numbers])
+    text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+    writer, words, count = csv.writer(text, lineterminator="\n"), manifest.tokens(), 0
+    about = {"parameters": manifest.parameters, "vocabulary": manifest.words}
+    if form == "csv":
+        numbers = [f"dim_{number}" for number in range(manifest.dim)]
+        writer.writerow(["row", "line", "position", "token", "id", *numbers])
+    else:
+        text.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "sentences": [')
     for batch in batches:
-        for each, vectors in _rows(batch):
-            for place, (number, vector) in enumerate(
-                zip(each.ids, vectors, strict=True), each.start
-            ):
-                writer.writerow([row, each.line, place, tokens.get(number, ""), number, *vector])
-            row += 1
-    file.flush()
-
-
-def _write_json(file: io.TextIOWrapper, manifest: Manifest, batches: Iterable[Batch]) -> None:
-    tokens, before = {number: token for token, number in manifest.words.items()}, "\n"
-    told = {"parameters": manifest.parameters, "vocabulary": manifest.words}
-    file.write(f'{json.dumps(told, ensure_ascii=False)[:-1]}, "sentences": [')
-    for batch in batches:
-        for each, vectors in _rows(batch):
-            told = {
-                "line": each.line,
-                "positions": list(range(each.start, each.start + len(each.ids))),
-                "tokens": [tokens.get(number, "") for number in each.ids],
-                "ids": each.ids,
-            }
-            numbers = ", ".join(f"[{', '.join(vector)}]" for vector in vectors)
-            file.write(
-                f'{before}{json.dumps(told, ensure_ascii=False)[:-1]}, "values": [{numbers}]}}'
-            )
-            before = ",\n"
-    file.write("\n]}\n")
-    file.flush()
-
-
-def _rows(batch: Batch) -> Iterator[tuple[Any, list[list[str]]]]:
-    yield from zip(batch.rows, map(digits, batch.values.split(batch.lengths)), strict=True)
+        values = iter(digits(batch.values))
+        for line, start, ids in batch.rows:
+            vectors = list(islice(values, len(ids)))
+            tokens = [words.get(number, "") for number in ids]
+            positions = list(range(start, start + len(ids)))
+            if form == "csv":
+                for *told, vector in zip(positions, tokens, ids, vectors, strict=True):
+                    writer.writerow([count, line, *told, *vector])
+            else:
+                row = {"line": line, "positions": positions, "tokens": tokens, "ids": ids}
+                told = json.dumps(row, ensure_ascii=False)[:-1]
+                held = ", ".join(f"[{', '.join(vector)}]" for vector in vectors)
+                text.write("," * (count > 0) + f'\n{told}, "values": [{held}]}}')
+            count += 1
+    if form == "json":
+        text.write("\n]}\n")
+    text.detach()
 
 
 def digits(vectors: Tensor) -> list[list[str]]:

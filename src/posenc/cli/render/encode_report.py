@@ -20,7 +20,7 @@ def show(batch: Batch, encoded: Encoded, manifest: Manifest) -> None:
     screen, found, about = console(), manifest.found, manifest.parameters
     ids, positions = batch.ids[:SHOWN], batch.positions[:SHOWN]
     x, table = encoded.parts(ids, positions)
-    words = {number: token for token, number in manifest.words.items()}
+    words = manifest.tokens()
     letters = min(LETTERS, max(len(words.get(id_, "")) for id_ in ids.tolist()))
     # Beside other columns and gaps; a number has six characters and a blank, an ellipsis two.
     room = (screen.room - letters - (30 if found.sentences > 1 else 24)) // 3
