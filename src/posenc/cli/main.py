@@ -68,7 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except EXPECTED as error:
         with contextlib.suppress(BrokenPipeError):
-            sys.stderr.write(f"posenc: {one_line(error)}\n{getattr(error, 'listing', '')}")
+            listing = getattr(error, "listing", "").splitlines()
+            print(f"posenc: {one_line(error)}", *listing, sep="\n", file=sys.stderr)
         if isinstance(error, OSError):
             _leave_stdout()
         return 2

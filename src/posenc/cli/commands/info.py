@@ -17,6 +17,7 @@ OPTIONAL = {
     "safetensors": "reading embeddings from .safetensors",
     "onnxscript": "ONNX programs (export)",
     "rich": "tables and progress in the terminal",
+    "tyro": "options and help of commands",
     "transformers": "Hugging Face models",
     "triton": "kernels on accelerators",
 }
