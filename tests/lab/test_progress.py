@@ -28,7 +28,7 @@ def test_a_line_for_each_run_and_a_bar_on_a_terminal(tiny, store, monkeypatch, s
     text = stream.getvalue()
     assert f"{run.id} k_front · NoPE · seed 0: made in " in text
     if stream.isatty():
-        assert "1 of 4 runs · 0 running · 0 failed · 3 left" in text
+        assert "1 of 4 made, 0 running, 0 failed, 3 left" in text
     else:
         assert text.count("\n") == 1
         assert "\x1b" not in text

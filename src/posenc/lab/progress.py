@@ -28,10 +28,10 @@ class Told(Watcher):
 
     def __enter__(self) -> "Told":
         self.began = time.monotonic()
-        self.console = Console(file=self.stream, highlight=False, markup=False, soft_wrap=True)
-        columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-        is_live = self.console.is_terminal
-        self.bar = Progress(*columns, console=self.console, disable=not is_live)
+        self.console = Console(file=self.stream, highlight=False, markup=False)
+        columns = BarColumn(10), TextColumn("{task.description}"), TimeElapsedColumn()
+        is_piped = not self.console.is_terminal
+        self.bar = Progress(*columns, console=self.console, disable=is_piped)
         self.bar.start()
         self.task = self.bar.add_task("beginning", total=None)
         return self
@@ -46,15 +46,11 @@ class Told(Watcher):
         found = counts(plan, self.store)
         left_over = plan.total - found["made"] - found["failed"] - active
         speed = self.steps / (time.monotonic() - self.began)
-        said = [
-            f"{found['made']} of {plan.total} runs",
-            f"{active} running",
-            f"{found['failed']} failed",
-            f"{left_over} left",
-            f"{speed:.0f} steps a second",
-            left(plan, self.store, self.host, self.workers),
-        ]
-        told = " · ".join(said)
+        told = (
+            f"{found['made']} of {plan.total} made, {active} running, {found['failed']} failed, "
+            f"{left_over} left · {speed:.0f} steps/s · "
+            f"{left(plan, self.store, self.host, self.workers)}"
+        )
         self.bar.update(self.task, total=plan.total, completed=found["made"], description=told)
 
     def ended(self, run: Planned, said: str) -> None:
@@ -63,7 +59,7 @@ class Told(Watcher):
         if result is not None:
             self.steps += result["outcome"]["steps"]
             said = f"{said} in {result['cost']['seconds']:.1f} s"
-        self.console.print(f"{run.id} {run}: {said}")
+        self.console.print(f"{run.id} {run}: {said}", soft_wrap=self.bar.disable)
 
 
 def left(plan: Plan, store: Store, host: str, workers: int) -> str:
