@@ -24,6 +24,8 @@ from posenc.plots import save
 
 HERE = Path(__file__).parent / "lab"
 GRIDS = ("standard", "extension")
+MOST = 30
+"""Rows of a table."""
 SHOWN = 2
 """Figures of a task, of those in a report: its scores, and its paired differences."""
 
@@ -37,7 +39,7 @@ def kept(name: str, folder: Path = HERE) -> Comparison:
 def page(comparison: Comparison, folder: Path = HERE) -> str:
     """The page of a grid; draws its figures into ``folder``."""
     pictures = {task.title: _pictures(comparison, task, folder) for task in comparison.tasks}
-    return as_markdown(comparison, pictures)
+    return as_markdown(comparison, pictures, most=MOST)
 
 
 def _pictures(comparison: Comparison, task: TaskComparison, folder: Path) -> str:

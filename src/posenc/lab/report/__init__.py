@@ -42,9 +42,11 @@ def as_html(comparison: Comparison) -> str:
     return _filled("page.html", comparison, figures=figures, variables=variables)
 
 
-def as_markdown(comparison: Comparison, pictures: Mapping[str, str] | None = None) -> str:
-    """The summary in words, then the tables of each task; ``pictures`` stand before its tables."""
-    return _filled("page.md", comparison, pictures=pictures or {})
+def as_markdown(
+    comparison: Comparison, pictures: Mapping[str, str] | None = None, most: int | None = None
+) -> str:
+    """The summary in words, then pictures and tables of each task, with ``most`` rows in each."""
+    return _filled("page.md", comparison, pictures=pictures or {}, most=most)
 
 
 def as_csv(comparison: Comparison) -> str:
