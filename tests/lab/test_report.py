@@ -7,13 +7,11 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import msgspec
 import pytest
-from tests.lab.conftest import TINY, configuration
+from tests.lab.conftest import TINY
 
 from posenc.lab import planned
 from posenc.lab.comparison import compared
-from posenc.lab.configuration import Extension
 from posenc.lab.kept import keep, taken_out
 from posenc.lab.report import as_csv, as_html, as_markdown, write
 from posenc.lab.report.figures import drawn
@@ -208,13 +206,6 @@ def test_steps_that_were_not_made_have_no_cost_and_tuning_has_a_rate_of_its_own(
     assert all((row["milliseconds_a_step"] is None) == (row["steps"] == 0) for row in rows(store))
 
 
-def test_what_the_grid_holds_and_is_not_made_is_said(comparison, tiny):
-    assert "not made yet" not in as_markdown(comparison)
-    text = TINY.replace("[[enc", '[[tasks]]\ntask = "copy"\ntested = [4]\ntrained = 4\n\n[[enc', 1)
-    found = as_markdown(replace(comparison, grid=tiny(EXTENDED, text=text)))
-    assert "- not made yet: k_front: Rotary, Same ×2; copy\n" in found
-
-
 def test_results_in_one_file_give_the_same_report(tiny, store, tmp_path):
     """With those that were given up: a learning rate is chosen by them, too."""
     grid = tiny(text=RATES)
@@ -240,27 +231,6 @@ def test_results_in_one_file_give_the_same_report(tiny, store, tmp_path):
         path.write_text(other)
         with pytest.raises(ValueError, match="holds no results"):
             taken_out(path, tmp_path / "third")
-
-
-def test_whatever_tells_runs_apart_has_a_column_of_its_own(store):
-    new = msgspec.structs.replace
-    base, other = configuration(), configuration(version="other")
-    longer = Extension(base.id, ("ALiBi(2)",), "", 2, 3)
-    trained = {"warm_up": 1, "clip": 0.5, "weight_decay": 0.5, "examined": 3}
-    extensions = longer, new(longer, learning_rate=1.0), new(longer, of=other.id)
-    runs = [
-        *(base, other, configuration(nope_layers=(1,)), configuration(seed=1_000_003)),
-        new(base, task_version=2),
-        *(new(base, training=new(base.training, **{n: v})) for n, v in trained.items()),
-        *(new(base, extension=each) for each in extensions),
-    ]
-    result = make(base, store)
-    for run in runs:
-        store.keep(run.id, {**result, "id": run.id, "configuration": run.written()})
-    told = [{**row, "run": ""} for row in rows(store) if row["length"] == 8]
-    assert len({str(each) for each in told}) == len(runs)
-    kinds = [str(each["kind"]) for each in told]
-    assert sorted(kinds) == ["extended"] * 3 + ["reported"] * 8 + ["tuning"]
 
 
 def test_queries_and_parquet(comparison, store, tmp_path):

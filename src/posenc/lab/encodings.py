@@ -35,18 +35,17 @@ PLACES = {
 }
 
 
-def filled(text: str, sizes: Mapping[str, Any]) -> str:
-    """``text`` with the sizes of a run in the place of their names in braces.
+def filled(use: Sequence[str], sizes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Expressions with the sizes of a run in the place of their names in braces.
 
     Example:
-        >>> filled("Learned({dim}, {longest})", {"dim": 64, "longest": 256})
-        'Learned(64, 256)'
+        >>> filled(["Learned({dim}, {longest})"], {"dim": 64, "longest": 256})
+        ('Learned(64, 256)',)
     """
-    for name in re.findall(r"\{(\w*)\}", text):
+    for name in re.findall(r"\{(\w*)\}", " ".join(use)):
         if name not in sizes:
-            raise ValueError(f"{text!r}: {{{name}}} is none of {', '.join(sizes)}.")
-        text = text.replace(f"{{{name}}}", str(sizes[name]))
-    return text
+            raise ValueError(f"{{{name}}} is none of {', '.join(sizes)}.")
+    return tuple(re.sub(r"\{(\w*)\}", lambda found: str(sizes[found[1]]), text) for text in use)
 
 
 def encoding(text: str) -> Any:

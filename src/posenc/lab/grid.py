@@ -1,6 +1,6 @@
 """A grid: which tasks, encodings, sizes and seeds are run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -113,7 +113,7 @@ def configured(
     task: GridTask, encoding: GridEncoding, model: ModelSize, seed: int, **training: Any
 ) -> Configuration:
     """One run of a grid, resolved; ``training`` are changes of its budget."""
-    use = filled(encoding.use, sizes(task.task, model))
+    use = naming.filled(encoding.use, sizes(task.task, model))
     return Configuration(
         task=task.kind,
         task_version=task.task.version,
@@ -130,12 +130,7 @@ def configured(
 def extended(base: Configuration, given: GridExtension, factor: int, steps: int) -> Configuration:
     """A run that extends the model of another."""
     task = base.made_task()
-    use = filled(given.use, sizes(task, base.model, factor))
+    use = naming.filled(given.use, sizes(task, base.model, factor))
     options = {**base.options, "tested": [task.trained, factor * task.trained]}
     extension = Extension(base.id, use, naming.version(use), factor, steps, given.learning_rate)
     return replace(base, options=options, extension=extension)
-
-
-def filled(use: tuple[str, ...], known: Mapping[str, Any]) -> tuple[str, ...]:
-    """Expressions with their sizes."""
-    return tuple(naming.filled(text, known) for text in use)

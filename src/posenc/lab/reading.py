@@ -18,7 +18,6 @@ from posenc.lab.grid import (
     GridEncoding,
     GridExtension,
     GridTask,
-    filled,
     sizes,
 )
 from posenc.lab.model import Model
@@ -204,7 +203,7 @@ def _call(
     factor: int | None = None,
 ) -> None:
     length = max(task.tested) if factor is None else task.trained * factor
-    use = filled(use, sizes(task, size, factor))
+    use = naming.filled(use, sizes(task, size, factor))
     encodings = naming.drawn(use, depth=size.depth, nope_layers=nope_layers, seed=0)
     with torch.random.fork_rng(devices=()), torch.no_grad():
         model = Model(task.vocabulary, size, encodings, is_causal=task.is_causal)

@@ -23,7 +23,7 @@ from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import version
 from posenc.lab.files import FULL
 from posenc.lab.store import Store
-from posenc.lab.training import Outcome, trained
+from posenc.lab.training import trained
 
 MADE, FAILED, NO_SPACE, TAKEN = 0, 3, 4, 5
 """Made; an error that would come again; the disk is full; another process makes or made it."""
@@ -32,18 +32,22 @@ MADE, FAILED, NO_SPACE, TAKEN = 0, 3, 4, 5
 def make(configuration: Configuration, store: Store) -> dict[str, Any]:
     """What the result file of a run holds; makes it first where it is not made."""
     run, extension = configuration.id, configuration.extension
-    before = store.result(run)
-    if before is not None:
+    if (before := store.result(run)) is not None:
         return before
     began = time.perf_counter()
     weights = None if extension is None else store.weights(extension.of)
     outcome = trained(configuration, weights=weights)
     store.keep_weights(run, outcome.weights)
+    steps = max(1, outcome.written["steps"])
     result = {
         "id": run,
         "configuration": configuration.written(),
         "outcome": outcome.written,
-        "cost": _cost(outcome, time.perf_counter() - began),
+        "cost": {
+            "seconds": round(time.perf_counter() - began, 3),
+            "training_seconds": round(outcome.seconds, 3),
+            "milliseconds_a_step": round(1000 * outcome.seconds / steps, 3),
+        },
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -83,7 +87,9 @@ def made(store: Store, run: str, given: str) -> int:
         folder = asked.get("folder", ".")
         sys.path.insert(0, folder)
         os.chdir(folder)
-        _check_source(configuration)
+        named = configuration.extension or configuration
+        if version(named.use) != named.version:
+            raise ValueError(f"the source of {', '.join(named.use)} has changed; run it again.")
         make(configuration, store)
         return MADE
     except Exception as error:
@@ -92,22 +98,6 @@ def made(store: Store, run: str, given: str) -> int:
         traceback.print_exc()
         store.note_failure(run, traceback.format_exc(), final=True)
         return FAILED
-
-
-def _check_source(configuration: Configuration) -> None:
-    """Refuses encodings whose source is no longer the one that the run is named by."""
-    asked = configuration.extension or configuration
-    if version(asked.use) != asked.version:
-        raise ValueError(f"the source of {', '.join(asked.use)} has changed; run the grid again.")
-
-
-def _cost(outcome: Outcome, seconds: float) -> dict[str, float]:
-    steps = max(1, outcome.written["steps"])
-    return {
-        "seconds": round(seconds, 3),
-        "training_seconds": round(outcome.seconds, 3),
-        "milliseconds_a_step": round(1000 * outcome.seconds / steps, 3),
-    }
 
 
 def _processor() -> str:
