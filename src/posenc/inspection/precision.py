@@ -1,5 +1,6 @@
 """What implementations with floating positions and angles lose, measured against exact tables."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import torch
@@ -53,7 +54,7 @@ def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfl
         dtype=str(dtype).removeprefix("torch."),
         float32_error=_error(schedule, schedule, length),
         frequency_error=_error(rounded, schedule, length, schedule.attention_factor),
-        first_shared=_first_shared(dtype),
+        first_shared=int(2 / torch.finfo(dtype).eps),
         sharing=_sharing(length - 1, dtype),
     )
 
@@ -67,23 +68,10 @@ def _error(held: Schedule, meant: Schedule, length: int, factor: float = 1.0) ->
     return (common - exact).abs().max().item()
 
 
-def _first_shared(dtype: torch.dtype) -> int:
-    """Whole numbers are told apart up to a power of two, where the spacing becomes 2."""
-    return next(1 << bits for bits in range(63) if _same(1 << bits, (1 << bits) + 1, dtype))
-
-
-def _same(first: int, second: int, dtype: torch.dtype) -> bool:
-    one, other = torch.tensor([first, second]).to(dtype)
-    return bool(one == other)
-
-
 def _sharing(last: int, dtype: torch.dtype) -> int:
-    """How many whole numbers from 0 to ``last`` are rounded to the same as ``last``.
+    """How many whole numbers from 0 to ``last`` are rounded to the same as ``last``."""
 
-    Rounding never reverses an order, so bisection finds the first of them.
-    """
-    apart, same = -1, last
-    while same - apart > 1:
-        middle = (apart + same) // 2
-        apart, same = (apart, middle) if _same(middle, last, dtype) else (middle, same)
-    return last - same + 1
+    def held(position: int) -> float:
+        return torch.tensor(position).to(dtype).item()
+
+    return last + 1 - bisect_left(range(last + 1), held(last), key=held)
