@@ -1,6 +1,7 @@
-"""A journey without a mouse, and axe's rules."""
+"""A journey and a talk without a mouse, and axe's rules."""
 
 import pytest
+from tests.explorer.conftest import SECTIONS
 
 
 def focused(page) -> str:
@@ -91,3 +92,42 @@ def test_axe_finds_nothing(opened, axe, theme, width, link):
     found.settle()
     found.page.wait_for_timeout(200)
     assert axe.faults(found.page) == []
+
+
+SHOWN = """
+() => [...document.querySelectorAll("main > section")].filter((s) => !s.hidden).map((s) => s.id)
+"""
+
+
+@pytest.mark.slow("the page in a browser")
+def test_a_talk_by_keyboard(opened):
+    found = opened()
+    page = found.page
+    found.to("grid")
+    page.wait_for_function(
+        "() => document.querySelector('nav [aria-current]')?.getAttribute('href') === '#grid'"
+    )
+    page.locator("#present").focus()
+    page.keyboard.press("Enter")
+    found.settle()
+    assert page.evaluate(SHOWN) == ["grid"]
+    assert page.evaluate("() => document.activeElement.id") == "grid"
+    assert page.locator("header").bounding_box()["height"] <= 1  # its heading is still heard
+    assert not page.locator("aside").is_visible()
+    assert page.locator('[data-live="neighbors"]').is_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(SHOWN) == ["exercises"]
+    page.keyboard.press("PageDown")  # there is no section after the last
+    page.keyboard.press("PageUp")
+    page.keyboard.press("ArrowLeft")
+    found.settle()
+    assert page.evaluate(SHOWN) == ["decoder"]
+    # A figure has the arrows for itself.
+    page.locator('[data-name="mask"]').focus()
+    page.keyboard.press("ArrowRight")
+    assert found.text("pads").startswith("1 pad ")
+    assert page.evaluate(SHOWN) == ["decoder"]
+    page.keyboard.press("Escape")
+    found.settle()
+    assert page.evaluate(SHOWN) == SECTIONS
+    assert found.complaints == []

@@ -1,4 +1,4 @@
-"""What the page does when something is empty, too long, wrong or at an edge."""
+"""What the page does at an edge, with a link, on a dark ground and on a narrow screen."""
 
 import pytest
 
@@ -105,3 +105,70 @@ def test_markup_in_a_sentence_stays_text(opened):
     found.settle()
     assert found.page.locator("main img").count() == 0
     assert "img" in found.page.locator('[data-cell="on"]').inner_text()
+
+
+GROUNDS = {"light": [255, 255, 255], "dark": [23, 24, 28]}
+
+
+CORNER = """
+() => Array.from(document.querySelector('[data-name="matrix"] canvas')
+  .getContext("2d").getImageData(2, 2, 1, 1).data.slice(0, 3))
+"""
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_the_page_and_its_figures_follow_the_system(opened, theme):
+    found = opened(color_scheme=theme)
+    assert found.page.evaluate(CORNER) == GROUNDS[theme]
+    body = found.page.evaluate("() => getComputedStyle(document.documentElement).backgroundColor")
+    assert body == f"rgb({', '.join(map(str, GROUNDS[theme]))})"
+
+
+def test_the_reader_may_choose_otherwise(opened):
+    found = opened(color_scheme="dark")
+    found.page.select_option("#theme", "light")
+    found.settle()
+    assert found.page.evaluate(CORNER) == GROUNDS["light"]
+    found.page.select_option("#theme", "")
+    found.page.emulate_media(color_scheme="light")
+    found.settle()
+    assert found.page.evaluate(CORNER) == GROUNDS["light"]
+
+
+def test_reduced_motion(opened):
+    behavior = "() => getComputedStyle(document.documentElement).scrollBehavior"
+    assert opened(reduced_motion="reduce").page.evaluate(behavior) == "auto"
+    assert opened().page.evaluate(behavior) == "smooth"
+
+
+@pytest.mark.parametrize("link", ["", "length=4096&dim=1024&base=10000000&position=4095"])
+def test_one_column_at_360_pixels(opened, link):
+    found = opened(link, viewport={"width": 360, "height": 740})
+    wide = found.page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide == 360
+    lefts = found.page.evaluate(
+        """() => [...document.querySelectorAll(".stage")].map((stage) => {
+            const box = stage.getBoundingClientRect();
+            return [Math.round(box.left), box.right <= 361, box.width > 280];
+        })"""
+    )
+    assert {left for left, _, _ in lefts} == {lefts[0][0]}
+    assert all(inside and wide for _, inside, wide in lefts)
+    assert found.page.locator("#panel").get_attribute("open") is None
+    found.page.locator("#panel summary").click()
+    assert found.page.locator("#length").is_visible()
+
+
+def test_every_field_of_a_link_is_restored(opened):
+    """Of each field of the second half one value that is not its default."""
+    state = (
+        "scheme=rotary&rotaryPair=5&turnedPairs=6&rotaryFault=queries&method=yarn&biasKind=kerple"
+        "&kerpleP=2&kerpleA=0.5&keys=700&decoderStep=9&pads=2&layout=packed&decoderFault=mask"
+        "&gridKind=mixed&gridSize=10&gridHead=3&coordinates=stretched&patchRow=2&patchColumn=3"
+    )
+    found = opened(state)
+    assert found.page.inner_text("#notices") == ""
+    found.page.fill("#position", "11")
+    found.page.wait_for_function("() => location.hash.includes('position=11')")
+    written = set(found.page.evaluate("() => location.hash.slice(1)").split("&"))
+    assert written == set(state.split("&")) | {"position=11"}
