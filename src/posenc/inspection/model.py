@@ -135,24 +135,19 @@ def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:
     known: dict[tuple, LayerNumbers] = {}
     layers = []
     for layer in part.layers:
-        held = layer.positional
-        key = (layer.layer_type, layer.window, layer.chunk, layer.softmax_scale, *_keys(held))
+        held = layer.positional or Positional()
+        encodings = (*held.tokens, *held.queries_keys, *held.scores)
+        key = (layer.layer_type, layer.window, layer.chunk, layer.softmax_scale,
+               layer.positional is None, *map(id, encodings))  # fmt: skip
         if key not in known:
-            known[key] = _layer(layer, part.certainty != "assumed", target, dtype)
+            known[key] = _layer(layer, held, part.certainty != "assumed", target, dtype)
         layers.append(known[key])
     return PartNumbers(part.name, part.model_type, tuple(layers), part.certainty, part.notes)
 
 
-def _keys(held: Positional | None) -> tuple[int, ...]:
-    if held is None:
-        return ()
-    return tuple(id(each) for each in (*held.tokens, *held.queries_keys, *held.scores))
-
-
 def _layer(
-    layer: LayerSetup, is_known: bool, target: int | None, dtype: torch.dtype
+    layer: LayerSetup, held: Positional, is_known: bool, target: int | None, dtype: torch.dtype
 ) -> LayerNumbers:
-    held = layer.positional or Positional()
     rotations = [e for e in held.queries_keys if isinstance(e, Rotary | MultimodalRotary)]
     rotary = None
     if rotations and layer.rope is not None:
@@ -161,19 +156,16 @@ def _layer(
         rotary = replace(numbers_of(read, target, dtype), softmax_scale=layer.softmax_scale)
     return LayerNumbers(
         layer.layer_type,
-        _told(held.tokens),
-        _told(held.queries_keys),
-        _told(held.scores),
-        layer.positional is not None,
-        layer.softmax_scale,
-        layer.window,
-        layer.chunk,
-        rotary,
+        *(
+            tuple(map(_expression, place))
+            for place in (held.tokens, held.queries_keys, held.scores)
+        ),
+        is_read=layer.positional is not None,
+        softmax_scale=layer.softmax_scale,
+        window=layer.window,
+        chunk=layer.chunk,
+        rotary=rotary,
     )
-
-
-def _told(place: Any) -> tuple[str, ...]:
-    return tuple(_expression(each) for each in place)
 
 
 def _expression(encoding: Any) -> str:
