@@ -1,0 +1,101 @@
+"""Tiny models with ALiBi or T5's biases, and what they are asked."""
+
+import copy
+import functools
+
+import pytest
+import torch
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    FalconConfig,
+    FalconForCausalLM,
+    MptConfig,
+    MptForCausalLM,
+    MT5Config,
+    MT5ForConditionalGeneration,
+    Pop2PianoConfig,
+    Pop2PianoForConditionalGeneration,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+    UMT5Config,
+    UMT5ForConditionalGeneration,
+)
+
+from posenc.interop.huggingface import patch_biases
+
+# So long that the strided backend serves; a length below it would take a matrix.
+LENGTH, PADDED = 150, 37
+IDS = torch.randint(2, 97, (2, LENGTH), generator=torch.Generator().manual_seed(0))
+REAL = torch.ones_like(IDS)
+REAL[0, :PADDED] = 0
+CLOSE = {"rtol": 2e-5, "atol": 2e-6}
+
+ENDS = {"pad_token_id": 0, "eos_token_id": None}
+FALCON = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "alibi": True, "attn_implementation": "sdpa"}  # fmt: skip
+DECODERS = {
+    "bloom": (BloomForCausalLM,
+              BloomConfig(vocab_size=97, hidden_size=48, n_layer=2, n_head=6, **ENDS)),
+    "mpt": (MptForCausalLM,
+            MptConfig(vocab_size=97, d_model=48, n_layers=2, n_heads=6, max_seq_len=256, **ENDS)),
+    "falcon": (FalconForCausalLM, FalconConfig(**FALCON, **ENDS)),
+    "falcon, grouped": (FalconForCausalLM, FalconConfig(
+        **FALCON, **ENDS, new_decoder_architecture=True, num_kv_heads=2)),
+}  # fmt: skip
+T5 = {"vocab_size": 97, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 4,
+      "num_decoder_layers": 2, "pad_token_id": 0, "decoder_start_token_id": 0,
+      "eos_token_id": 1}  # fmt: skip
+FEW = {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
+PAIRS = {
+    "t5": (T5ForConditionalGeneration, T5Config(**T5)),
+    "umt5": (UMT5ForConditionalGeneration, UMT5Config(**T5, relative_attention_num_buckets=20)),
+    "mt5": (MT5ForConditionalGeneration, MT5Config(**T5)),
+    "switch": (SwitchTransformersForConditionalGeneration,
+               SwitchTransformersConfig(**T5, **FEW)),
+    "pop2piano": (Pop2PianoForConditionalGeneration, Pop2PianoConfig(**T5)),
+}  # fmt: skip
+MODELS = DECODERS | PAIRS
+
+
+def some(names, kept):
+    return [n if n in kept else pytest.param(n, marks=pytest.mark.slow("more of its kind"))
+            for n in names]  # fmt: skip
+
+
+decoders = pytest.mark.parametrize("name", some(DECODERS, ("bloom", "mpt", "falcon")))
+pairs = pytest.mark.parametrize("name", some(PAIRS, ("t5",)))
+
+
+@functools.cache
+def built(name: str):
+    torch.manual_seed(0)
+    kind, config = MODELS[name]
+    model = kind(copy.deepcopy(config)).eval()
+    for module in model.modules():
+        if hasattr(module, "relative_attention_bias"):  # buckets that nobody could confuse
+            torch.nn.init.normal_(module.relative_attention_bias.weight)
+    return model
+
+
+@torch.no_grad()
+def both(name, run):
+    """What ``run`` makes of the model by its own bias, and by ours."""
+    model = built(name)
+    theirs = run(model)
+    with patch_biases(model):
+        return theirs, run(model)
+
+
+def inputs(name, mask=None):
+    if name == "pop2piano":  # its tokens are sounds
+        return {"inputs_embeds": built(name).shared(IDS), "attention_mask": mask,
+                "decoder_input_ids": IDS[:, :-13]}  # fmt: skip
+    found = {"input_ids": IDS, "attention_mask": mask}
+    return found if name in DECODERS else found | {"decoder_input_ids": IDS[:, :-13]}
+
+
+HOLES = REAL.clone()
+HOLES[1, 20:60] = 0
