@@ -1,6 +1,6 @@
 """Something that adds to embeddings, or gives the table to add, as the checker sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Added:
         unsaid: The same call without positions, where these may be left out.
         others: The same call with positions said by another of its parameters, by their names.
         by_guess: Whether nothing but numbers says that an argument is positions or a length.
+        given: What the caller said of the call, to be said again.
     """
 
     subject: Subject
@@ -55,6 +56,7 @@ class Added:
     unsaid: Run | None = None
     others: tuple[tuple[str, Run], ...] = ()
     by_guess: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"

@@ -60,11 +60,13 @@ def called(
     roles = tuple(Parameter(name, NAMES[name], True) for name in sorted(used & set(NAMES)))
     call = Call(text, lambda thing: thing, roles, written=written)
     try:
-        return FORMS[kind](subject, call, layout, dim)
+        view = FORMS[kind](subject, call, layout, dim)
     except NearlyError:
         raise
     except CannotCheckError:
         raise CannotCheckError(_complaint(subject, call, dim)) from None
+    view.given = {"call": text, "kind": kind, **({"dim": dim} if dim else {})}
+    return view
 
 
 def _kind(used: set[str]) -> str:

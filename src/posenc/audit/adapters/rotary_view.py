@@ -1,7 +1,7 @@
 """Something that rotates queries and keys, as the checker sees it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -42,6 +42,7 @@ class RotaryView:
         left: Its other parameters that may move positions, which are never said.
         order: Where each channel comes out, if queries and keys come out in another order; here
             they are taken back.
+        given: What the caller said of the call, to be said again.
     """
 
     subject: Subject
@@ -60,6 +61,7 @@ class RotaryView:
     others: tuple[tuple[str, Run], ...] = ()
     left: tuple[str, ...] = ()
     order: Tensor | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     kind = "rotary"
     fixed = False

@@ -56,7 +56,7 @@ class Question:
     def reproduction(self, inquiry: Any) -> str:
         """Python that finds the same again."""
         view = inquiry.view
-        given = {"length": inquiry.length, **getattr(view, "given", {})}
+        given = {"length": inquiry.length, **view.given}
         if getattr(view, "declared", False):
             given["layout"] = view.layout
         told = "".join(f", {name}={value!r}" for name, value in given.items())

@@ -5,7 +5,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.bias import SEQ
+from posenc.audit.adapters.bias_view import SEQ
 from posenc.audit.identity import masks, windows
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry

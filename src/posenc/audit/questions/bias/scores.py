@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.bias import SEQ
+from posenc.audit.adapters.bias_view import SEQ
 from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
