@@ -19,8 +19,8 @@ FREQUENCY, FACTOR, SCALE = 3e-5, 1e-4, 1e-3
 SCALED_BEFORE = ("esm", "openai_privacy_filter", "esmc")
 """Models that scale queries before they rotate them: what attention multiplies with is 1."""
 
-LOOPED = ("hrm_text",)
-"""Models that go through a few layers many times."""
+UNCOMPARED = ("hrm_text", "csm_depth_decoder_model")
+"""Models that go through a few layers many times, or count positions by themselves."""
 
 
 @dataclass
@@ -134,7 +134,7 @@ def _compared(model: nn.Module, parts: list[Part]) -> list[str | None]:
     names = {*inspect.signature(model.forward).parameters}
     if taken & names and not any(x.positional and len(x.positional.scores) for x in part.layers):
         for layer in layers_of(model):
-            if layer.index < len(part.layers) and part.model_type not in LOOPED:
+            if layer.index < len(part.layers) and part.model_type not in UNCOMPARED:
                 found += layer_differs(layer, part.layers[layer.index], part.model_type)
     return found
 

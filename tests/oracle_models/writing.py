@@ -23,7 +23,8 @@ def updated(
     found["defaults"] = {**facts.get("defaults", {}), **said["defaults"]}
     if "theta" in facts:
         found["theta"] = facts["theta"]
-    found.pop("verified", None)
+    if row["status"] in ("differs", "failed", "refused"):
+        found.pop("verified", None)
     return found | ({"verified": True} if row["status"] == "agrees" else {})
 
 

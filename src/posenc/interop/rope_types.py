@@ -35,7 +35,8 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
         raise ValueError(f"rope_type is {name!r}; known are {', '.join(ROPE_TYPES)}.")
     if unknown := sorted({*values} - {*COMMON, *found.keys, *TEMPERATURE}):
         raise ValueError(
-            f"The rope type {found.name!r} has the unknown key {', '.join(map(repr, unknown))}."
+            f"The rope dictionary of type {found.name!r} has the unknown key "
+            f"{', '.join(map(repr, unknown))}."
         )
     for key, value in values.items():
         _check_value(found, key, value)

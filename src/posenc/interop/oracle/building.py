@@ -100,9 +100,15 @@ def classes_of(kind: type) -> list[type]:
         for each in vars(module).values()
         if inspect.isclass(each) and issubclass(each, PreTrainedModel)
         if getattr(each, "config_class", None) is kind and each.__module__ == module.__name__
-        if not each.__name__.endswith("PreTrainedModel")
+        if not each.__name__.lower().endswith("pretrainedmodel")
+        if not each.__name__.startswith("Pretrained")
     ]
-    return sorted(found, key=lambda each: ("For" in each.__name__, found.index(each)))
+
+    def order(each: type) -> tuple[bool, bool, int]:
+        name = each.__name__
+        return "For" in name, not name.endswith("Model"), found.index(each)
+
+    return sorted(found, key=order)
 
 
 def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Module:
