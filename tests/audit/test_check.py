@@ -265,3 +265,13 @@ def test_the_plugin_checks_what_a_marked_test_returns(tmp_path):
     ).stdout  # fmt: skip
     assert "2 failed, 2 passed" in ran
     assert "WRONG clamped" in ran
+
+
+def test_one_row_of_positions_for_all_is_no_padding_to_be_counted():
+    class FirstForAll(Turn):
+        def places(self, positions):
+            return super().places(positions)[:1].expand(len(positions), -1)
+
+    (fault,) = check(FirstForAll, only=["rows-have-their-own-positions"]).faults
+    assert "the first row" in fault.remedy
+    assert "cumsum" not in fault.remedy
