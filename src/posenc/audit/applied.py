@@ -1,16 +1,13 @@
 """Which function the attention of a model applies its cosines and sines by."""
 
-import copy
 import inspect
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
-import torch
 from torch import nn
 
 from posenc.audit.subjects import Subject
+from posenc.interop.oracle import asked, watched
 
 
 def applies(name: str) -> bool:
@@ -31,21 +28,28 @@ def applied_alone(subject: Subject, applied: str | None) -> Subject:
     return replace(subject, namespace=beside)
 
 
-def applier_of(model: nn.Module, path: str) -> str | None:
+def applier_of(model: nn.Module, path: str, config: Any) -> str | None:
     """The function by which the layers around a rotary module apply it; None if that is not seen.
 
     Args:
         model: A model.
         path: Where its rotary module stands. Layers below the module that holds it use it, but
             not those inside of such a layer, as indexers that choose keys.
+        config: Of the model. A small one of it is run where its layers name several functions.
     """
     around = model.get_submodule(path.rpartition(".")[0])
-    users: dict[str, nn.Module] = {}
+    users: dict[str, list[str]] = {}
     for name, module in around.named_modules():
         inside = any(name.startswith(f"{other}.") for other in users if other)
-        if not inside and _named_in(module):
-            users[name] = module
-    found = {_of_layer(layer) for layer in users.values()}
+        if not inside and (named := _named_in(module)):
+            users[name] = named
+    found = {name for names in users.values() for name in names}
+    if len(found) > 1:
+        try:
+            seen = watched(asked(config)).rotated
+        except Exception:  # of whatever kind a model has that takes other content
+            return None
+        found &= {call.name for call in seen if "indexer" not in call.path}
     return found.pop() if len(found) == 1 else None
 
 
@@ -55,37 +59,3 @@ def _named_in(layer: nn.Module) -> list[str]:
     code = getattr(forward, "__code__", None)
     names = code.co_names if code is not None else ()
     return [n for n in names if applies(n) and callable(forward.__globals__.get(n))]
-
-
-def _of_layer(layer: nn.Module) -> str | None:
-    names = _named_in(layer)
-    if len(names) == 1:
-        return names[0]
-    try:
-        _run_until_applied(copy.deepcopy(layer).to("meta"), names)
-    except _CalledError as called:
-        return str(called)
-    except Exception:  # of whatever kind a layer has that is called otherwise
-        return None
-    return None
-
-
-class _CalledError(Exception):
-    """Ends a forward pass where it applies cosines and sines."""
-
-
-def _run_until_applied(layer: nn.Module, names: list[str]) -> None:
-    """Run a layer on the meta device until it calls one of these functions."""
-    forward = inspect.unwrap(type(layer).forward)
-
-    def ending(name: str) -> Callable[..., Any]:
-        return mock.Mock(side_effect=_CalledError(name))
-
-    first = next(m for m in layer.modules() if isinstance(m, nn.Linear))
-    x = torch.zeros(1, 2, first.in_features, dtype=first.weight.dtype, device="meta")
-    values: dict[str, Any] = {"hidden_states": x, "position_embeddings": (x, x)}
-    parameters = [*inspect.signature(forward).parameters.values()][1:]
-    more = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    wanted = [p.name for p in parameters if p.default is p.empty and p.kind not in more]
-    with mock.patch.dict(forward.__globals__, {n: ending(n) for n in names}):
-        forward(layer, **{name: values.get(name) for name in wanted})

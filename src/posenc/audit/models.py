@@ -130,7 +130,7 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
             continue
         seen.append(likeness)
         if is_rotary:
-            applied = applier_of(model, path)
+            applied = applier_of(model, path, config)
             for part in _rotaries(module, told, build, getattr(module, "config", config), length):
                 yield replace(part, applied=applied)
         else:
