@@ -172,7 +172,7 @@ def test_two_files_and_only_what_differs(said, written, one, other, told, untold
     [
         ("{", [], "is not JSON"),
         ("[]", [], "holds a list"),
-        ({"model_type": "ours"}, [], "What ours does with positions is not known here"),
+        ({"model_type": "ours"}, [], "What ours does with positions is not known"),
         ({**LLAMA, "num_hidden_layers": None}, [], "num_hidden_layers"),
         (LLAMA, ["--length", 0], "--length is 0"),
         (LLAMA, ["--figure", "a.gif"], "must end in"),

@@ -67,9 +67,9 @@ def test_layers_that_differ_are_compared_by_their_type(capsys, tmp_path):
         assert main([*given, "--layer-type", kind]) == 1
         assert base in capsys.readouterr().out
     assert main(given) == 2
-    assert "--layer-type 'full_attention'" in " ".join(capsys.readouterr().err.split())
+    assert "--layer-type" in capsys.readouterr().err
     assert main([*given, "--layer-type", "other"]) == 2
-    assert "no rotary layers of type 'other'" in " ".join(capsys.readouterr().err.split())
+    assert "'other'" in capsys.readouterr().err
     assert main(["parity", "vllm", "sglang", *ENCODING, "--layer-type", "other"]) == 2
     assert "there is no --config" in " ".join(capsys.readouterr().err.split())
 

@@ -155,8 +155,7 @@ class Parity:
                     self._config(), layer_type=self.layer_type, length=self.length
                 )
             except ValueError as reason:
-                told = str(reason).replace("layer_type=", "--layer-type ")
-                raise UserError(told.partition(", or call ")[0]) from None
+                raise UserError(str(reason).replace("layer_type", "--layer-type")) from None
             found = found.rotary if isinstance(found, MultimodalRotary) else found
         if not isinstance(found, Rotary):
             raise UserError(f"{found!r} is no Rotary; the profiles know no other encoding")
