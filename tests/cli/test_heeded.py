@@ -95,11 +95,6 @@ def test_what_is_of_one_kind_is_heeded_or_refused(run, refused, command, encodin
             assert name in refused(*given, name, value)
 
 
-def test_a_resolution_without_a_figure_is_refused_by_check(refused):
-    said = refused("check", "posenc:NoPE", "--dpi", 50)
-    assert "--dpi is of a figure, and none is drawn" in said
-
-
 def test_a_page_that_is_written_has_no_port(refused, tmp_path):
     page = tmp_path / "page.html"
     for words in (["--port", 8000], ["--no-browser"]):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -99,14 +97,6 @@ def test_the_figure_shows_the_error(run, file, tmp_path):
     assert "largest error" in picture.read_text()
 
 
-@pytest.mark.parametrize("form", ["json", "sarif"])
-def test_a_document_stands_alone_beside_a_figure(run, file, tmp_path, form):
-    picture = tmp_path / "error.svg"
-    ran = run("check", f"{file}:plain", "--format", form, "--figure", picture)
-    assert json.loads(ran.out) is not None
-    assert ran.err == f"wrote {picture}\n"
-
-
 def test_a_verdict_counts_where_nothing_can_be_drawn(run, file, tmp_path):
     picture = tmp_path / "error.svg"
     ran = run("check", f"{file}:half", "--layout", "bsd", "--figure", picture)
@@ -127,11 +117,6 @@ def test_a_configuration_is_built_and_asked(run, tmp_path):
     assert ran.status == 0, ran
     assert "half pairing, base 500,000" in " ".join(ran.out.split())
     assert run("check", f"model:{path}", "--strict").status == 1  # a cast breaks it
-
-
-def test_the_older_names_of_options_work(run, file):
-    assert run("check", f"{file}:plain", "--kind", "tokens").status == 0
-    assert run("check", f"{file}:plain", "--as", "added").status == 0
 
 
 def test_the_forms_that_are_known_are_listed_line_by_line(run, file):
@@ -165,16 +150,6 @@ def test_what_cannot_be_checked_is_refused(refused, file, tmp_path):
     assert "uses w; it may use" in refused("check", f"{file}:plain", "--call", "subject(w)")
 
 
-@pytest.mark.parametrize("kind", ["json", "sarif"])
-def test_what_the_thing_prints_does_not_stand_in_the_document(run, file, kind):
-    prints = 'print("imported")\n\ndef loud(x):\n    print("called")\n    return plain(x)\n'
-    file.write_text(f"{MODULE}\n{prints}")
-    ran = run("check", f"{file}:loud", "--format", kind)
-    assert "imported\n" in ran.err
-    assert "called\n" in ran.err
-    json.loads(ran.out)
-
-
 def test_what_c_code_prints_does_not_stand_in_the_document(capfd, file):
     """Nor what a child process does; the descriptor is what it was afterwards."""
     prints = """
@@ -197,12 +172,3 @@ def loud(x):
     json.loads(document)
     for each in ("descriptor", "puts", "child") if hasattr(os, "fork") else ("descriptor", "child"):
         assert f"{each}\n" in printed.err
-
-
-@pytest.mark.slow("a process of its own")
-@pytest.mark.skipif(os.name == "nt", reason="descriptors are not closed so")
-def test_it_runs_where_standard_output_is_closed(file):
-    """As after ``>&-`` in a shell."""
-    words = [sys.executable, "-m", "posenc.cli.main", "check", f"{file}:fine"]
-    ran = subprocess.run(words, preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE, check=False)
-    assert (ran.returncode, ran.stderr) == (0, b"")

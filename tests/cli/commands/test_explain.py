@@ -61,13 +61,6 @@ def test_the_text_puts_the_numbers_in(run):
     assert "= 0.1387981011" in out
 
 
-def test_positions_that_count_from_one_and_another_arithmetic_say_so(run):
-    out = run("explain", "--convention", "per_dimension_one_based", "--position", 0).out
-    assert "t = p + 1" in out
-    for encoding in ("Rotary(8, arithmetic='float32')", "Sinusoidal(8, arithmetic='float32')"):
-        assert "by float32 arithmetic" in run("explain", "--encoding", encoding).out
-
-
 def test_what_is_not_there_is_one_line(refused):
     assert "dimension is 9; with dim 6 it must be one of 0 … 5" in refused(
         "explain", "--dimension", 9
@@ -103,11 +96,6 @@ def test_an_equation_is_not_said_to_give_what_it_does_not(run):
     assert "ζ" not in told["steps"][-1]["formula"]
 
 
-def test_a_product_that_depends_on_the_place_says_whose_it_is(run):
-    for encoding, said in (("Sinusoidal(8)", "dot product over"), ("Learned(8, 9)", "with row 0")):
-        assert said in run("distance", "--encoding", encoding, "--length", 4).out
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -138,17 +126,3 @@ def test_slopes_of_ones_own_are_told_as_given(run, head, slope):
     steps = json.loads(run("explain", *words, "--position", 3, "--format", "json").out)["steps"]
     assert steps[0]["numbers"] == f"slopes[{head}], as given"
     assert [step["value"] for step in steps] == [slope, pytest.approx(-3 * slope)]
-
-
-def test_what_is_given_is_told_with_all_its_digits(run):
-    given = "12345.678901"
-    assert f"{given}^(1/3)" in run("explain", "--base", given).out
-    assert f"{given}^(-2/8)" in run("explain", "--encoding", f"Rotary(8, base={given})").out
-
-
-def test_a_pair_that_stands_still_is_explained(run):
-    """Clipped frequencies that are too slow are 0: nothing has stretched them."""
-    clipped = "Rotary(Clipped(Geometric(8), 64))"
-    ran = run("explain", "--encoding", clipped, "--dimension", 7, "--format", "json")
-    steps = json.loads(ran.out)["steps"]
-    assert [step["value"] for step in steps] == [0.001, 0.0, 0.0, 0.0]

@@ -132,39 +132,11 @@ def test_it_writes_the_exact_table(tmp_path, capsys, name):
         (["vllm", "exact", *ENCODING, "--weights", "none.safetensors"], "is no file; give a"),
         (["vllm", "exact", *ENCODING, "--weights", __file__], "is no safetensors file"),
         (["vllm", "exact", *ENCODING, "--table", "halves"], "--table halves, no --write"),
+        (["vllm", "exact", *ENCODING, "--layout", "bshd"], "--layout is of own implementations"),
+        (["vllm", "exact", *ENCODING, "--layer", "1"], "there are no --weights"),
         (["torchtune", "exact", "--encoding", "Rotary(Linear(Geometric(8), 2))"], "has no Linear"),
     ],
 )
 def test_what_cannot_be_compared_ends_with_2(words, said, capsys):
     assert main(["parity", *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--layout", "bshd"], "--layout is of own implementations"),
-        (["--call", "subject(q, k)"], "--call is of own implementations"),
-        (["--arguments", '{"dim": 8}'], "--arguments is of own implementations"),
-        (["--layer", "1"], "there are no --weights"),
-    ],
-)
-def test_options_that_would_change_nothing_are_refused(words, said, capsys):
-    assert main(["parity", "transformers", "vllm", *ENCODING, *words]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_two_models_that_mean_different_things_are_both_told(capsys, tmp_path):
-    base = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
-            "num_key_value_heads": 2, "num_hidden_layers": 1}  # fmt: skip
-    sides = []
-    for theta in (10_000.0, 500_000.0):
-        path = tmp_path / f"{theta:.0f}.json"
-        path.write_text(json.dumps({**base, "rope_theta": theta}))
-        sides.append(f"model:{path}")
-    assert main(["parity", *sides, "--length", "64"]) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    for theta, side in zip((10_000.0, 500_000.0), sides, strict=True):
-        assert f"Rotary(Geometric(dim=16, base={theta})) ({side})" in said
-    assert main(["parity", sides[0], sides[0], "--length", "64"]) == 0
-    assert "base=10000.0)) (model" not in " ".join(capsys.readouterr().out.split())

@@ -133,21 +133,6 @@ def test_equations_name_what_they_are_computed_from(walked, norm, encoding):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "equations"),
-    [
-        ("ALiBi(2)", ["Q Kᵀ / √depth", "scores + bias", "softmax · V"]),
-        ("QueryTemperature(8, scale=0.5, period=1)", ["Q' K'ᵀ / √depth", "softmax · V"]),
-        ("CounterRotary(Rotary(8))", ["Q' K'ᵀ / √depth", "encode(softmax · V, positions)"]),
-        ("Shaw(2, 8, 4, values=True)", ["encode(scores)", "encode(softmax · V, positions)"]),
-        ("CoPE(2, 8, 16)", ["encode(scores)", "softmax · V"]),
-    ],
-)
-def test_equations_are_those_of_the_encoding(walked, encoding, equations):
-    told = [stage["equation"] for stage in walked("--encoding", encoding)["stages"]]
-    assert [each for each in equations if each not in told] == []
-
-
-@pytest.mark.parametrize(
     "words", [("14",), ("softmax",), ("residual",), ("variance", "--norm", "post")]
 )
 def test_stages_are_shown_by_number_or_by_name(walked, run, words):
