@@ -55,10 +55,7 @@ class Check:
             "PYTHON",
         ),
     ] = None
-    dim: Annotated[
-        Optional[int],
-        option("Width of embeddings or of a head, where it cannot be found out.", "N"),
-    ] = None
+    dim: Annotated[Optional[int], option("Width, where it is not found out.", "N")] = None
     length: Annotated[
         Optional[int],
         option(
@@ -68,9 +65,7 @@ class Check:
         ),
     ] = None
     strict: Annotated[bool, option("What is lossy counts as what is wrong.")] = False
-    ignore: Annotated[
-        Union[None, tuple[str, ...]], option("Faults that do not count.", "FAULT")
-    ] = None
+    ignore: Annotated[Union[None, tuple[str, ...]], option("Faults that do not count.", "F")] = None
     only: Annotated[Union[None, tuple[str, ...]], option("Questions to ask alone.", "NAME")] = None
     seq_first: Annotated[bool, option("It takes [seq, batch, dim].")] = False
     format: Annotated[Literal["text", "json", "junit", "sarif"], option("How to print.")] = "text"

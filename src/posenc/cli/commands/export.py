@@ -35,9 +35,7 @@ class Export:
     is refused, and said.
     """
 
-    config: Annotated[
-        Path, by_place, option("The config.json of a Hugging Face model, or its folder.", "CONFIG")
-    ]
+    config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]
     to: Annotated[Optional[Target], option("In whose words; it must be said.", "|".join(TAKES))] = (
         None
     )

@@ -20,11 +20,7 @@ class Inspect:
     floating positions. Weights beside the file (model.safetensors) confirm its widths.
     """
 
-    config: Annotated[
-        Path,
-        by_place,
-        option("The config.json of a Hugging Face model, or its folder.", "CONFIG.json"),
-    ]
+    config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]
     other: Annotated[Optional[Path], by_place, option("Another, to compare with.", "OTHER")] = None
     length: Annotated[Optional[int], option("Target length.", "N", shown="its longest")] = None
     dtype: Annotated[

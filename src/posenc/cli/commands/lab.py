@@ -45,9 +45,9 @@ class Lab:
 
     action: Annotated[Action, by_place, option("What to do.", "ACTION")]
     target: Annotated[Optional[str], by_place, option("A grid; for show, a run.", "GRID")] = None
-    folder: Annotated[
-        Path, option("Where results are kept, of many grids; to report, an export too.", "FOLDER")
-    ] = Path("lab-results")
+    folder: Annotated[Path, option("Results, or an export of them.", "FOLDER")] = Path(
+        "lab-results"
+    )
     workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
     engine: Annotated[Literal["local", "ray"], option("Who runs: this machine, or Ray.")] = "local"
     output: Annotated[

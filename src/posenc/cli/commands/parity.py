@@ -33,10 +33,7 @@ class Parity:
     ]
     b: Annotated[str, by_place, option("The other.", "B")]
     config: Annotated[Optional[Path], option("It says what both compute.", "CONFIG.json")] = None
-    layer_type: Annotated[
-        Optional[str],
-        option("Of which layers of that, as full_attention, where they differ.", "TYPE"),
-    ] = None
+    layer_type: Annotated[Optional[str], option("Of which layers, as full_attention.", "T")] = None
     encoding: Annotated[Optional[str], option('The same, as "Rotary(128)".', "EXPRESSION")] = None
     dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Of queries and keys.")] = (
         "bfloat16"

@@ -28,18 +28,13 @@ class Walk:
     dim: Annotated[int, option("Width of a token.", "N")] = 16
     heads: Annotated[int, option("Number of attention heads; they share the width.", "N")] = 2
     depth: Annotated[int, option("Number of blocks; the first is shown.", "N")] = 1
-    inner: Annotated[
-        Optional[int], option("Width inside the feed-forward layer.", "N", shown="4 x dim")
-    ] = None
+    inner: Annotated[Optional[int], option("Width of feed-forward.", "N", shown="4 x dim")] = None
     norm: Annotated[
         Literal["pre", "post"],
         option("Whether the norms come before attention and feed-forward, or after their sums."),
     ] = "pre"
     causal: Annotated[bool, option("Hide from each token those after it.")] = False
-    stage: Annotated[
-        Optional[str],
-        option("Show one stage alone, by its number, or all of a name, as softmax.", "STAGE"),
-    ] = None
+    stage: Annotated[Optional[str], option("Show one stage alone, as softmax or 14.", "S")] = None
     base: options.Base = None
     convention: options.Convention = None
     seed: options.Seed = 0
