@@ -17,12 +17,6 @@ from posenc.numerics.in_integers import nearest_value
 class Sinusoid:
     """What makes the numbers of a sinusoidal encoding.
 
-    Attributes:
-        convention: Which sines and cosines stand where.
-        dim: Width of a vector.
-        base: The n of the formula.
-        offset: Number of the first position, before the convention's own.
-
     Example:
         >>> Sinusoid(CONVENTIONS["paper"], 4, 100.0).value(1, 2)  # sin(1 / 10)
         0.09983341664682815

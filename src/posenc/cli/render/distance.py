@@ -18,14 +18,7 @@ from posenc.positions import consecutive
 
 @dataclass(frozen=True)
 class Profile:
-    """What an encoding makes of each distance, query − key.
-
-    Attributes:
-        quantity: What the numbers are.
-        distances: In order.
-        lines: The numbers by name, one a distance.
-        closest: The closest pair of positions, of an encoding that has rows.
-    """
+    """What an encoding makes of each distance, query − key: a line of numbers for each name."""
 
     quantity: str
     distances: Sequence[int]

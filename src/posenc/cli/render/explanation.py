@@ -40,13 +40,6 @@ def explained_sinusoid(
 ) -> Explanation:
     """Where the number in row ``position`` and column ``dimension`` comes from.
 
-    Args:
-        given: The encoding.
-        position: The row.
-        dimension: The column.
-        value: The number itself, where other than exact arithmetic has made it.
-        by: That arithmetic.
-
     Example:
         >>> from posenc.encodings.tokens.conventions import PAPER
         >>> [step.numbers for step in explained_sinusoid(Sinusoid(PAPER, 4, 100.0), 3, 2).steps]

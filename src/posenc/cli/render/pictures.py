@@ -26,15 +26,7 @@ SIGNS = "@=-.+*#"
 
 
 def heatmap(rows: Rows, title: str, start: int, length: int, left: int) -> None:
-    """Prints the part of a table that fits: two rows a line with color, one without.
-
-    Args:
-        rows: The table.
-        title: What it is, in the first line.
-        start: First row.
-        length: How many rows there are.
-        left: First column.
-    """
+    """Prints the part of a table that fits: two rows a line with color, one without."""
     screen = console()
     color = not (screen.plain or screen.no_color)
     width, height = (screen.width, screen.height) if screen.is_terminal else (120, 10_000)

@@ -90,13 +90,7 @@ def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
 
 
 def show(found: ShiftMap, length: int, queries: ShiftMap | None = None) -> None:
-    """Prints as much of the matrix as there is room for, and its error.
-
-    Args:
-        found: The map of a token encoding, or of keys.
-        length: How many positions were looked at.
-        queries: The map of queries, where ``found`` is that of keys.
-    """
+    """Prints as much of the matrix as there is room for, and its error."""
     screen, width = console(), len(found.matrix)
     most = min(width, max(2, (screen.width - 12) // 11) if screen.is_terminal else width)
     sign, whose = "=" if found.exact else "≈", "" if queries is None else " of keys"

@@ -20,16 +20,7 @@ CELL = 10
 
 @dataclass(frozen=True)
 class Walked:
-    """A walk and its numbers.
-
-    Attributes:
-        tokens: The words.
-        ids: Their numbers in the vocabulary.
-        dropped: How many more were given.
-        stages: What is shown, in order.
-        effects: Whether order matters, without an encoding and with it.
-        positional: The encodings.
-    """
+    """A walk and its numbers: ``dropped`` words more were given, ``effects`` are those of order."""
 
     tokens: list[str]
     ids: list[int]

@@ -19,16 +19,7 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the walk.
-
-    Attributes:
-        name: Its title.
-        about: One sentence of explanation.
-        equation: What is computed.
-        values: ``[seq, width]``, or ``[heads, seq, width]``.
-        columns: Names of the columns, where they are tokens.
-        number: Its place in the walk; tokens are 1 and ids 2.
-    """
+    """One stage: values are ``[seq, width]`` or ``[heads, seq, width]``; columns may be tokens."""
 
     name: str
     about: str
@@ -39,13 +30,7 @@ class Stage:
 
 
 def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> list[Stage]:
-    """All stages of the first block, and the output, in the order in which they happen.
-
-    Args:
-        encoder: The modules.
-        embeddings: ``[seq, dim]``.
-        tokens: The words.
-    """
+    """All stages of the first block, and the output, in the order in which they happen."""
     walked = _stages(encoder, encoder.stages(embeddings[None]), embeddings, tuple(tokens))
     return [replace(stage, number=number) for number, stage in enumerate(walked, start=3)]
 
