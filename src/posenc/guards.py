@@ -100,11 +100,6 @@ def hooked(module: nn.Module) -> bool:
     return bool(forward or backward or "forward" in module.__dict__)
 
 
-def overridden(module: nn.Module) -> list[str]:
-    """The methods of its class that a module has others of, set on it alone."""
-    return [name for name in vars(module) if callable(getattr(type(module), name, None))]
-
-
 def has_float64(device: torch.device) -> bool:
     """Whether a device has float64; Apple's GPUs have none."""
     return device.type != "mps"
