@@ -172,7 +172,7 @@ def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence
         return [Part(name, config.model_type, _empty(config), None, "assumed", (words,))]
     raise ValueError(
         f"What {config.model_type or 'a model without model_type'} does with positions is not "
-        f"known, and its configuration has no rope_parameters, rope_theta or the like."
+        f"known here, and its configuration has no rope_parameters, rope_theta or the like."
     )
 
 
