@@ -376,8 +376,10 @@ def test_what_classes_say_is_what_the_package_says():
 
     if transformers.__version__ != "5.23.0":
         pytest.skip("the list is of the release that the tests are run with")
-    theirs = json.loads(json.dumps(said()))
-    assert {name: dict(known(name)) for name in names()} == theirs
+    for name, theirs in json.loads(json.dumps(said())).items():
+        facts = dict(known(name))
+        assert theirs.pop("defaults").items() <= facts["defaults"].items(), name
+        assert theirs.items() <= facts.items(), name
 
 
 @pytest.mark.parametrize(

@@ -103,12 +103,7 @@ def classes_of(kind: type) -> list[type]:
         if not each.__name__.lower().endswith("pretrainedmodel")
         if not each.__name__.startswith("Pretrained")
     ]
-
-    def order(each: type) -> tuple[bool, bool, int]:
-        name = each.__name__
-        return "For" in name, not name.endswith("Model"), found.index(each)
-
-    return sorted(found, key=order)
+    return sorted(found, key=lambda each: ("For" in each.__name__, found.index(each)))
 
 
 def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Module:
@@ -123,7 +118,8 @@ def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Modu
         ValueError: No class of the type can be built.
     """
     errors = []
-    for kind in classes_of(type(config)):
+    whole = lambda kind: ("For" in kind.__name__, not kind.__name__.endswith("Model"))  # noqa: E731
+    for kind in sorted(classes_of(type(config)), key=whole):
         try:
             with torch.random.fork_rng(devices=[]), torch.device(device):
                 torch.manual_seed(0)
