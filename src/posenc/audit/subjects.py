@@ -52,7 +52,6 @@ class Subject:
     guessed: Mapping[str, Any] = field(default_factory=dict)
     namespace: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    original: Any = None
 
 
 def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:

@@ -64,7 +64,7 @@ class Form:
         """The subject asked along one axis."""
         wrap = lambda: self.turned(axis)  # noqa: E731
         name = f"{subject.name} along {NAMES[self.axes][axis]}"
-        return replace(subject, name=name, fresh=wrap, original=wrap, build=wrap)
+        return replace(subject, name=name, fresh=wrap, build=wrap)
 
 
 class OnAxis(nn.Module):
