@@ -6,7 +6,6 @@ import json
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -130,9 +129,9 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
     else:
         text.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "sentences": [')
     for batch in batches:
-        values = iter(digits(batch.values))
-        for line, start, ids in batch.rows:
-            vectors = list(islice(values, len(ids)))
+        parts = batch.values.split([len(row.ids) for row in batch.rows])
+        for (line, start, ids), part in zip(batch.rows, parts, strict=True):
+            vectors = digits(part)
             tokens = [words.get(number, "") for number in ids]
             positions = list(range(start, start + len(ids)))
             if form == "csv":
