@@ -119,5 +119,5 @@ def _of_distance(request: Request) -> Tensor:
         window=spec.window,
         dtype=request.dtype,
     )
-    rows = values.as_strided((1, len(values), q_len, k_len), (0, values.stride(0), 1, 1))
-    return rows.flip(-2)  # the last query is the farthest from the first key
+    # A window that slides along it is a row; the last query is the farthest from the first key.
+    return values.unfold(-1, k_len, 1).flip(-2).unsqueeze(0)
