@@ -165,8 +165,9 @@ def _filled(config: Configuration) -> Configuration:
         made = CONFIG_MAPPING[config.model_type].from_dict(deepcopy(dict(config.values))).to_dict()
     except Exception as error:  # whatever a class raises of its fields
         raise ValueError(f"{config.model_type} takes no such fields: {error}") from None
-    values = {name: config.values[name] for name in config.values if made.get(name) is None}
-    return replace(config, values={**values, **made})
+    kept = () if "rope_parameters" in needed else given
+    said = {name: config.values[name] for name in config.values if made.get(name) is None}
+    return replace(config, values={**said, **made, **{name: config.get(name) for name in kept}})
 
 
 def _is_partial(config: Configuration) -> bool:

@@ -197,6 +197,16 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     """
     rope_type = rope_type_of(dictionary, config.family)
     values = {key: value for key, value in dictionary.items() if value is not None}
+    nested = layer_type is not None and config.get("rope_parameters")
+    if nested and "share_needed" in config.facts and SHARE_FIELDS[0] not in values:
+        raise ValueError(f"rope_parameters has no {SHARE_FIELDS[0]} for {layer_type!r}.")
+    renamed = "max_position_embeddings" in config.facts.get("names", {})
+    start = "original_max_position_embeddings"
+    told = start in values or config.get(start) or not config.get("max_position_embeddings")
+    if renamed and rope_type.keeps_trained_length and not told:
+        raise ValueError(
+            f"rope_parameters has no {start}, for which its class takes another field."
+        )
     if "truncate" in dictionary:  # null is false; that of a layer type is not looked at
         values["truncate"] = bool(dictionary["truncate"]) or layer_type is not None
     if config.is_known and "by_length" not in config.facts:
