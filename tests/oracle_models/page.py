@@ -41,8 +41,8 @@ code says, but was not run, for the reason given; **in words** stands where no o
 is what the model does, or none was held against it: then `positional_setup` gives the words, and
 `rotary_from_config` refuses. *Not read* means what it says.
 
-Files are read without transformers. Where a file leaves out a field that only the class of its model
-fills in (`needs` in `families.json`), transformers is asked, and has to be installed.
+Files are read without transformers. Where a file leaves out a field that only the class of its
+model fills in (`needs` in `families.json`), transformers is asked, and has to be installed.
 
 | how it is known | types |
 | --- | --- |
