@@ -77,8 +77,8 @@ CALLS = {
     "Rotary(q, k)": (rotated, 13),
     "attention": (partial(attended, None), 22),
     "attention, rotary": (partial(attended, Positional(queries_keys=Rotary(64))), 46),
-    "attention, ALiBi": (partial(attended, Positional(scores=ALiBi(8))), 60),
-    "attention, T5": (partial(attended, Positional(scores=T5Bias(8))), 60),
+    "attention, ALiBi": (partial(attended, Positional(scores=ALiBi(8))), 41),
+    "attention, T5": (partial(attended, Positional(scores=T5Bias(8))), 41),
     "Encoder of 12 blocks, one step": (decoded, 300),
 }
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 LAST = 2**63 - 1
 """The last position: 64 bits hold no more."""
 
+OF_LAB = {"duckdb", "filelock", "jinja2", "msgspec", "scipy"}
+"""Packages that only the extra ``lab`` brings."""
+
 
 class UserError(Exception):
     """A request that cannot be met: what came, and what was expected.
@@ -36,8 +39,11 @@ def one_line(error: BaseException) -> str:
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
     if isinstance(error, OverflowError) or "Overflow when unpacking" in str(error):
         return "a whole number is beyond 64 bits"
-    missing = "; pip install posenc[cli]" if isinstance(error, ImportError) else ""
-    return (" ".join(str(error).split()) or type(error).__name__) + missing
+    said = " ".join(str(error).split()) or type(error).__name__
+    if not isinstance(error, ImportError):
+        return said
+    extra = "lab" if (error.name or "").partition(".")[0] in OF_LAB else "cli"
+    return f"{said}; pip install posenc[{extra}]"
 
 
 def close(word: str, known: Iterable[str]) -> str:

@@ -14,11 +14,6 @@ LATENT_SOFTMAX = families_with("scale", "latent")
 """Models that multiply their softmax scale with m(mscale_all_dim)², as DeepSeek does."""
 
 
-def named(models: str) -> frozenset[str]:
-    """The names in a row of words."""
-    return frozenset(models.split())
-
-
 def pairing_of(config: Configuration) -> Pairing:
     """Which channels form a pair: by the code of a model, or as its weights were converted.
 

@@ -17,7 +17,6 @@ from posenc.interop.configurations import Configuration, read, warn_of_strays
 from posenc.interop.modes import in_evaluation
 from posenc.interop.patching.measuring import TABLE, places_of
 from posenc.interop.patching.rotations import Rotation, bare, on_axes_of
-from posenc.interop.rope_models import named
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing
 
@@ -26,17 +25,15 @@ Held = Literal["keys", "values"]
 Contents = dict[nn.Module, Tensor]
 """The first token of what layers were given."""
 
-LATENT = named(
-    "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 "
-    "longcat_flash minicpm3 mistral4 mistral_large4 youtu"
-)
+LATENT = {
+    "axk1", "axk2", "bailing_hybrid", "deepseek_v2", "deepseek_v3", "deepseek_v32",
+    "glm4_moe_lite", "glm_moe_dsa", "hy_v4", "longcat_flash", "minicpm3", "mistral4",
+    "mistral_large4", "youtu",
+}  # fmt: skip
 """Latent attention: ``keys`` are the latents, which nothing rotates, and ``values`` the one rotated
 key that all heads share."""
 
-REORDERED = named(
-    "axk1 axk2 bailing_hybrid deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa longcat_flash "
-    "mistral4 mistral_large4 youtu"
-)
+REORDERED = LATENT - {"deepseek_v2", "hy_v4", "minicpm3"}
 """Models that rotate pairs 2i and 2i + 1, and hand them back as i and i + width/2."""
 
 BY_LENGTH = ("dynamic", "longrope")
