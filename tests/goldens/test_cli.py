@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 from tests.fuzz.commands import safetensors
 
@@ -32,6 +33,9 @@ FILES = {
         {f"model.layers.{i}.self_attn.{n}_proj.weight": [64, 2] for i in range(2) for n in "qkv"}
     )[:-768] + bytes(range(256)) * 3,
 }  # fmt: skip
+DRAWN = ("walk", "encode", "parity", "Learned", "GRAPE")
+"""Lines with such a word show random numbers, or float32 cosines of torch."""
+WITHOUT_VECTORS = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 WORDING = ("about", "note", "notes", "reason", "posenc")
 
 
@@ -88,6 +92,8 @@ def near(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize("line", CASES)
 def test_nothing_changed(line):
+    if WITHOUT_VECTORS and any(word in line for word in DRAWN):
+        pytest.skip("torch draws, and takes cosines, otherwise on a processor without vector units")
     assert near(made(line), CASES[line])
 
 

@@ -72,6 +72,8 @@ def same(a, b) -> bool:
     [pytest.param(*case, marks=SLOW if case[1] in TYPES[2:] else ()) for case in CASES],
 )
 def test_nothing_changed(kind, name):
+    if kind == "parity" and torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("torch's cosines are others on a processor without vector units")
     now = json.loads(json.dumps(made(kind, name)))
     assert same(json.loads(HELD.read_text())[f"{kind} {name}"], now), now
 
