@@ -57,8 +57,7 @@ def parts(given: Any, config: Any) -> list[Part] | None:
     if isinstance(given, str | Path):
         given = _read(Path(given))
     if _is_config(given):
-        config = given.get_text_config()
-        model = _built(config)
+        model, config = _built(given)
         found = list(_found(model, config, rebuilt=True))
     elif isinstance(given, nn.Module) and _is_config(getattr(given, "config", None)):
         if not hasattr(given, "base_model_prefix"):
@@ -94,17 +93,19 @@ def _read(path: Path) -> Any:
         ) from error
 
 
-def _built(config: Any) -> Any:
-    """The model without memory; of one layer where all are alike."""
+def _built(config: Any) -> tuple[Any, Any]:
+    """The text model of a configuration without memory, of one layer where all are alike; and its
+    own configuration."""
     from transformers import AutoModel
 
-    small = copy.deepcopy(config)
-    layers = getattr(small, "num_hidden_layers", None)
-    if isinstance(layers, int) and layers > 1 and not getattr(small, "layer_types", None):
-        small.num_hidden_layers = 1
     try:
+        text = config.get_text_config()
+        small = copy.deepcopy(text)
+        layers = getattr(small, "num_hidden_layers", None)
+        if isinstance(layers, int) and layers > 1 and not getattr(small, "layer_types", None):
+            small.num_hidden_layers = 1
         with torch.device("meta"):
-            return AutoModel.from_config(small)
+            return AutoModel.from_config(small), text
     except Exception as error:
         raise CannotCheckError(
             f"transformers cannot build {type(config).__name__}: {type(error).__name__}: {error}"
