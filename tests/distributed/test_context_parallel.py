@@ -7,9 +7,8 @@ pytestmark = pytest.mark.slow("torch's own context parallelism, which loads its 
 
 
 def test_inside_it_attention_refuses(ranks):
-    for inside, given_cut in ranks.run(2, f"{CASES}:refusals"):
+    for inside in ranks.run(2, f"{CASES}:refused"):
         assert "as torch's context_parallel does" in inside
-        assert "query is a DTensor, of which this rank holds a part" in given_cut
 
 
 @pytest.mark.compiles

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch import Tensor
 
 from posenc.audit.identity import sinusoids
 from posenc.audit.questions.added.inquiry import AddedInquiry
@@ -21,6 +22,8 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return _slips(q.sinusoid, q)
     if q.square is not None:
         return f"{q.square.off:.1g} from {q.square.said}"
+    if (answer := _fractional_rows(q)) is not None:
+        return answer
     if q.is_table:
         raise NotAskedError("its numbers are learned; any table is a right one")
     if q.of_grid:
@@ -43,24 +46,35 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
     return fault("unknown-function", f"it is made {UNKNOWN}", 0.0)
 
 
+def _axes_of(table: Tensor) -> tuple[Tensor, Tensor]:
+    """Which channels change from row to row of the patches of a square image, and along a row."""
+    down, along = ((table - table.narrow(axis, 0, 1)).abs().amax((0, 1)) for axis in range(2))
+    return down > ROUNDING, along > ROUNDING
+
+
 def _of_patches(q: AddedInquiry) -> Answer | None:
-    """What each channel goes by, where rows are those of patches of a square image."""
+    """Whether each channel goes by one axis, where rows are those of patches of a square image."""
     if (table := q.patches) is None:
         return None
-    down, along = ((table - table.narrow(axis, 0, 1)).abs().amax((0, 1)) for axis in range(2))
-    down, along = down > ROUNDING, along > ROUNDING
-    if not bool(down.any() and along.any()):
+    down, along = _axes_of(table)
+    if not bool(down.any() and along.any()) or bool((down & along).any()):
         return None
-    if not bool((down & along).any()):
-        said = f"each channel goes by one axis of {len(table)} × {len(table)} patches, by no"
-        return fault("unknown-function", f"{said} formula that is known here", 0.0)
+    said = f"each channel goes by one axis of {len(table)} × {len(table)} patches, by no"
+    return fault("unknown-function", f"{said} formula that is known here", 0.0)
+
+
+def _fractional_rows(q: AddedInquiry) -> Answer | None:
+    """Whether some channels go by a patch's number over the side, and the others by its column."""
+    if (table := q.patches) is None:
+        return None
+    down, along = _axes_of(table)
     by_number = table.flatten(0, 1)[:, down & along]  # as the rows are, and no channel is whole
-    parts = by_number[: len(table)], by_number[3:]
     only_columns = bool((along & ~down).any()) and not bool((down & ~along).any())
-    if only_columns and all(map(sinusoids.is_sinusoidal, parts)):
-        said = f"channels of rows go by number / {len(table)} instead of number // {len(table)}"
-        return fault("rows-not-whole", said, 1 / len(table))
-    return None
+    parts = by_number[: len(table)], by_number[3:]
+    if not (only_columns and by_number.shape[1] and all(map(sinusoids.is_sinusoidal, parts))):
+        return None
+    said = f"channels of rows go by number / {len(table)} instead of number // {len(table)}"
+    return fault("rows-not-whole", said, 1 / len(table))
 
 
 def _slips(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
