@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from safetensors.torch import load, save
 from torch import Tensor
 
 from posenc.lab.files import PART, read_json, whole, write_json
@@ -74,6 +73,8 @@ class Store:
 
     def keep_weights(self, run: str, weights: dict[str, Tensor]) -> None:
         """The tensors of a finished run."""
+        from safetensors.torch import save
+
         # Layers may share what they learn; the format holds each name's own.
         kept = {name: each.clone().contiguous() for name, each in weights.items()}
         with whole(self.path("weights", run)) as file:
@@ -81,6 +82,8 @@ class Store:
 
     def weights(self, run: str) -> dict[str, Tensor]:
         """The tensors of a run that is made."""
+        from safetensors.torch import load
+
         return load(self.path("weights", run).read_bytes())
 
     def lock(self, run: str) -> FileLock:
