@@ -1,5 +1,6 @@
 """A subject whose tokens receive something by their place, with what several questions need."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,7 +38,7 @@ def listed(line: Tensor) -> str:
 
 
 @dataclass
-class Inquiry:
+class Inquiry(ABC):
     """What the generic questions ask, by the data and the calls of a place.
 
     Attributes:
@@ -71,57 +72,57 @@ class Inquiry:
 
     # What a place says.
 
+    @abstractmethod
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         """So many tokens to ask with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def called(self, run: Any, x: Tensor, at: Tensor | None, by: Any = None) -> list[Tensor]:
         """What a call makes of content at positions ``[seq]`` or ``[batch, seq]``, side by side."""
-        raise NotImplementedError
 
     @cached_property
+    @abstractmethod
     def far(self) -> tuple[list[int], Tensor, str]:
         """Positions, what tokens there receive, and where more are refused."""
-        raise NotImplementedError
 
+    @abstractmethod
     def row_at(self, line: Tensor) -> Tensor:
         """What tokens at some positions receive."""
-        raise NotImplementedError
 
+    @abstractmethod
     def far_rows(
         self, dtype: torch.dtype = torch.float32, by: Any = None
     ) -> tuple[list[int], list[Tensor]]:
         """Some positions below the length, and what tokens there receive, for each side."""
-        raise NotImplementedError
 
+    @abstractmethod
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str | None]:
         """Positions, errors there, and the 16-bit dtype that holds all numbers, if one does."""
-        raise NotImplementedError
 
     @cached_property
+    @abstractmethod
     def near(self) -> Tensor:
         """What the first positions receive, float64."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def longest(self) -> int:
         """As many tokens as a call before others has."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def by_rows(self) -> bool:
         """Whether each row of a batch may have positions of its own."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def gives_tables(self) -> bool:
         """Whether it gives a table alone, which others join with content."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def is_trained(self) -> bool:
         """Whether it has parameters that shape what tokens receive."""
-        raise NotImplementedError
 
     # What follows, or is said otherwise by a place.
 
