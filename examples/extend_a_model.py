@@ -41,11 +41,8 @@ def main() -> None:
     print(f"patched: logits differ by {(model(ids).logits - before).abs().max():.1e}")
     unpatch(model)
 
+    length = int(model.config.max_position_embeddings * options.factor)
     patched = patch(model, rotary={"rope_type": options.type, "factor": options.factor})
-    trained = model.config.max_position_embeddings
-    length = int(trained * options.factor)
-    if options.type == "yarn":  # the others have no other place for the trained length
-        model.config.max_position_embeddings = length
     (layer, *_) = inspect_config(model.config, length=length).layers
     print(f"extended: {layer.scaling}, {layer.trained_length} to {layer.target_length} positions")
     print(f"the configuration follows: {patched.config_follows}")
