@@ -1,9 +1,11 @@
 """Biases: encodings that add a number to each score, their sums, and the bias of some heads."""
 
+import inspect
 import operator
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from types import CellType, FunctionType
 from typing import ClassVar
 
 import torch
@@ -11,7 +13,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, check_pairs
-from posenc.positions import Integers, Positions, checked_distances
+from posenc.positions import Integers, Positions, checked, checked_distances
 
 
 class ScoreBias(ScoreEncoding):
@@ -93,6 +95,74 @@ class RelativeBias(ScoreBias):
         """``profile`` at every pair of positions."""
         distance = checked_distances(q_positions, k_positions, reals=self.takes_reals)
         return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]
+
+    @staticmethod
+    def of(function: Callable[[Tensor], Tensor], heads: int) -> "FunctionBias":
+        """The bias that a function of distances gives, as a ``score_mod`` of FlexAttention does.
+
+        Args:
+            function: From whole distances ``[n]``, query less key, to their biases ``[heads, n]``,
+                or ``[n]`` for all heads. Parameters and modules that it reads become those of the
+                bias, under the names that they have in the function.
+            heads: Number of query heads.
+
+        Example:
+            >>> import torch
+            >>> slope = torch.nn.Parameter(torch.tensor([[0.5], [0.25]]))
+            >>> bias = RelativeBias.of(lambda distance: slope * -distance.abs(), heads=2)
+            >>> bias.table([3], range(4)).tolist()
+            [[[-1.5, -1.0, -0.5, 0.0]], [[-0.75, -0.5, -0.25, 0.0]]]
+            >>> [name for name, _ in bias.named_parameters()]
+            ['held.slope']
+        """
+        return FunctionBias(function, heads)
+
+
+class FunctionBias(RelativeBias):
+    """The bias of ``RelativeBias.of``."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor], heads: int):
+        super().__init__()
+        self.function, self.heads, self.held = function, heads, nn.Module()
+        if inspect.isfunction(function):
+            for name, value in _names_read(function).items():
+                if isinstance(value, nn.Parameter | nn.Module):
+                    setattr(self.held, name, value)
+
+    def profile(
+        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "heads *shape"]:
+        """The function of every distance."""
+        distance = checked(distance)
+        made = self.function(distance.flatten()).to(dtype or torch.float32)
+        return made.expand(self.heads, -1).unflatten(-1, distance.shape)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "FunctionBias":
+        """A copy whose function reads the parameters of the copy."""
+        held, function = deepcopy((self.held, self.function), memo)
+        if inspect.isfunction(function):
+            function = _reading(function, {**held._parameters, **held._modules})
+        return FunctionBias(function, self.heads).train(self.training)
+
+    def extra_repr(self) -> str:
+        return f"{getattr(self.function, '__name__', self.function)}, heads={self.heads}"
+
+
+def _names_read(function: Callable) -> dict[str, object]:
+    """What a function reads from around it."""
+    read = inspect.getclosurevars(function)
+    return {**read.globals, **read.nonlocals}
+
+
+def _reading(function: FunctionType, values: Mapping[str, object]) -> FunctionType:
+    """The function, with other values of names that it reads from around it."""
+    code, cells = function.__code__, function.__closure__ or ()
+    closure = [
+        CellType(values[name]) if name in values else cell
+        for name, cell in zip(code.co_freevars, cells, strict=True)
+    ]
+    names = {**function.__globals__, **values}
+    return FunctionType(code, names, function.__name__, function.__defaults__, tuple(closure))
 
 
 def take_claims(holder: ScoreEncoding, *parts: ScoreBias) -> None:
