@@ -271,3 +271,10 @@ def test_a_schedule_that_is_set_takes_effect_in_a_graph(arithmetic):
     compiled(q)
     rotary.frequencies = YaRN(Geometric(8, 100.0), 4.0, 64)
     torch.testing.assert_close(compiled(q), rotary(q, q)[0])
+
+
+@pytest.mark.parametrize("heads_first", [True, False])
+@pytest.mark.parametrize("positions", [None, range(5, 9), torch.tensor([[3, 1, 7, 7]])])
+def test_one_tensor_is_rotated_in_one_line(heads_first, positions):
+    rotary, x = Rotary(8, heads_first=heads_first), torch.randn(2, 4, 4, 8)
+    assert torch.equal(rotary.encode(x, positions), rotary(x, x, positions)[1])

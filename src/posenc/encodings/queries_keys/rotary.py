@@ -23,11 +23,12 @@ from posenc.encodings.queries_keys.rotation import (
 )
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import Geometric, Schedule, as_schedule
+from posenc.guards import working_dtype
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Positions
+from posenc.positions import Positions, checked, consecutive
 
 
 class Rotary(QueryKeyEncoding):
@@ -198,6 +199,22 @@ class Rotary(QueryKeyEncoding):
             )
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(contents, table, positions, self.layout, outs)  # type: ignore[return-value]
+
+    def encode(
+        self,
+        x: Float[Tensor, "*batch _ _ head_dim"],
+        positions: Int64[Tensor, "..."] | Positions | None = None,
+    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        """Queries or keys alone, rotated at ``positions``, or at 0, 1, 2, …
+
+        Example:
+            >>> Rotary(64).encode(torch.randn(1, 8, 10, 64)).shape
+            torch.Size([1, 8, 10, 64])
+        """
+        if positions is None:
+            positions = consecutive(x.shape[-2 if self.heads_first else -3], device=x.device)
+        at = checked(positions, device=x.device, reals=self.takes_reals)
+        return self.encode_queries(x, self.table(at, dtype=working_dtype(x.dtype)))
 
     def with_frequencies(self, frequencies: int | Schedule | Tensor | Sequence[float]) -> "Rotary":
         """The same encoding with another schedule, as to extend the context of a model.
