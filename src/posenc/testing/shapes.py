@@ -22,6 +22,17 @@ REFUSALS = (ValueError, TypeError, IndexError)
 def shape_and_dtype(case: Case) -> None:
     """Shape and dtype are kept for every float dtype, any number of batch axes, and no tokens."""
     module, subject = case.module(), case.subject()
+    if getattr(module, "has_profile", False):
+        made, heads = module.profile(torch.arange(-2, 3)), module.heads  # type: ignore[operator]
+        asked = f"profile of 5 distances is {tuple(made.shape)}"
+        assert made.shape == (heads, 5), f"{asked}, not [heads, distances] = ({heads}, 5)"
+    table = tuple(subject.tables(module, consecutive(6)).shape)
+    if isinstance(subject, Scores):
+        assert table[-2:] in ((6, 6), (1, 6), (6, 1), (1, 1)), (
+            f"table of 6 queries and keys is {table}, not [..., q_len, k_len] = (..., 6, 6)"
+        )
+    else:
+        assert table[:1] == (6,), f"table of 6 positions is {table}, not [seq, ...] = (6, ...)"
     for dtype in DTYPES:
         for batch in ((), (3,), (2, 3)):
             for seq in (0, 1, 6):
