@@ -47,6 +47,7 @@ FOLDERS = (
     "positions",
     "transformer",
     "recipes",
+    "audit",
     "testing",
     "interop.huggingface",
 )
@@ -65,6 +66,8 @@ def advice(name: str, public: Sequence[str]) -> str | None:
         'from posenc import Rotary'
         >>> advice("YaRN", ["ALiBi", "Rotary"])
         'from posenc.frequencies import YaRN'
+        >>> advice("check", ["ALiBi", "Rotary"])
+        'from posenc.audit import check'
     """
     if name in TRIED:
         return f"from posenc import {TRIED[name]}"
