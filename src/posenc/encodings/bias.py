@@ -8,12 +8,23 @@ from copy import deepcopy
 from types import CellType, FunctionType
 from typing import ClassVar
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, check_pairs
-from posenc.positions import Integers, Positions, checked, checked_distances
+from posenc.encodings.shapes import (
+    Biases,
+    Distance,
+    Dtype,
+    K,
+    KeyRow,
+    Q,
+    QueryRow,
+    Scale,
+    Scores,
+    WholeDistance,
+)
+from posenc.positions import Positions, checked_distances
 
 
 class ScoreBias(ScoreEncoding):
@@ -57,14 +68,8 @@ class ScoreBias(ScoreEncoding):
         self.heads = len(range(self.heads)[heads])
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows heads q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores + table``, added in float32 at least and rounded once."""
         check_pairs(type(self).__name__, scores, table)
         return (scores + table).to(scores.dtype)
@@ -81,16 +86,12 @@ class RelativeBias(ScoreBias):
 
     @abstractmethod
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
         """The bias of every head at each distance."""
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """``profile`` at every pair of positions."""
         distance = checked_distances(q_positions, k_positions, reals=self.takes_reals)
@@ -195,15 +196,13 @@ class BiasSum(ScoreBias):
         q_positions: Int64[Tensor, "..."] | Positions,
         k_positions: Int64[Tensor, "..."] | Positions,
         *,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The sum of the tables."""
         first, *others = (part.table(q_positions, k_positions, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
         """The sum of the profiles."""
         first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
@@ -241,15 +240,13 @@ class BiasHeads(ScoreBias):
         q_positions: Int64[Tensor, "..."] | Positions,
         k_positions: Int64[Tensor, "..."] | Positions,
         *,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of these heads."""
         table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         return table[..., self._rows, :, :]
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
         """The profile of these heads."""
         return self.of.profile(distance, dtype=dtype)[self._rows]  # type: ignore[operator]
 

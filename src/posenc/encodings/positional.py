@@ -13,7 +13,8 @@ from posenc.encodings.base import (
     ScoreEncoding,
     TokenEncoding,
 )
-from posenc.positions import Coordinates, Positions, checked
+from posenc.encodings.shapes import Row
+from posenc.positions import Coordinates, checked
 
 PLACES = {
     "tokens": TokenEncoding,
@@ -76,10 +77,7 @@ class Positional(nn.Module):
         return any(self.training or not each.training_only for each in self.positions)
 
     def remapped(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: Row, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """Where the tokens are taken to stand: all changes of positions, in order.
 

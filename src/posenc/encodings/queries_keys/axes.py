@@ -12,6 +12,7 @@ from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table, sincos_of
+from posenc.encodings.shapes import Dtype, Heads, Points
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.frequencies.schedule import TWO_PI
@@ -74,7 +75,7 @@ class AxisSinCos:
     def table(
         self,
         positions: Int64[Tensor, "*shape axes"] | Positions,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
         coordinate: Callable[[Any, int], Tensor | Coordinates] = lambda along, axis: along,
         *,
         scaled: bool = True,
@@ -109,17 +110,12 @@ class RotationOfAxes(QueryKeyEncoding):
         return along
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at points, float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype, self.coordinate)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``q`` rotated."""
         return rotate_heads(q, table, self.layout, self.head_dim, self.rotated_dim)
 

@@ -16,6 +16,7 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_split,
 )
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
+from posenc.encodings.shapes import Heads
 from posenc.frequencies import Linear, Schedule
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
@@ -128,9 +129,7 @@ class AxialRotary(RotationOfAxes):
             arithmetic=self.arithmetic,
         ).train(self.training)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``q`` rotated."""
         if not self.form.by_axis:
             return super().encode_queries(q, table)

@@ -12,6 +12,7 @@ from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedRotation
 from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.shapes import Device, Dtype, Heads
 from posenc.encodings.told import arguments_told
 from posenc.guards import floating
 from posenc.numerics.product import product
@@ -36,7 +37,7 @@ class LearnedBlocks(LearnedRotation):
         """The A_a; with one head, for all heads alike."""
 
     def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
+        self, positions: Tensor | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*rows heads n b b"]:
         """The matrices of each token at ``positions [*batch, seq, axes]``.
 
@@ -47,9 +48,7 @@ class LearnedBlocks(LearnedRotation):
         rotations = torch.linalg.matrix_exp(exponents).to(floating(dtype))
         return rotations.to(next(self.parameters()).device)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows heads n b b"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows heads n b b"]) -> Heads:
         """``q`` rotated, each block by its matrix, in float32 at least."""
         heads = q.shape[-3 if self.heads_first else -2] if self.by_head else 1
         row = (heads, self.head_dim // self.block, self.block, self.block)
@@ -99,8 +98,8 @@ class LieRE(LearnedBlocks):
         heads: int | None = None,
         *,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, head_dim if block is None else block, heads, heads_first)
         shape = (axes, heads or 1, head_dim // self.block, self.block, self.block)
@@ -164,8 +163,8 @@ class ComRoPE(LearnedBlocks):
         *,
         std: float = 1.0,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, block, heads, heads_first)
         check_number(0.0, std=std)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from posenc.encodings.base import checked_rows
 from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.shapes import Dtype, Heads
 from posenc.frequencies import Schedule
 from posenc.guards import floating
 from posenc.kernels.operators import written
@@ -32,7 +33,7 @@ def table_by_profile(
     profile: Profile,
     schedule: Schedule,
     positions: Int64[Tensor, "*shape"] | Positions,
-    dtype: torch.dtype | None,
+    dtype: Dtype,
     out: Tensor | None,
 ) -> Float[Tensor, "*shape 2 pairs"]:
     """Cosines and sines in float32, as they are before the implementation keeps them."""
@@ -48,12 +49,12 @@ def table_by_profile(
 
 def rotated_by_profile(
     profile: Profile,
-    x: Float[Tensor, "*batch _ _ head_dim"],
+    x: Heads,
     table: Float[Tensor, "*rows 2 pairs"],
     positions: Int64[Tensor, "*places"] | None,
     layout: RotaryLayout,
     out: Tensor | None,
-) -> Float[Tensor, "*batch _ _ head_dim"]:
+) -> Heads:
     """Heads rotated by rows of the table; with ``positions``, by those of a kept one."""
     if positions is not None:
         table = rows_at(table, checked_rows(table, positions))

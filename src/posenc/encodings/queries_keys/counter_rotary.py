@@ -1,12 +1,11 @@
 """Rotary that turns values too, and turns what attention gives back."""
 
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import AroundRotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
-from posenc.positions import Positions
+from posenc.encodings.shapes import Dtype, Heads, Row
 
 
 class CounterRotary(AroundRotary):
@@ -28,6 +27,7 @@ class CounterRotary(AroundRotary):
         "VO-RoPE", which turns values and output (kexue.fm/archives/10862), beside rotary.
 
     Example:
+        >>> import torch
         >>> from posenc import Positional, Rotary, attention
         >>> counter = CounterRotary(Rotary(8, pairing="interleaved"))
         >>> q, kv = torch.randn(1, 4, 5, 8), torch.randn(1, 1, 5, 8)
@@ -38,24 +38,15 @@ class CounterRotary(AroundRotary):
     changes_values = True
     changes_output = True
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin, as of the rotation."""
         return self.rotary.table(positions, dtype=dtype)
 
-    def encode_values(
-        self, v: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_values(self, v: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``v`` rotated as keys are."""
         return self.rotary.encode_keys(v, table)
 
-    def encode_output(
-        self, out: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_output(self, out: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``out`` rotated by the opposite angle."""
         rotary, back = self.rotary, self.rotary.layout.backwards()
         return rotate_heads(out, table, back, rotary.head_dim, rotary.rotated_dim)

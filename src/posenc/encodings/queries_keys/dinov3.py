@@ -18,6 +18,7 @@ from posenc.arguments import (
     check_whole,
 )
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns, unturned
+from posenc.encodings.shapes import Dtype, Scale
 from posenc.frequencies import Linear, Powers, TurnsPerUnit
 from posenc.guards import floating, where_float64
 from posenc.kernels.rotary.front import RotaryLayout
@@ -77,7 +78,7 @@ class DINOv3Rotary(RotationOfAxes):
         normalize: Normalization = "separate",
         shift: float | None = None,
         jitter: float | None = None,
-        rescale: float | None = None,
+        rescale: Scale = None,
         heads_first: bool = True,
     ):
         super().__init__()
@@ -110,10 +111,7 @@ class DINOv3Rotary(RotationOfAxes):
         return 2 * along + (1 - self.sizes[axis])
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq 2"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Int64[Tensor, "*batch seq 2"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions`` (y, x), float32 unless another dtype is asked for."""
         if self.training and any((self.shift, self.jitter, self.rescale)):

@@ -12,6 +12,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
+from posenc.encodings.shapes import Dtype, Heads
 from posenc.frequencies import FromCheckpoint
 from posenc.guards import floating
 from posenc.kernels.rotary.front import RotaryLayout
@@ -138,10 +139,7 @@ class DirectedRotary(QueryKeyEncoding):
         return cls(vectors, pairing=pairing, heads_first=heads_first)
 
     def table(
-        self,
-        positions: Tensor | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Tensor | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch_seq"]:
         """cos and sin ``[*batch, seq, 2, pairs]``, or ``[*batch, seq, 2, heads, pairs]``, at
         positions ``[*batch, seq, axes]``; float32 unless another dtype is asked for."""
@@ -150,9 +148,7 @@ class DirectedRotary(QueryKeyEncoding):
         table = unturned(table, nowhere)
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "..."]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "..."]) -> Heads:
         """``q`` rotated."""
         if self.by_head:
             return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)

@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import schedule_of
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
+from posenc.encodings.shapes import Device, Dtype, Heads, Row
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.product import products
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Positions, checked
+from posenc.positions import checked
 
 Slow = Literal["paper", "code"]
 
@@ -77,8 +78,8 @@ class FoPE(QueryKeyEncoding):
         gain: float = 0.3,
         slow: Slow = "paper",
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, trained_length=trained_length)
@@ -111,10 +112,7 @@ class FoPE(QueryKeyEncoding):
             coefficients += torch.eye(len(self.sincos), device=coefficients.device)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Row, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """What multiplies each pair of each head, and its turned neighbor, times the attention
         factor of the schedule; float32 unless another dtype is asked for."""
@@ -139,17 +137,13 @@ class FoPE(QueryKeyEncoding):
         padded = nn.functional.pad(mixed, (0, slow), value=value)
         return padded if self.order == sorted(self.order) else padded[..., self.order]
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
         """``q`` turned, each head by the mixtures of its key head."""
         group = q.shape[-3 if self.heads_first else -2] // self.heads
         table = table.repeat_interleave(group, dim=-2)
         return rotate_each_head(q, table, pairing="half", heads_first=self.heads_first)
 
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
         """``k`` turned as queries are."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)

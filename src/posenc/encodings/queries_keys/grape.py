@@ -1,16 +1,17 @@
 """GRAPE: each head turns in a plane of its own, which it learns."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
+from posenc.encodings.shapes import Device, Dtype, Heads, Row
 from posenc.encodings.told import arguments_told
 from posenc.guards import floating
 from posenc.numerics.product import products
-from posenc.positions import Positions, checked, in_float64
+from posenc.positions import checked, in_float64
 
 
 class GRAPE(QueryKeyEncoding):
@@ -58,8 +59,8 @@ class GRAPE(QueryKeyEncoding):
         *,
         std: float | None = None,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(2, head_dim=head_dim)
@@ -78,12 +79,7 @@ class GRAPE(QueryKeyEncoding):
         """Draw the plane and the speed of each head anew."""
         nn.init.normal_(self.generators, std=self.std)
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 2 heads"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 heads"]:
         """(sin t) / s and (1 − cos t) / s² for every head; float32 unless another is asked for."""
         positions = checked(positions, reals=True)
         a, b = in_float64(self.generators)
@@ -96,9 +92,7 @@ class GRAPE(QueryKeyEncoding):
         factors = angles.sin() / speed, across / speed.square()
         return torch.stack(factors, dim=-2).to(floating(dtype)).to(positions.device)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads"]) -> Heads:
         """``q`` turned, each head in the plane of its key head."""
         check_rows(q, table, (2, self.heads), self.heads_first)
         x = q if self.heads_first else q.transpose(-2, -3)
@@ -113,9 +107,7 @@ class GRAPE(QueryKeyEncoding):
         made = (x + once * turned + twice * _generated(turned, a, b)).to(q.dtype)
         return made if self.heads_first else made.transpose(-2, -3)
 
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 2 heads"]) -> Heads:
         """``k`` turned as queries are."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import QueryKeyEncoding
+from posenc.encodings.shapes import Dtype
 from posenc.guards import floating
 from posenc.positions import Positions, in_float64
 from posenc.positions.checks import checked_points
@@ -47,9 +48,7 @@ class LearnedAngles(LearnedRotation):
     def angles(self, points: Float[Tensor, "*shape axes"]) -> Float[Tensor, "*shape _"]:
         """The angle of each pair at each point."""
 
-    def table(
-        self, positions: Tensor | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "..."]:
+    def table(self, positions: Tensor | Positions, *, dtype: Dtype = None) -> Float[Tensor, "..."]:
         """cos and sin at ``positions [*batch, seq, axes]``, float32 unless another is asked for."""
         angles = self.angles(self.points(positions))
         table = torch.stack((angles.cos(), angles.sin()), dim=self.cos_axis)

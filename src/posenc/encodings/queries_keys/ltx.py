@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns
 from posenc.encodings.queries_keys.rotation import rotate_each_head
+from posenc.encodings.shapes import Dtype, Heads, Points
 from posenc.frequencies import Powers
 from posenc.numerics.pairing import Pairing, checked_pairing
-from posenc.positions import Coordinates, Positions
+from posenc.positions import Coordinates
 
 
 class LTXRotary(RotationOfAxes):
@@ -90,17 +90,12 @@ class LTXRotary(RotationOfAxes):
         return 2 * Coordinates(along) / self.sizes[axis] - 1
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
         """cos and sin for every head, float32 unless another dtype is asked for."""
         return super().table(positions, dtype=dtype).unflatten(-1, (self.heads, -1))
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
         """``q`` rotated, each head by its own frequencies."""
         return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import rotate_each_head
+from posenc.encodings.shapes import Device, Dtype, Heads
 from posenc.frequencies import Powers
 from posenc.positions import in_float64
 
@@ -51,8 +52,8 @@ class RoPEMixed(LearnedAngles):
         base: float = 10.0,
         *,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__(head_dim, 2, heads_first, least=4)
         check_whole(heads=heads)
@@ -92,8 +93,6 @@ class RoPEMixed(LearnedAngles):
         along_x, along_y = in_float64(self.frequencies)
         return y * along_y + x * along_x
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 heads pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
         """``q`` rotated, each head by its own frequencies."""
         return rotate_each_head(q, table, pairing="interleaved", heads_first=self.heads_first)

@@ -1,12 +1,13 @@
 """Keys in a cache, moved to other positions or to another schedule."""
 
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
+from posenc.encodings.shapes import Heads
 from posenc.frequencies.given import Difference
 from posenc.guards import working_dtype
 from posenc.numerics.sincos import SinCos
@@ -17,11 +18,11 @@ Moved = Rotary | MultimodalRotary | AxialRotary
 
 
 def move_keys(
-    keys: Float[Tensor, "*batch _ _ head_dim"],
+    keys: Heads,
     from_positions: Int64[Tensor, "*rows"] | Positions,
     to_positions: Int64[Tensor, "*rows"] | Positions,
     rotary: Moved,
-) -> Float[Tensor, "*batch _ _ head_dim"]:
+) -> Heads:
     """Keys that ``rotary`` encoded at some positions, as if it had encoded them at others.
 
     R(n) k = R(n − m) · R(m) k
@@ -98,13 +99,13 @@ ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
 
 
 def rerotate(
-    keys: Float[Tensor, "*batch _ _ head_dim"],
+    keys: Heads,
     positions: Int64[Tensor, "*rows seq"] | Positions,
     old: Rotary,
     new: Rotary,
     *,
     out: Tensor | None = None,
-) -> Float[Tensor, "*batch _ _ head_dim"]:
+) -> Heads:
     """Keys encoded by ``old``, as if ``new`` had encoded them.
 
     R_new(p) = R_{new − old}(p) · R_old(p)

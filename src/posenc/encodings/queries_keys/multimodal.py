@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_whole
@@ -16,8 +16,8 @@ from posenc.encodings.queries_keys.axes import (
 )
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
+from posenc.encodings.shapes import Dtype, Heads, Points
 from posenc.numerics.joined import joined
-from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
 
@@ -80,10 +80,7 @@ class MultimodalRotary(AroundRotary):
         return AxisSinCos(schedules, self.axes, self.rotary.arithmetic)  # type: ignore[arg-type]
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions``, as (t, h, w), float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype)
@@ -158,10 +155,7 @@ class MHRoPE(AroundRotary):
         self.axes_of_heads = (*axes, *[len(self.sections)] * (heads - len(axes)))
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 axes pairs"]:
         """cos and sin along each axis, float32 unless another dtype is asked for."""
         axes = len(self.sections)
@@ -170,8 +164,8 @@ class MHRoPE(AroundRotary):
         return unturned(joined(along, -2, torch.stack), nowhere, heads=True)
 
     def encode_queries(  # type: ignore[override]  # nothing rotates in place
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, q: Heads, table: Float[Tensor, "*rows 2 axes pairs"]
+    ) -> Heads:
         """``q`` rotated, each head as the key head that serves it."""
         group = q.shape[-3 if self.heads_first else -2] // self.heads
         still = torch.ones_like(table[..., :1, :])
@@ -182,8 +176,8 @@ class MHRoPE(AroundRotary):
         return rotate_each_head(q, by_head, **layout)
 
     def encode_keys(  # type: ignore[override]
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 axes pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, k: Heads, table: Float[Tensor, "*rows 2 axes pairs"]
+    ) -> Heads:
         """``k`` rotated, each head by its axis."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)

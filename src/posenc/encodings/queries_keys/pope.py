@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,9 +19,9 @@ from posenc.encodings.queries_keys.rotation import (
     rotation_table,
     sincos_of,
 )
+from posenc.encodings.shapes import Device, Dtype, Heads, Row
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import Schedule
-from posenc.positions import Positions
 
 Phases = Literal["zero", "uniform"]
 
@@ -72,8 +72,8 @@ class PoPE(QueryKeyEncoding):
         head_dim: int | None = None,
         phases: Phases = "zero",
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         width = 2 * frequencies if isinstance(frequencies, Integral) else frequencies
@@ -101,10 +101,7 @@ class PoPE(QueryKeyEncoding):
         return self.head_dim + self.channels
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Row, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 channels"]:
         """cos and sin at ``positions``, times the attention factor of the schedule; float32 unless
         another dtype is asked for."""
@@ -112,13 +109,13 @@ class PoPE(QueryKeyEncoding):
         return rotation_table(sincos, positions, dtype, factor)
 
     def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
+        self, q: Heads, table: Float[Tensor, "*rows 2 channels"]
     ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
         """Magnitudes of ``q`` at the angles of their positions."""
         return self._turned(q, *self._rows(q, table))
 
     def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 channels"]
+        self, k: Heads, table: Float[Tensor, "*rows 2 channels"]
     ) -> Float[Tensor, "*batch _ _ encoded_dim"]:
         """Magnitudes of ``k`` at the angles of their positions, and δ further."""
         check_key_heads(k, self.heads, self.heads_first)

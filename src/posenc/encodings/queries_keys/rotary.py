@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import get_args
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
@@ -21,6 +20,7 @@ from posenc.encodings.queries_keys.rotation import (
     rotation_table,
     sincos_of,
 )
+from posenc.encodings.shapes import Dtype, Heads, Row
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import Geometric, Schedule, as_schedule
 from posenc.guards import working_dtype
@@ -28,7 +28,6 @@ from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Positions, checked, consecutive
 
 
 class Rotary(QueryKeyEncoding):
@@ -61,6 +60,7 @@ class Rotary(QueryKeyEncoding):
         Su et al. 2021, "RoFormer", equations 14, 15 and 34 (arXiv:2104.09864).
 
     Example:
+        >>> import torch
         >>> rotary = Rotary(64, base=500_000)
         >>> q, k = torch.randn(2, 8, 5, 64), torch.randn(2, 2, 5, 64)
         >>> table = rotary.table(torch.arange(5))
@@ -120,11 +120,7 @@ class Rotary(QueryKeyEncoding):
         return sincos_of(self._frequencies, own)  # type: ignore[arg-type]
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-        out: Tensor | None = None,
+        self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions``, times the attention factor of the schedule.
 
@@ -137,12 +133,8 @@ class Rotary(QueryKeyEncoding):
         return rotation_table(sincos, positions, dtype, frequencies.attention_factor, out)
 
     def encode_queries(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, q: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``q`` rotated; ``out=q`` rotates it in place."""
         if q.shape[-1] != self.head_dim or 2 * table.shape[-1] != self.rotated_dim:
             check_widths((q,), table, self.head_dim, self.rotated_dim)
@@ -153,19 +145,15 @@ class Rotary(QueryKeyEncoding):
         return rotate_together(contents, table, None, self.layout, outs)[0]
 
     def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, k: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``k`` rotated as queries are; ``out=k`` rotates it in place."""
         return self.encode_queries(k, table, out=out)
 
     def encode_both(
         self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        k: Float[Tensor, "*batch _ _ head_dim"],
+        q: Heads,
+        k: Heads,
         table: Float[Tensor, "*rows 2 pairs"],
         positions: Int64[Tensor, "..."] | None = None,
         *,
@@ -267,21 +255,13 @@ class AroundRotary(QueryKeyEncoding):
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 
     def encode_queries(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, q: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``q`` rotated; ``out=q`` rotates it in place."""
         return self.rotary.encode_queries(q, table, out=out)
 
     def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 2 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, k: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``k`` rotated as queries are."""
         return self.rotary.encode_queries(k, table, out=out)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.encodings.shapes import Heads
 from posenc.frequencies import Schedule
 from posenc.kernels.rotary.front import RotaryLayout, rotate
 from posenc.kernels.rotary.front import rotate_heads as rotate_together
@@ -25,13 +26,13 @@ def sincos_of(schedule: Schedule, arithmetic: Arithmetic = "exact") -> SinCos:
 
 
 def rotate_heads(
-    x: Float[Tensor, "*batch _ _ head_dim"],
+    x: Heads,
     table: Float[Tensor, "*rows 2 pairs"],
     layout: RotaryLayout,
     head_dim: int,
     rotated_dim: int,
     out: Tensor | None = None,
-) -> Float[Tensor, "*batch _ _ head_dim"]:
+) -> Heads:
     """Heads rotated by one row of ``table`` for all heads of a token.
 
     Args:
@@ -63,12 +64,8 @@ def check_widths(contents: Sequence[Tensor], table: Tensor, head_dim: int, rotat
 
 
 def rotate_each_head(
-    x: Float[Tensor, "*batch _ _ head_dim"],
-    table: Float[Tensor, "*rows 2 heads pairs"],
-    *,
-    pairing: Pairing,
-    heads_first: bool,
-) -> Float[Tensor, "*batch _ _ head_dim"]:
+    x: Heads, table: Float[Tensor, "*rows 2 heads pairs"], *, pairing: Pairing, heads_first: bool
+) -> Heads:
     """Heads rotated, each by angles of its own: a row of ``table`` has one for every head."""
     heads = x.shape[-3 if heads_first else -2]
     check_rows(x, table, (2, heads, x.shape[-1] // 2), heads_first)

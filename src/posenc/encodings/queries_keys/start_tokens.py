@@ -6,7 +6,8 @@ from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
-from posenc.positions import Positions, checked
+from posenc.encodings.shapes import Dtype, Heads, Row
+from posenc.positions import checked
 
 ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profile")
 
@@ -49,12 +50,7 @@ class StartTokenRotary(AroundRotary):
             )
         self.start, self.count = start, count
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
         """cos and sin at ``positions``, each of its own encoding."""
         positions = checked(positions, reals=True)
         first = (positions < self.count)[..., None, None]
@@ -63,8 +59,8 @@ class StartTokenRotary(AroundRotary):
 
     def encode_both(
         self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        k: Float[Tensor, "*batch _ _ head_dim"],
+        q: Heads,
+        k: Heads,
         table: Float[Tensor, "*rows 2 pairs"],
         positions: Int64[Tensor, "..."] | None = None,
         *,

@@ -8,6 +8,7 @@ from posenc.arguments import check_number, check_positive_number
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
+from posenc.encodings.shapes import Device, Dtype, Heads
 from posenc.frequencies import Geometric
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.product import product
@@ -49,8 +50,8 @@ class CayleySTRING(LearnedAngles):
         *,
         std: float = 0.02,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, heads_first)
         check_positive_number(base=base)
@@ -81,9 +82,7 @@ class CayleySTRING(LearnedAngles):
                                                 device=upper.device)  # fmt: skip
         return torch.linalg.solve(one + skew, one - skew)  # the two factors commute
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``q`` in the learned basis, rotated."""
         wide, width = working_dtype(q.dtype), self.head_dim
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
@@ -124,8 +123,8 @@ class CirculantSTRING(LearnedAngles):
         *,
         std: float = 0.1,
         heads_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, heads_first, least=3)
         check_number(0.0, std=std)
@@ -143,9 +142,7 @@ class CirculantSTRING(LearnedAngles):
         sines = _fourier(self.head_dim, points).sin()
         return points @ (-2 * in_float64(self.columns) @ sines.mT)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 pairs"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
         """``q`` with its waves rotated, in float32 at least and rounded once."""
         check_rows(q, table, (2, (self.head_dim - 1) // 2), self.heads_first)
         x = q.to(torch.promote_types(working_dtype(q.dtype), table.dtype))

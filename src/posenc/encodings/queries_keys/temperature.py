@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import check_choice, check_flag, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.shapes import Dtype, Heads, WholeRow
 from posenc.guards import floating, widest
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 Form = Literal["llama4", "mistral", "beam"]
 
@@ -68,9 +69,7 @@ class QueryTemperature(QueryKeyEncoding):
         self.head_dim, self.scale, self.period = head_dim, scale, period
         self.form, self.heads_first = form, heads_first
 
-    def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*batch seq 1"]:
+    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 1"]:
         """The factor of each position, float32 unless another dtype is asked for."""
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
@@ -87,17 +86,13 @@ class QueryTemperature(QueryKeyEncoding):
             return whole
         return whole + (positions % self.period == self.period - 1)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 1"]) -> Heads:
         """``q`` times its factor, in float32 at least and rounded once."""
         check_rows(q, table, (1,), self.heads_first)
         factor = table.unsqueeze(-3 if self.heads_first else -2)
         return (q.to(working_dtype(q.dtype)) * factor).to(q.dtype)
 
-    def encode_keys(
-        self, k: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 1"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 1"]) -> Heads:
         """``k`` itself, as it is."""
         return k
 

@@ -8,6 +8,7 @@ from posenc.arguments import check_flag, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import check_rows
+from posenc.encodings.shapes import Dtype, Heads
 from posenc.frequencies import Geometric
 from posenc.numerics.joined import joined
 from posenc.positions import Positions
@@ -55,17 +56,12 @@ class VJEPA2Rotary(QueryKeyEncoding):
         self.sincos = AxisSinCos((Geometric(self.width, base),) * AXES, axes)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq 3"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Int64[Tensor, "*batch seq 3"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 angles"]:
         """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype)
 
-    def encode_queries(
-        self, q: Float[Tensor, "*batch _ _ head_dim"], table: Float[Tensor, "*rows 2 angles"]
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 angles"]) -> Heads:
         """``q`` mixed, in float32 at least."""
         check_rows(q, table, (2, AXES * self.width // 2), self.heads_first)
         # Each axis has half as many angles as channels: its first half takes them, then the second.

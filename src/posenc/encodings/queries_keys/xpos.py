@@ -3,16 +3,17 @@
 from decimal import localcontext
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import MOST, check_positive_number, check_whole
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import rotation_table
+from posenc.encodings.shapes import Dtype, Heads, Row
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.guards import floating, has_float64, may_look
-from posenc.positions import Positions, checked, floats
+from posenc.positions import checked, floats
 
 LARGEST_LOG = 80.0
 """The logarithm of a factor that float32 holds, and its inverse too."""
@@ -59,12 +60,7 @@ class XPos(AroundRotary):
             # ln ζ / B: what one position adds to the logarithm of a query's factor.
             self.rates = tuple(float(zeta.ln() / exact(scale_base)) for zeta in zetas)
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq 4 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 4 pairs"]:
         """cos and sin for queries, then cos and sin for keys, each rounded once."""
         positions = checked(positions, reals=True)
         if not has_float64(positions.device):
@@ -82,21 +78,13 @@ class XPos(AroundRotary):
         return rounded(both, floating(dtype))
 
     def encode_queries(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 4 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, q: Heads, table: Float[Tensor, "*rows 4 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``q`` rotated and multiplied by ζ^(p/B); ``out=q`` changes it in place."""
         return self.rotary.encode_queries(q, table[..., :2, :], out=out)
 
     def encode_keys(
-        self,
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Float[Tensor, "*rows 4 pairs"],
-        *,
-        out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+        self, k: Heads, table: Float[Tensor, "*rows 4 pairs"], *, out: Tensor | None = None
+    ) -> Heads:
         """``k`` rotated and multiplied by ζ^(−p/B)."""
         return self.rotary.encode_queries(k, table[..., 2:, :], out=out)

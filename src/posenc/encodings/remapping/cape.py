@@ -6,13 +6,13 @@ from math import log
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_number
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import share, uniform
-from posenc.positions import Coordinates, Integers, checked, in_float64
+from posenc.encodings.shapes import WholeRow
+from posenc.positions import Coordinates, checked, in_float64
 
 FINENESS = 2**20
 """Steps that each step of the given coordinates is cut into."""
@@ -63,10 +63,7 @@ class CAPE(PositionRemapping):
         check_number(1.0, scale=self.scale)
 
     def __call__(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Integers | Coordinates,
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: WholeRow | Coordinates, *, generator: torch.Generator | None = None
     ) -> Coordinates:
         """The coordinates where the tokens are taken to stand.
 

@@ -4,13 +4,12 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from posenc.encodings.shapes import WholeRow
 from posenc.guards import may_look, where_float64
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 
-def checked_row(
-    positions: Int64[Tensor, "*batch seq"] | Integers, longest: int, *, name: str
-) -> Int64[Tensor, "*batch seq"]:
+def checked_row(positions: WholeRow, longest: int, *, name: str) -> Int64[Tensor, "*batch seq"]:
     """Positions within 0 … seq − 1, of at most ``longest`` tokens."""
     positions = checked(positions)
     seq = positions.shape[-1]

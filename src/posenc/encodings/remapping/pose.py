@@ -10,7 +10,8 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share, uniform
-from posenc.positions import Integers, consecutive
+from posenc.encodings.shapes import WholeRow
+from posenc.positions import consecutive
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,7 @@ class PoSE(PositionRemapping):
         check_whole(2, chunks=self.chunks)
 
     def __call__(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
 

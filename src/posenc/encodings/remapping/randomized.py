@@ -10,7 +10,8 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import checked_row, share
-from posenc.positions import Integers, checked
+from posenc.encodings.shapes import WholeDistance, WholeRow
+from posenc.positions import checked
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,7 @@ class Randomized(PositionRemapping):
         check_whole(longest=self.longest)
 
     def __call__(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
 
@@ -63,10 +61,7 @@ class Randomized(PositionRemapping):
         return sample.gather(-1, positions)
 
     def distances(
-        self,
-        distance: Int64[Tensor, "*shape"] | Integers,
-        *,
-        generator: torch.Generator | None = None,
+        self, distance: WholeDistance, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*shape"]:
         """Distance d > 0 → the d-th smallest of a sample from 1 … longest − 1; −d → its opposite.
 

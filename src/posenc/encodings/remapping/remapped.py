@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.positions import Integers, checked, pair_distances
+from posenc.encodings.shapes import WholeKeyRow, WholeQueryRow
+from posenc.positions import checked, pair_distances
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,7 @@ class PairRemapping(ABC):
         """The pairs that stand elsewhere, in groups that do not overlap."""
 
     def distance(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """The distance at which each pair meets, rounded down to whole positions."""
         queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")

@@ -10,7 +10,8 @@ from torch import Tensor
 from posenc.arguments import check_whole
 from posenc.encodings.base import PositionRemapping
 from posenc.encodings.remapping.drawing import uniform
-from posenc.positions import Integers, checked, consecutive
+from posenc.encodings.shapes import WholeRow
+from posenc.positions import checked, consecutive
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,7 @@ class SHAPE(PositionRemapping):
         check_whole(0, most=self.most)
 
     def __call__(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Integers,
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
         """The shifted positions; ``generator`` is torch's own if not given."""
         positions = checked(positions)

@@ -5,16 +5,27 @@ from math import expm1, log
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, grouped_keys
+from posenc.encodings.shapes import (
+    Device,
+    Dtype,
+    K,
+    KeyRow,
+    PairFactors,
+    Q,
+    QueryRow,
+    Scale,
+    Scores,
+)
 from posenc.numerics import slopes
 from posenc.numerics.product import products
-from posenc.positions import Positions, float_distances
+from posenc.positions import float_distances
 
 Gate = Literal["query", "key"]
 
@@ -59,8 +70,8 @@ class AdditiveGRAPE(ScoreEncoding):
         gates: Sequence[Gate] = ("query", "key"),
         omega: float = 1.0,
         std: float | None = None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
@@ -89,24 +100,14 @@ class AdditiveGRAPE(ScoreEncoding):
                 nn.init.normal_(direction, std=self.std)
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch q_len k_len"]:
         """d of every pair; float32 unless another dtype is asked for."""
         return float_distances(q_positions, k_positions, dtype or torch.float32).clamp(min=0)
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` less their penalty, in float32 at least and rounded once."""
         wide, rate = working_dtype(scores.dtype), 0.0
         if self.v is not None:

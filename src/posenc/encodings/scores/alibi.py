@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_numbers, check_positive_number, check_whole
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.shapes import Distance, Dtype
 from posenc.guards import floating, widest
 from posenc.numerics import slopes as slope_rules
-from posenc.positions import Positions, checked, floats
+from posenc.positions import checked, floats
 
 SlopeRule = Literal["authors", "geometric"]
 
@@ -63,9 +64,7 @@ class ALiBi(RelativeBias):
             raise ValueError(f"slopes are {len(slopes)} numbers for {heads} heads.")
         self.slopes: tuple[float, ...] = slopes
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
         """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance", reals=True)
         away = floats(distance, widest(distance.device))

@@ -10,18 +10,18 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from posenc.encodings.shapes import Distances
 from posenc.guards import widest
 
 
-def steps_of_keys(distance: Int64[Tensor, "*rows q_len k_len"]) -> Int64[Tensor, "*rows steps"]:
+def steps_of_keys(distance: Distances) -> Int64[Tensor, "*rows steps"]:
     """From each key to the next, how far positions go."""
     step = distance[..., :1, :-1] - distance[..., :1, 1:]
     return step.sum(-2)  # over one query, or over none
 
 
 def sums_after_key(
-    values: Float[Tensor, "*batch #heads #q_len k_len"],
-    distance: Int64[Tensor, "*rows q_len k_len"],
+    values: Float[Tensor, "*batch #heads #q_len k_len"], distance: Distances
 ) -> Float[Tensor, "*batch #heads q_len k_len"]:
     """Σ values[i, l] over the tokens l of a document after key j and up to query i.
 

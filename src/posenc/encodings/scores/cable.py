@@ -1,7 +1,7 @@
 """CABLE: a bias cumulated from what each token says of itself."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -9,6 +9,7 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import OfDistance, given
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 
@@ -43,13 +44,7 @@ class CABLE(OfDistance):
     reads_hidden = True
 
     def __init__(
-        self,
-        heads: int,
-        dim: int,
-        *,
-        std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        self, heads: int, dim: int, *, std: float = 0.02, device: Device = None, dtype: Dtype = None
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim)
@@ -72,15 +67,15 @@ class CABLE(OfDistance):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        scores: Scores,
+        table: Distances,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len heads"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """``scores`` with their bias, added in float32 at least and rounded once."""
         steps = given(self, k_features=k_features).to(working_dtype(scores.dtype))
         return (scores + sums_after_key(steps.mT.unsqueeze(-2), table)).to(scores.dtype)

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.base import ScoreEncoding
-from posenc.positions import Integers, checked, checked_distances
+from posenc.encodings.shapes import Distances, Dtype, Scale, Scores, WholeKeyRow, WholeQueryRow
+from posenc.positions import checked, checked_distances
 
 
 class OfDistance(ScoreEncoding):
@@ -16,11 +17,7 @@ class OfDistance(ScoreEncoding):
     is_relative = True
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """q − k of every pair, int64 whatever ``dtype`` is."""
         return checked_distances(q_positions, k_positions)
@@ -30,11 +27,7 @@ class OfBothPositions(ScoreEncoding):
     """A score encoding whose table is the position of the query and of the key of each pair."""
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
         """Both positions of every pair, int64 whatever ``dtype`` is."""
         queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
@@ -57,14 +50,12 @@ def given(encoding: ScoreEncoding, **content: Tensor | None) -> Tensor:
     return x
 
 
-def scale_of(scale: float | None, head_dim: int) -> float:
+def scale_of(scale: Scale, head_dim: int) -> float:
     """What products of queries and keys were multiplied with: ``scale``, or 1/√head_dim."""
     return 1 / sqrt(head_dim) if scale is None else scale
 
 
-def picked(
-    products: Float[Tensor, "*batch heads q_len rows"], index: Int64[Tensor, "*rows q_len k_len"]
-) -> Float[Tensor, "*batch heads q_len k_len"]:
+def picked(products: Float[Tensor, "*batch heads q_len rows"], index: Distances) -> Scores:
     """``products[…, q, index[q, k]]``, the index the same for all heads.
 
     Example:

@@ -1,13 +1,13 @@
 """Contextual position encoding: positions that count what the query finds worth counting."""
 
 import torch
-from jaxtyping import Float, Int64
-from torch import Tensor, nn
+from torch import nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 
@@ -51,8 +51,8 @@ class CoPE(OfDistance):
         scaled: bool = False,
         separate_keys: bool = False,
         std: float = 0.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, max_positions=max_positions)
@@ -74,14 +74,14 @@ class CoPE(OfDistance):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        scores: Scores,
+        table: Distances,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-        gates: Float[Tensor, "*batch heads q_len k_len"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
+        gates: Scores | None = None,
+    ) -> Scores:
         """``scores`` with q · e[p], added in float32 at least and rounded once.
 
         ``gates`` are scaled logits of the gates, in place of the scores: as
@@ -100,11 +100,7 @@ class CoPE(OfDistance):
         between = torch.lerp(at.gather(-1, low), at.gather(-1, high), positions - low)
         return (scores + (scale if self.scaled else 1.0) * between).to(scores.dtype)
 
-    def positions(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def positions(self, scores: Scores, table: Distances) -> Scores:
         """p_ij: how much a query counts from a key up to itself.
 
         Example:

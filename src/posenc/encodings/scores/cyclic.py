@@ -1,13 +1,13 @@
 """Distances around a ring, for any bias of distance: cyclic peptides, angles, hours of a day."""
 
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias, ScoreBias, take_claims
+from posenc.encodings.shapes import Dtype, WholeDistance
 from posenc.numerics.ring import around
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 
 class Cyclic(RelativeBias):
@@ -26,6 +26,7 @@ class Cyclic(RelativeBias):
         code calls it a cyclic offset; Boltz-1 and 2, ``cyclic_period``.
 
     Example:
+        >>> import torch
         >>> from posenc import ALiBi
         >>> Cyclic(1, ALiBi(1, slopes=(1.0,)), period=6).profile(torch.arange(7))
         tensor([[ 0., -1., -2., -3., -2., -1.,  0.]])
@@ -40,7 +41,7 @@ class Cyclic(RelativeBias):
         take_claims(self, bias)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
         """The profile of the bias at the shorter distances."""
         distance = around(checked(distance, "distance"), self.period)

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
+from posenc.encodings.shapes import Biases, Device, Dtype, K, Q, Scale, Scores
 from posenc.guards import floating
 from posenc.numerics.product import products
 from posenc.positions import Positions, checked
@@ -48,8 +49,8 @@ class DAPE(ScoreEncoding):
         bias: ScoreBias | None,
         hidden: int = 32,
         *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
@@ -71,7 +72,7 @@ class DAPE(ScoreEncoding):
         q_positions: Int64[Tensor, "..."] | Positions,
         k_positions: Int64[Tensor, "..."] | Positions,
         *,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of the bias; zeros without one."""
         if self.bias is not None:
@@ -83,14 +84,8 @@ class DAPE(ScoreEncoding):
         return zero.expand(*rows, self.heads, queries.shape[-1], keys.shape[-1])
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows heads q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores + table`` with what f makes of both, in float32 at least and rounded once."""
         wide = scores.to(working_dtype(scores.dtype))
         bias = table.to(wide.dtype).expand(wide.shape)

@@ -1,7 +1,7 @@
 """DAPE v2: a bias adapted to the scores of neighboring keys, by convolutions along the row."""
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -11,6 +11,7 @@ from posenc.encodings.bias import ScoreBias, take_claims
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import OfBothPositions, of_each
 from posenc.encodings.scores.dape import check_bias
+from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
 from posenc.positions import checked_distances
 
 
@@ -56,8 +57,8 @@ class DAPEv2(OfBothPositions):
         hidden: int = 32,
         kernel: int = 3,
         *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden, kernel=kernel)
@@ -76,14 +77,8 @@ class DAPEv2(OfBothPositions):
         self.contract.reset_parameters()
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows 2 q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` with the bias and what f makes of both, in float32 at least, rounded once."""
         wide = scores.to(working_dtype(scores.dtype))
         queries, keys = of_each(table)

@@ -12,10 +12,21 @@ from torch import Tensor, nn
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, grouped_keys, picked, scale_of
+from posenc.encodings.shapes import (
+    Device,
+    Distances,
+    Dtype,
+    K,
+    Q,
+    Scale,
+    Scores,
+    WholeKeyRow,
+    WholeQueryRow,
+)
 from posenc.guards import may_look
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.numerics.product import products
-from posenc.positions import Integers, checked_distances
+from posenc.positions import checked_distances
 
 Term = Literal["c2p", "p2c"]
 Far = Literal["authors", "transformers"]
@@ -61,8 +72,8 @@ class DeBERTa(ScoreEncoding):
         far: Far = "authors",
         trained_length: int | None = None,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, max_distance=max_distance)
@@ -111,11 +122,7 @@ class DeBERTa(ScoreEncoding):
                 vectors.copy_(rows.unflatten(-1, (self.heads, self.head_dim)).transpose(0, 1))
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """Which vector each pair meets, int64 whatever ``dtype`` is."""
         rows = self._rows(checked_distances(q_positions, k_positions))
@@ -151,14 +158,8 @@ class DeBERTa(ScoreEncoding):
             )
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """All terms, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         added = torch.zeros((), dtype=wide, device=scores.device)

@@ -1,7 +1,7 @@
 """Decomposed relative positions: what a query makes of a displacement, axis by axis."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -9,6 +9,7 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
+from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
 from posenc.guards import demand, graph_looks, may_look
 from posenc.numerics.product import products
 from posenc.positions import Integers
@@ -55,8 +56,8 @@ class DecomposedRelative(ScoreEncoding):
         *,
         key_stride: int | tuple[int, int] = 1,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
@@ -81,7 +82,7 @@ class DecomposedRelative(ScoreEncoding):
         q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
         k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
         *,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
         """The displacements (Δy, Δx) of every pair, int64 whatever ``dtype`` is."""
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
@@ -103,14 +104,8 @@ class DecomposedRelative(ScoreEncoding):
             raise ValueError(words)
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows 2 q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` with both products, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         queries, total = given(self, q=q).to(wide), scores.to(wide)

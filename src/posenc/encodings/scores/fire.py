@@ -3,14 +3,15 @@
 from contextlib import nullcontext
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.bias import ScoreBias
+from posenc.encodings.shapes import Device, Dtype, KeyRow, QueryRow
 from posenc.guards import floating, working_dtype
-from posenc.positions import Positions, checked, float_distances, floats
+from posenc.positions import checked, float_distances, floats
 
 EPSILON = 1e-6
 
@@ -47,8 +48,8 @@ class FIRE(ScoreBias):
         threshold: float = 512.0,
         c: float = 0.1,
         negative_slope: float = 0.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
@@ -72,11 +73,7 @@ class FIRE(ScoreBias):
         self.contract.reset_parameters()
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair."""
         asked = floating(dtype)

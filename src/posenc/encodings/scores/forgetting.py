@@ -9,6 +9,7 @@ from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
 from posenc.encodings.scores.content import OfDistance, given
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 from posenc.positions import Integers, checked_distances, consecutive
 
@@ -17,7 +18,7 @@ def forgetting_bias(
     log_forget: Float[Tensor, "*batch heads k_len"],
     q_positions: Int64[Tensor, "*rows q_len"] | Integers | None = None,
     k_positions: Int64[Tensor, "*rows k_len"] | Integers | None = None,
-) -> Float[Tensor, "*batch heads q_len k_len"]:
+) -> Scores:
     """Σ log f_l over the tokens l after key j and up to query i; 0 for keys after their query.
 
     It is the bias of the paper for gates that a model computes itself: pass it to
@@ -76,8 +77,8 @@ class Forgetting(OfDistance):
         *,
         std: float = 0.02,
         bias: float = 0.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
@@ -93,14 +94,8 @@ class Forgetting(OfDistance):
         nn.init.constant_(self.bias, self.first_bias)
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` with their bias, added in float32 at least and rounded once."""
         log_forget = self.log_forget(given(self, k=k).to(working_dtype(scores.dtype)))
         return (scores + sums_after_key(log_forget.unsqueeze(-2), table)).to(scores.dtype)

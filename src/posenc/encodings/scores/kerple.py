@@ -4,14 +4,26 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import ScoreEncoding, check_pairs, working_dtype
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.shapes import (
+    Biases,
+    Device,
+    Distance,
+    Dtype,
+    K,
+    KeyRow,
+    Q,
+    QueryRow,
+    Scale,
+    Scores,
+)
 from posenc.guards import eager, floating
-from posenc.positions import Positions, checked, float_distances, floats
+from posenc.positions import checked, float_distances, floats
 
 Kernel = Literal["log", "power"]
 
@@ -54,8 +66,8 @@ class KERPLE(RelativeBias):
         kernel: Kernel = "log",
         *,
         exponent: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads)
@@ -77,9 +89,7 @@ class KERPLE(RelativeBias):
         if self.r is not None:
             nn.init.uniform_(self.r, 0.0, 2.0)
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
         """The kernel of each head at each distance."""
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         away = floats(distance, dtype).clamp(min=0)
@@ -111,13 +121,7 @@ class KERPLEWeight(ScoreEncoding):
 
     is_relative = is_pairwise = takes_reals = True
 
-    def __init__(
-        self,
-        heads: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ):
+    def __init__(self, heads: int, *, device: Device = None, dtype: Dtype = None):
         super().__init__()
         check_whole(heads=heads)
         self.heads = heads
@@ -131,11 +135,7 @@ class KERPLEWeight(ScoreEncoding):
         nn.init.uniform_(self.a, 0.0, 1.0)
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-        k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The weight of every pair, at most 1."""
         dtype = floating(dtype)
@@ -145,14 +145,8 @@ class KERPLEWeight(ScoreEncoding):
         return (-a * power(away, p)).exp()
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows heads q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` times their weight, in float32 at least and rounded once."""
         check_pairs("KERPLEWeight", scores, table)
         return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)

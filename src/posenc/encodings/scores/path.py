@@ -1,7 +1,7 @@
 """PaTH: products along a path of reflections that the tokens between query and key make."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -9,6 +9,7 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import OfDistance, given, scale_of
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 EPSILON = 1e-6
@@ -58,8 +59,8 @@ class PaTH(OfDistance):
         rank: int | None = 32,
         *,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         kv_heads = heads if kv_heads is None else kv_heads
@@ -96,15 +97,15 @@ class PaTH(OfDistance):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        scores: Scores,
+        table: Distances,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """``scores`` changed by the way from key to query, in float32 at least, rounded once."""
         wide, width = working_dtype(scores.dtype), self.head_dim
         said = given(self, k_features=k_features).to(wide)
@@ -123,7 +124,7 @@ def _change(
     k: Float[Tensor, "*batch kv_heads k_len head_dim"],
     w: Float[Tensor, "*batch kv_heads k_len head_dim"],
     beta: Float[Tensor, "*batch kv_heads k_len"],
-    distance: Int64[Tensor, "*rows q_len k_len"],
+    distance: Distances,
 ) -> Float[Tensor, "*batch kv_heads group q_len k_len"]:
     """q_i · k_j − q_iᵀ H_i ··· H_{j+1} k_j of every pair, all H at once."""
     counted, earlier = _steps(distance)
@@ -136,7 +137,7 @@ def _change(
     return products(torch.where(seen, products(q, w.unsqueeze(-3)), 0), ways.mT.unsqueeze(-3))
 
 
-def _steps(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, Tensor]:
+def _steps(distance: Distances) -> tuple[Tensor, Tensor]:
     """Which keys take a step, and for each key which stand before it in its document."""
     step = steps_of_keys(distance)
     counted = F.pad(step > 0, (1, 0), value=False)[..., : distance.shape[-1]]  # of no keys: none

@@ -1,12 +1,13 @@
 """Relative logits of Inkling: each token mixes a bank of profiles over distance."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, picked
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 EPSILON = 1e-6
@@ -58,8 +59,8 @@ class RelativeLogits(OfDistance):
         *,
         clip: float | None = None,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim, width=width, extent=extent)
@@ -93,15 +94,15 @@ class RelativeLogits(OfDistance):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        scores: Scores,
+        table: Distances,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """``scores`` with their logits, added in float32 at least and rounded once."""
         r = given(self, q_features=q_features).to(working_dtype(scores.dtype))
         r = r.unflatten(-1, (self.heads, self.width)).transpose(-2, -3)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
@@ -15,6 +14,7 @@ from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
 from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
 from posenc.encodings.scores.rotated import check_rotary
+from posenc.encodings.shapes import BothPositions, K, Q, Scale, Scores
 from posenc.frequencies import Linear
 from posenc.numerics.product import products
 from posenc.numerics.sincos import SinCos
@@ -75,14 +75,8 @@ class RemappedRotary(OfBothPositions):
             )
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows 2 q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores``, with those of remapped pairs computed anew from rotated ``q`` and ``k``."""
         wide, parts = working_dtype(scores.dtype), self.remapping.parts
         own_q, own_k = given(self, q=q).to(wide), given(self, k=k).to(wide)

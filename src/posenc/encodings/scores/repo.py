@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -13,6 +13,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
+from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 from posenc.positions import in_float64
 
@@ -59,8 +60,8 @@ class RePo(OfBothPositions):
         *,
         blend: float = 0.0,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         hidden = max(dim // 8, 1) if hidden is None else hidden
@@ -101,15 +102,15 @@ class RePo(OfBothPositions):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows 2 q_len k_len"],
+        scores: Scores,
+        table: BothPositions,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_features: Float[Tensor, "*batch q_len heads"] | None = None,
         k_features: Float[Tensor, "*batch k_len heads"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """Scores of ``q`` and ``k`` rotated to where their tokens say that they stand."""
         wide = working_dtype(scores.dtype)
         of_queries, of_keys = of_each(table)

@@ -1,16 +1,17 @@
 """Sandwich: what sinusoidal encodings say of a distance, as a bias without parameters."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.shapes import Distance, Dtype
 from posenc.frequencies import Powers
 from posenc.guards import floating, widest
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Positions, checked
+from posenc.positions import checked
 
 
 class Sandwich(RelativeBias):
@@ -45,9 +46,7 @@ class Sandwich(RelativeBias):
         self.heads, self.dim, self.base, self.first = heads, dim, base, first
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
-    def profile(
-        self, distance: Int64[Tensor, "*shape"] | Positions, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
         """Sums of exact cosines, over the ratio of each head."""
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         fine = torch.float64 if dtype == torch.float64 else torch.float32

@@ -15,6 +15,7 @@ from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.guards import may_look
 from posenc.numerics.pairing import split
 from posenc.numerics.product import products
@@ -74,8 +75,8 @@ class SelectiveRoPE(OfDistance):
         *,
         gate: bool = False,
         bias: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, dim=dim, rank=rank, kernel=kernel)
@@ -121,15 +122,15 @@ class SelectiveRoPE(OfDistance):
 
     def encode(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        scores: Scores,
+        table: Distances,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """Scores of ``q`` and ``k``, each turned by what the tokens up to it say."""
         wide = working_dtype(scores.dtype)
         queries = given(self, q=q).to(wide)
@@ -203,7 +204,7 @@ class SelectiveRoPE(OfDistance):
         return (*split(inner, self.rotary.pairing), rest)
 
 
-def _documents(distance: Int64[Tensor, "*rows q_len k_len"]) -> tuple[Tensor, bool]:
+def _documents(distance: Distances) -> tuple[Tensor, bool]:
     """Which document each key is of, by number; and whether it is known that there is but one."""
     step = steps_of_keys(distance)
     known = may_look(step)

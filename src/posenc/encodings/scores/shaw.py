@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, picked, scale_of
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 
@@ -41,8 +42,8 @@ class Shaw(OfDistance):
         *,
         values: bool = False,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim, reach=reach)
@@ -62,24 +63,15 @@ class Shaw(OfDistance):
         return self.reach - distance.clamp(-self.reach, self.reach)
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` with q · a · scale, added in float32 at least and rounded once."""
         queries = given(self, q=q).to(working_dtype(scores.dtype))
         seen = picked(products(queries, self.keys), self._met(table))
         return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)
 
     def encode_output(
-        self,
-        out: Float[Tensor, "*batch heads q_len value_dim"],
-        weights: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
+        self, out: Float[Tensor, "*batch heads q_len value_dim"], weights: Scores, table: Distances
     ) -> Float[Tensor, "*batch heads q_len value_dim"]:
         """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``.
 

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.windows import SPECIAL, WindowBias, checked_window
+from posenc.encodings.shapes import Device, Dtype
 
 
 class SwinBias(WindowBias):
@@ -49,8 +50,8 @@ class SwinBias(WindowBias):
         *,
         class_token: bool = False,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.scores.windows import WindowBias, checked_window
+from posenc.encodings.shapes import Device, Dtype
 from posenc.guards import widest
 from posenc.numerics.product import products
 
@@ -47,8 +48,8 @@ class SwinV2Bias(WindowBias):
         *,
         pretrained_window: int | tuple[int, int] | None = None,
         hidden: int = 512,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, hidden=hidden)
@@ -63,9 +64,7 @@ class SwinV2Bias(WindowBias):
             nn.Linear(hidden, heads, bias=False, **factory),
         )
 
-    def coordinates(
-        self, *, device: torch.device | str | None = None
-    ) -> Float[Tensor, "offsets 2"]:
+    def coordinates(self, *, device: Device = None) -> Float[Tensor, "offsets 2"]:
         """(Δŷ, Δx̂) of every displacement within the window, row after row, in float64.
 
         Example:

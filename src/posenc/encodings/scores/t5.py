@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.shapes import Device, Dtype, WholeDistance
 from posenc.guards import floating, may_look, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 
 class T5Bias(RelativeBias):
@@ -53,8 +54,8 @@ class T5Bias(RelativeBias):
         *,
         trained_length: int | None = None,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, buckets=buckets, max_distance=max_distance)
@@ -80,7 +81,7 @@ class T5Bias(RelativeBias):
         return tuple(far + [side + b for b in far if self.bidirectional])
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
         """The number of each head for the bucket of each distance."""
         distance = checked(distance, "distance")

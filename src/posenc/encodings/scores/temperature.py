@@ -4,14 +4,24 @@ from abc import abstractmethod
 from math import log
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.shapes import (
+    Dtype,
+    K,
+    PairFactors,
+    Q,
+    Scale,
+    Scores,
+    WholeKeyRow,
+    WholeQueryRow,
+)
 from posenc.guards import floating, widest
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 
 class QueryFactor(ScoreEncoding):
@@ -27,11 +37,7 @@ class QueryFactor(ScoreEncoding):
         """The factor of a query that sees so many keys."""
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch q_len k_len"]:
         """The factor of each query, the same for all keys; float32 unless another dtype is asked.
 
@@ -44,14 +50,8 @@ class QueryFactor(ScoreEncoding):
         return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Float[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` times their factor, in float32 at least and rounded once."""
         return (scores.to(working_dtype(scores.dtype)) * table.unsqueeze(-3)).to(scores.dtype)
 

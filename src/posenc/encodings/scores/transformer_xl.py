@@ -1,12 +1,12 @@
 """Transformer-XL: queries meet sinusoids of the distance, and keys a preference of their own."""
 
 import torch
-from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, picked, scale_of
+from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.guards import may_look
 from posenc.numerics.product import products
@@ -47,8 +47,8 @@ class TransformerXL(OfDistance):
         base: float = 10_000.0,
         clamp_len: int | None = None,
         std: float = 0.02,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         super().__init__()
         check_whole(heads=heads, head_dim=head_dim)
@@ -72,14 +72,8 @@ class TransformerXL(OfDistance):
             nn.init.normal_(parameter, std=self.std)
 
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Int64[Tensor, "*rows q_len k_len"],
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
         """``scores`` with the three terms, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         queries = given(self, q=q).to(wide)

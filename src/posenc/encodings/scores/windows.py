@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import ScoreBias
+from posenc.encodings.shapes import Dtype
 from posenc.guards import demand, floating, graph_looks, may_look, working_dtype
 from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
@@ -112,7 +113,7 @@ class WindowBias(ScoreBias):
         q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
         k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
         *,
-        dtype: torch.dtype | None = None,
+        dtype: Dtype = None,
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair, in the dtype of the parameters unless another is asked for."""
         apart = displacements(q_positions, k_positions, self.window, name=type(self).__name__)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from posenc.arguments import check_number, check_probability
 from posenc.encodings.base import TokenEncoding
+from posenc.encodings.shapes import Embeddings
 from posenc.kernels.addition.front import scaled_sum
 from posenc.positions import checked
 
@@ -70,12 +71,12 @@ class Added(TokenEncoding):
 
     def encode(
         self,
-        x: Float[Tensor, "*batch seq dim"],
+        x: Embeddings,
         table: Float[Tensor, "*rows dim"],
         positions: Int64[Tensor, "*tokens"] | None = None,
         *,
         out: Tensor | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Embeddings:
         """``dropout(x · scale + table)`` in float32 at least, rounded once to the dtype of ``x``.
 
         Args:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
+from posenc.encodings.shapes import Dtype
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import SinCosChannels
 from posenc.encodings.tokens.grid_forms import GRID_FORMS, MILLION, GridForm
@@ -112,10 +113,7 @@ class AxialSinusoidal(Added):
         self.turns = [_whole_turns(sincos) if form.normalized else () for _, sincos in self.parts]
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq coordinates"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Int64[Tensor, "*batch seq coordinates"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """PE at ``positions``, float32 unless another dtype is asked for."""
         dtype = floating(dtype)

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import working_dtype
+from posenc.encodings.shapes import Device, Dtype, WholePoints
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
 from posenc.numerics.joined import joined
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
@@ -63,8 +64,8 @@ class AxialLearned(Added):
         std: float = 0.02,
         dropout: float = 0.0,
         batch_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(dim=dim, **{f"size[{axis}]": length for axis, length in enumerate(size)})
         check_number(0.0, std=std)
@@ -109,10 +110,7 @@ class AxialLearned(Added):
             nn.init.normal_(table, std=self.std)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: WholePoints, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """The vectors of ``positions``, in the dtype of the weights unless another is asked for."""
         own, device = self.tables[0].dtype, self.tables[0].device

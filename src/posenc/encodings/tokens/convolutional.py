@@ -12,10 +12,11 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.repeats import check_repeats
+from posenc.encodings.shapes import Device, Dtype, Embeddings, WholeRow
 from posenc.encodings.tokens.addition import check_fit
 from posenc.encodings.told import arguments_told
 from posenc.guards import may_look
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 NO_RUN = -1
 
@@ -69,8 +70,8 @@ class Convolutional(TokenEncoding):
         depth: int = 1,
         weight_norm: bool = True,
         layer_norm: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(dim=dim, kernel=kernel, groups=groups, depth=depth)
         if dim % groups:
@@ -95,7 +96,7 @@ class Convolutional(TokenEncoding):
             with torch.no_grad():
                 self.weight_g.copy_(_lengths(self.weight_v))
 
-    def weights(self, dtype: torch.dtype | None = None) -> Float[Tensor, "depth dim inner kernel"]:
+    def weights(self, dtype: Dtype = None) -> Float[Tensor, "depth dim inner kernel"]:
         """The weights of each layer: what was learned, or its direction times its length.
 
         They are computed in ``dtype``, or in that of the parameters, float32 at least.
@@ -148,17 +149,11 @@ class Convolutional(TokenEncoding):
             own.copy_(given)
         return self
 
-    def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Int64[Tensor, "*batch seq one"]:
+    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Int64[Tensor, "*batch seq one"]:
         """The positions themselves as whole numbers, whatever ``dtype``."""
         return checked(positions).unsqueeze(-1)
 
-    def encode(
-        self,
-        x: Float[Tensor, "*batch seq dim"],
-        table: Int64[Tensor, "*rows seq one"],
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def encode(self, x: Embeddings, table: Int64[Tensor, "*rows seq one"]) -> Embeddings:
         """``x + GELU(conv(x))``, in float32 at least and rounded once.
 
         Where tokens follow one another, in every row, torch convolves; otherwise, and inside
@@ -174,7 +169,7 @@ class Convolutional(TokenEncoding):
         runs = F.pad((~follows).cumsum(-1), (1, 0))[..., : x.shape[-2]]
         return self._layers(x, runs.expand(x.shape[:-1]))
 
-    def ordered(self, x: Float[Tensor, "*batch seq dim"]) -> Float[Tensor, "*batch seq dim"]:
+    def ordered(self, x: Embeddings) -> Embeddings:
         """``encode`` where tokens follow one another without padding between them.
 
         Example:

@@ -6,10 +6,11 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_positive_number, check_whole
+from posenc.encodings.shapes import Dtype, Points
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import TurnsPerUnit
@@ -18,7 +19,7 @@ from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
-from posenc.positions import Positions, floats
+from posenc.positions import floats
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
@@ -80,12 +81,7 @@ class NeRFFeatures(Added):
         self.keeps_norm = self.keeps_shift = not include_input
         self.sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(bands))))
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
         """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
@@ -150,12 +146,7 @@ class PerceiverFeatures(Added):
             for samples in self.resolution
         )
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
         """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
@@ -257,12 +248,7 @@ class RandomFourierFeatures(Added):
         # Whole turns along an axis, or along all of them, come around at the next position.
         self.keeps_neighbors_apart = not any(all(n % 1 == 0 for n in step) for step in steps)
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
         """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))

@@ -1,15 +1,16 @@
 """The learned encoding: one trained vector a position."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import checked_rows, working_dtype
+from posenc.encodings.shapes import Device, Dtype, WholeRow
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
-from posenc.positions import Integers, checked
+from posenc.positions import checked
 
 
 class Learned(Added):
@@ -43,8 +44,8 @@ class Learned(Added):
         std: float = 0.02,
         dropout: float = 0.0,
         batch_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(dim=dim, max_len=max_len)
         check_whole(0, offset=offset)
@@ -58,9 +59,7 @@ class Learned(Added):
         """Draw every row anew from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
         """The rows of ``positions``, in the dtype of the weights unless another is asked for."""
         dtype = self.weight.dtype if dtype is None else floating(dtype)
         weight = self.weight[self.offset :]

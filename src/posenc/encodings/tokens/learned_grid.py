@@ -5,16 +5,17 @@ from math import isqrt, prod
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import working_dtype
+from posenc.encodings.shapes import Device, Dtype, WholePoints
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.tokens.learned import resampled
 from posenc.guards import floating, may_look
-from posenc.positions import NOWHERE, Integers, checked, placeless
+from posenc.positions import NOWHERE, checked, placeless
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import PADDING
 
@@ -63,8 +64,8 @@ class LearnedGrid(Added):
         std: float = 0.02,
         dropout: float = 0.0,
         batch_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(dim=dim, **{f"size[{axis}]": length for axis, length in enumerate(size)})
         check_whole(0, prefix=prefix)
@@ -77,11 +78,7 @@ class LearnedGrid(Added):
 
     @classmethod
     def from_weight(
-        cls,
-        weight: Tensor,
-        *,
-        size: Sequence[int] | None = None,
-        prefix: int | None = None,
+        cls, weight: Tensor, *, size: Sequence[int] | None = None, prefix: int | None = None
     ) -> "LearnedGrid":
         """The encoding with a copy of a trained weight; a frozen parameter stays frozen.
 
@@ -150,10 +147,7 @@ class LearnedGrid(Added):
             nn.init.zeros_(self.weight)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: WholePoints, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """The rows of ``positions``, in the dtype of the weights unless another is asked for."""
         dtype = self.weight.dtype if dtype is None else floating(dtype)

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
+from posenc.encodings.shapes import Device, Dtype, Embeddings
 from posenc.guards import floating
 from posenc.positions import Integers, checked, placeless
 
@@ -45,8 +46,8 @@ class LevelEmbedding(TokenEncoding):
         levels: int = 4,
         *,
         std: float = 1.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(levels=levels)
         check_number(0.0, std=std)
@@ -66,10 +67,7 @@ class LevelEmbedding(TokenEncoding):
         nn.init.normal_(self.weight, std=self.std)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq coordinates"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: Int64[Tensor, "*batch seq coordinates"] | Integers, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """The table of ``of`` plus the vector of each token's level."""
         points = checked(positions, device=self.weight.device)
@@ -81,8 +79,6 @@ class LevelEmbedding(TokenEncoding):
         both = torch.promote_types(rows.dtype, vectors.dtype)
         return (rows.to(both) + vectors).to(rows.dtype if dtype is None else dtype)
 
-    def encode(
-        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows seq dim"]
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def encode(self, x: Embeddings, table: Float[Tensor, "*rows seq dim"]) -> Embeddings:
         """``x`` and the table, as ``of`` adds them."""
         return self.of.encode(x, table)

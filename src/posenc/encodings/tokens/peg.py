@@ -4,15 +4,16 @@ from itertools import product
 from math import sqrt
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
+from posenc.encodings.shapes import Device, Dtype, Embeddings, WholePoints
 from posenc.encodings.tokens.addition import check_fit
 from posenc.encodings.told import arguments_told
 from posenc.guards import may_look
-from posenc.positions import Integers, checked, placeless
+from posenc.positions import checked, placeless
 from posenc.positions.checks import checked_points
 
 
@@ -53,8 +54,8 @@ class PEG(TokenEncoding):
         kernel: int = 3,
         *,
         axes: int = 2,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(dim=dim, kernel=kernel, axes=axes)
         if kernel % 2 == 0:
@@ -73,21 +74,14 @@ class PEG(TokenEncoding):
         nn.init.uniform_(self.bias, -bound, bound)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq axes"] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, positions: WholePoints, *, dtype: Dtype = None
     ) -> Int64[Tensor, "*batch seq axes"]:
         """The positions themselves as whole numbers, whatever ``dtype``."""
         points = checked(positions)
         checked_points(points, self.axes)
         return points
 
-    def encode(
-        self,
-        x: Float[Tensor, "*batch seq dim"],
-        table: Int64[Tensor, "*rows seq axes"],
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def encode(self, x: Embeddings, table: Int64[Tensor, "*rows seq axes"]) -> Embeddings:
         """``x`` and the convolution over its grid, summed in float32 at least and rounded once."""
         check_fit("PEG", x.shape, (*table.shape[:-1], self.dim))
         if not x.numel():

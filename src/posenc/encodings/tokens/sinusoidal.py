@@ -1,16 +1,16 @@
 """The sinusoidal encoding of Vaswani et al., in every convention that is in use."""
 
-import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_whole
+from posenc.encodings.shapes import Dtype, Row
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.front import cos_sin, table_to_fill
 from posenc.numerics.columns import columns_of
 from posenc.numerics.sincos import Arithmetic, SinCos
-from posenc.positions import Positions, checked
+from posenc.positions import checked
 
 
 class Sinusoidal(Added):
@@ -37,6 +37,7 @@ class Sinusoidal(Added):
         Vaswani et al. 2017, "Attention Is All You Need", section 3.5 (arXiv:1706.03762).
 
     Example:
+        >>> import torch
         >>> encoding = Sinusoidal(4, base=100.0)
         >>> encoding.table(torch.tensor([0, 1]))
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -74,11 +75,7 @@ class Sinusoidal(Added):
         self.sines = self.cosines if waveform.paired else SinCos(waveform.sines, arithmetic)
 
     def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-        out: Tensor | None = None,
+        self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """PE at ``positions``, float32 unless another dtype is asked for.
 

@@ -3,13 +3,14 @@
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
+from posenc.encodings.shapes import Device, Dtype, Row
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
-from posenc.positions import Positions, checked, in_float64
+from posenc.positions import checked, in_float64
 
 Periodic = Literal["sin", "cos"]
 
@@ -50,8 +51,8 @@ class Time2Vec(Added):
         *,
         dropout: float = 0.0,
         batch_first: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: Dtype = None,
     ):
         check_whole(2, dim=dim)
         check_choice(get_args(Periodic), function=function)
@@ -67,12 +68,7 @@ class Time2Vec(Added):
         nn.init.uniform_(self.weight, -1.0, 1.0)
         nn.init.uniform_(self.bias, -1.0, 1.0)
 
-    def table(
-        self,
-        positions: Int64[Tensor, "*batch seq"] | Positions,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
         """t2v at ``positions``, float32 unless another dtype is asked for."""
         positions = checked(positions, device=self.weight.device, reals=True)
         times = in_float64(positions).unsqueeze(-1)
