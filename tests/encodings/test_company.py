@@ -19,7 +19,7 @@ from posenc import (
     attention,
 )
 from posenc.frequencies import Geometric, Linear
-from posenc.transformer import AttentionTables, Encoder
+from posenc.transformer import Encoder
 
 HEADS, WIDTH, DIM = 2, 8, 16
 REMAPPING = SelfExtend(group=2, window=4)
@@ -76,25 +76,6 @@ def test_an_equal_rotation_and_one_that_was_done_before():
         torch.testing.assert_close(attention(*before, v, positional=done), wanted)
     with pytest.raises(ValueError, match="changed by nothing"):
         Encoder(DIM, HEADS, 1, positional=Positional(scores=remapped))
-
-
-def test_tables_for_attention_alone_keep_the_same_company():
-    def tables(scores, rotations=()):
-        return AttentionTables(
-            tuple((each, each.table(range(3))) for each in rotations),
-            tuple((each, each.table(range(3), range(3))) for each in scores),
-        )
-
-    rotary, anew = Rotary(WIDTH), ANEW["repo"]()
-    with pytest.raises(ValueError, match="computes scores anew"):
-        tables((ALiBi(HEADS), anew))
-    with pytest.raises(ValueError, match="would change them before"):
-        tables((anew,), (rotary,))
-    with pytest.raises(ValueError, match="changed by nothing"):
-        tables((ANEW["remapped"](),))
-    with pytest.raises(ValueError, match=r"heads_first=False; attention holds \[batch, heads"):
-        tables((), (Rotary(WIDTH, heads_first=False),))
-    assert len(tables((anew, ALiBi(HEADS))).scores) == 2
 
 
 class BesideARotation(ALiBi):

@@ -13,7 +13,6 @@ from posenc import (
     DAPE,
     ALiBi,
     AxialRotary,
-    Cyclic,
     DAPEv2,
     DecomposedRelative,
     Learned,
@@ -62,11 +61,6 @@ def test_it_is_as_it_was(name, training):
     assert (learns == []) == (frozen == [])
 
 
-def test_a_sum_trains_where_a_part_does():
-    assert not (ALiBi(2).eval() + T5Bias(2).eval()).training
-    assert (ALiBi(2).eval() + T5Bias(2)).training
-
-
 class Late(ScoreBias):
     """A bias of a caller's own: it goes by the mean of all keys, and reads the tokens beside."""
 
@@ -105,7 +99,3 @@ def test_what_holds_a_bias_claims_what_it_claims(hold):
     distance = hold(LateDistance(2))
     assert distance.reads_later
     assert distance.is_pairwise == plain.is_pairwise
-
-
-def test_a_ring_claims_what_its_bias_claims():
-    assert Cyclic(2, LateDistance(2), 5).reads_later

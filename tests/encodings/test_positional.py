@@ -1,8 +1,5 @@
 """Positional: each encoding in its place, and positions remapped before."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 
@@ -15,7 +12,6 @@ from posenc import (
     Randomized,
     ReRoPE,
     Rotary,
-    SelfExtend,
 )
 from posenc.encodings.base import PositionRemapping
 from posenc.positions import consecutive, grid
@@ -64,17 +60,6 @@ def test_what_acts_elsewhere_is_told_where(place, given, told):
         Positional(**{place: given})
 
 
-def test_it_is_a_module_all_the_same():
-    positional = Positional(Learned(8, 9), Rotary(8), ALiBi(2), SHAPE(3))
-    assert positional.eval().training is False
-    assert positional.half().tokens[0].weight.dtype == torch.float16
-    positional.add_module("more", torch.nn.Linear(1, 1))
-    for other in (copy.deepcopy(positional), pickle.loads(pickle.dumps(positional))):
-        assert other.positions == (SHAPE(3),)
-        assert torch.equal(other.tokens[0].weight, positional.tokens[0].weight)
-    other.load_state_dict(positional.state_dict())
-
-
 def test_remappings_apply_in_order():
     positional = Positional(positions=(Doubled(), SHAPE(10)))
     shifted = positional.remapped(range(4), generator=seeded())
@@ -94,23 +79,6 @@ def test_training_alone_or_always():
         assert not torch.equal(Positional(positions=kind).remapped(range(6)), consecutive(6))
 
 
-def test_it_says_whether_it_remaps():
-    assert not Positional().remaps
-    assert Positional(positions=SHAPE(3)).remaps
-    assert not Positional(positions=(SHAPE(3), PoSE(9))).eval().remaps
-    assert Positional(positions=(SHAPE(3), Randomized(9))).eval().remaps
-
-
-def test_torchs_own_generator_draws_where_none_is_given():
-    for kind in (Randomized(10**6), SHAPE(10**9), PoSE(10**9), PoSE(10**9, chunks=4)):
-        made = []
-        for seed in (1, 1, 2):
-            torch.manual_seed(seed)
-            made.append(Positional(positions=kind).remapped(consecutive(6).expand(2, 6)))
-        assert torch.equal(made[0], made[1])
-        assert not torch.equal(made[0], made[2])
-
-
 def test_without_remappings_nothing_happens():
     points = grid(2, 3)[None]
     assert Positional().remapped(points) is points
@@ -118,13 +86,3 @@ def test_without_remappings_nothing_happens():
         Positional(positions=SHAPE(3)).remapped(points)
     with pytest.raises(TypeError, match=r"positions are torch.float32"):
         Positional().remapped(torch.zeros(3))
-
-
-def test_it_says_what_it_holds():
-    assert "positions=(SHAPE(most=3),)" in repr(Positional(positions=SHAPE(3)))
-    assert "positions" not in repr(Positional())
-
-
-def test_pairs_are_remapped_in_scores():
-    """What depends on the pair is no change of positions."""
-    assert not isinstance(SelfExtend(), PositionRemapping)

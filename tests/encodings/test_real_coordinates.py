@@ -12,32 +12,26 @@ import posenc
 from posenc import (
     CABLE,
     FIRE,
-    KERPLE,
     ALiBi,
     AxialRotary,
     CoPE,
     Forgetting,
-    KERPLEWeight,
     Learned,
     MultimodalRotary,
     Positional,
     QueryTemperature,
     RoPEMixed,
     Rotary,
-    Sandwich,
     Shaw,
     Sinusoidal,
     T5Bias,
-    XPos,
     attention,
-    rerotate,
 )
 from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.frequencies import Geometric, YaRN
 from posenc.positions import Coordinates
 from posenc.transformer import Encoder, KeyValueCache
 
-HALF = Fraction(1, 2)
 SECONDS = Coordinates([Fraction(1, 3), Fraction(1, 10), -2.5, Fraction(9999, 10)])
 
 
@@ -62,19 +56,6 @@ def test_every_sinusoidal_convention_is_correctly_rounded(oracle, name):
     for row, number in zip(table.tolist(), SECONDS.tolist(), strict=True):
         for index, got in enumerate(row):
             assert got == wanted(number, convention.channel(index, 10), 10, oracle), index
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_sinusoids_in_other_dtypes_are_rounded_once(oracle, dtype):
-    table, paper = Sinusoidal(8).table(SECONDS, dtype=dtype), CONVENTIONS["paper"]
-    for row, number in zip(table.tolist(), SECONDS.tolist(), strict=True):
-        for index, got in enumerate(row):
-            assert got == wanted(number, paper.channel(index, 8), 8, oracle, dtype)
-
-
-def test_an_offset_is_one_of_whole_units():
-    shifted = Sinusoidal(8, offset=2).table(SECONDS)
-    assert torch.equal(shifted, Sinusoidal(8).table(SECONDS + 2))
 
 
 def test_a_scaled_schedule_at_coordinates(oracle):
@@ -112,84 +93,6 @@ def test_axes_have_scales_of_their_own():
     rotary = Rotary(12)
     table = MultimodalRotary(rotary, (2, 2, 2)).table(t)
     assert torch.equal(table, rotary.table(y))
-
-
-def test_shifts_are_exact():
-    """Products depend on the difference of times, wherever the clock began."""
-    rotary, begun = Rotary(16), Fraction(10**9, 3)
-    q, k = torch.randn(2, 1, 4, 16, dtype=torch.float64)
-    products = []
-    for start in (0, begun):
-        table = rotary.table(SECONDS + start, dtype=torch.float64)
-        products.append(rotary.encode_queries(q, table) @ rotary.encode_keys(k, table).mT)
-    torch.testing.assert_close(*products, rtol=0, atol=1e-13)
-
-
-def test_biases_at_halves():
-    q, k = Coordinates([1.5, 2.25]), torch.tensor([0, 1])
-    distance = torch.tensor([[1.5, 0.5], [2.25, 1.25]])
-    alibi = ALiBi(2)
-    slopes = torch.tensor(alibi.slopes).view(2, 1, 1)
-    assert torch.equal(alibi.table(q, k), -slopes * distance)
-    kerple = KERPLE(2)
-    torch.testing.assert_close(
-        kerple.table(q, k),
-        -kerple.p.view(2, 1, 1) * torch.log1p(kerple.a.view(2, 1, 1) * distance),
-    )
-    made = Sandwich(1, dim=4).table(q, k)[0]
-    with mp.workdps(40):
-        for (row, column), d in zip(
-            [(0, 0), (0, 1), (1, 0), (1, 1)], distance.flatten().tolist(), strict=True
-        ):
-            value = (mp.cos(mpf(d)) + mp.cos(mpf(d) / 100)) / 8
-            assert abs(made[row, column].item() - value) < 2**-22
-    assert FIRE(2).table(q, k).shape == (2, 2, 2)
-
-
-def test_a_bias_far_from_zero_is_that_near_it():
-    q, k, far = Coordinates([0.5, 1.5]), Coordinates([0.25, 0.75]), 2**55
-    near = ALiBi(4).table(q, k)
-    assert torch.equal(ALiBi(4).table(q + far, k + far), near)
-
-
-def test_sums_and_heads_of_biases():
-    both = ALiBi(2) + KERPLE(2)
-    assert both.takes_reals
-    assert not (ALiBi(2) + T5Bias(2)).takes_reals
-    assert torch.equal(ALiBi(4)[1:3].table(SECONDS, SECONDS), ALiBi(4).table(SECONDS, SECONDS)[1:3])
-
-
-def test_kerple_takes_powers_of_distances_below_one():
-    torch.manual_seed(0)
-    at, origin = Coordinates([0.0, 0.25, 0.5, 1.0, 2.5]), Coordinates([0.0])
-    distance = torch.tensor([0.0, 0.25, 0.5, 1.0, 2.5], dtype=torch.float64)
-    for made, weigh in ((KERPLE(2, "power"), False), (KERPLEWeight(2), True)):
-        kernel = -made.a[:, None].double() * distance ** made.p[:, None].double()
-        table = made.table(at, origin, dtype=torch.float64)[..., 0]
-        torch.testing.assert_close(table, kernel.exp() if weigh else kernel)
-    three = KERPLE(2, exponent=True)
-    p, a, r = (each[:, None].double() for each in (three.p, three.a, three.r))
-    torch.testing.assert_close(
-        three.table(at, origin, dtype=torch.float64)[..., 0], -p * torch.log1p(a * distance**r)
-    )
-
-
-def test_xpos_fades_with_real_distance():
-    xpos = XPos(Rotary(4, pairing="interleaved"))
-    table = xpos.table(Coordinates([256.0, 256.5]))
-    norms = table[:, :2].norm(dim=-2)
-    assert norms[0] == pytest.approx(torch.tensor([(2 / 7) ** 0.5, (9 / 14) ** 0.5]))
-    assert (norms[1] / norms[0]).tolist() == pytest.approx(
-        [(2 / 7) ** (1 / 1024), (9 / 14) ** (1 / 1024)]
-    )
-
-
-def test_rerotation_at_coordinates():
-    old, new = Rotary(8), Rotary(Geometric(8, 1e6))
-    k = torch.randn(1, 2, 4, 8)
-    cached = old.encode_keys(k, old.table(SECONDS))
-    wanted = new.encode_keys(k, new.table(SECONDS))
-    torch.testing.assert_close(rerotate(cached, SECONDS, old, new), wanted, rtol=0, atol=2e-6)
 
 
 LOOKUPS = {
@@ -265,72 +168,6 @@ def test_attention_orders_what_62_bits_hold(backend):
     torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
 
 
-def test_whole_coordinates_attend_as_whole_positions():
-    x, whole = torch.randn(2, 2, 200, 8), torch.arange(200)
-    mask = torch.ones(2, 200, dtype=torch.bool)
-    mask[0, :50] = False
-    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
-    for given in (
-        {},
-        {"window": 7},
-        {"padding_mask": mask},
-        {"document_ids": torch.arange(400).view(2, 200) // 30},
-    ):
-        made, want = (
-            attention(
-                x,
-                x,
-                x,
-                is_causal=True,
-                positional=positional,
-                q_positions=at,
-                k_positions=at,
-                **given,
-            )
-            for at in (Coordinates(whole), whole)
-        )
-        torch.testing.assert_close(made, want, rtol=1e-5, atol=2e-6)
-
-
-def test_whole_positions_beside_coordinates():
-    x = torch.randn(1, 2, 3, 8)
-    positional = Positional(queries_keys=Rotary(8))
-    both = attention(
-        x, x, x, positional=positional, q_positions=Coordinates([0, 1, 2.5]), k_positions=range(3)
-    )
-    same = attention(
-        x,
-        x,
-        x,
-        positional=positional,
-        q_positions=Coordinates([0, 1, 2.5]),
-        k_positions=Coordinates([0, 1, 2]),
-    )
-    assert torch.equal(both, same)
-
-
-def test_an_encoder_at_coordinates():
-    torch.manual_seed(0)
-    positional = Positional(Sinusoidal(16), Rotary(8), ALiBi(2))
-    encoder = Encoder(dim=16, heads=2, depth=2, positional=positional).eval()
-    x, seconds = torch.randn(1, 4, 16), SECONDS
-    whole = encoder(x, torch.tensor([0, 2, 3, 9]))
-    torch.testing.assert_close(encoder(x, Coordinates([0, 2, 3, 9])), whole)
-    assert not torch.allclose(encoder(x, seconds), whole)
-    fine = Coordinates.cat([Coordinates([0, 2, 3, 9]), Coordinates([Fraction(1, 3**50)])])[:4]
-    torch.testing.assert_close(encoder(x, fine), whole)
-    # Rotary and ALiBi alone know differences alone.
-    relative = Encoder(
-        dim=16,
-        heads=2,
-        depth=2,
-        positional=Positional(queries_keys=Rotary(8), scores=ALiBi(2)),
-        window=100,
-    ).eval()
-    shifted = relative(x, seconds + Fraction(10**6, 7))
-    torch.testing.assert_close(relative(x, seconds), shifted, rtol=0, atol=2e-6)
-
-
 @pytest.mark.parametrize(
     "seconds",
     [
@@ -396,14 +233,3 @@ def test_a_cache_of_fixed_size_takes_whole_positions():
     encoder = Encoder(dim=16, heads=2, depth=1, positional=Positional(), is_causal=True)
     with pytest.raises(TypeError, match="Coordinates"):
         encoder(torch.randn(1, 4, 16), SECONDS, cache=KeyValueCache(8))
-
-
-@pytest.mark.compiles
-@pytest.mark.slow("it compiles a model")
-def test_a_compiled_encoder_at_coordinates():
-    positional = Positional(Sinusoidal(16), Rotary(8))
-    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional).eval()
-    compiled, x = torch.compile(encoder, fullgraph=True), torch.randn(1, 4, 16)
-    long = Coordinates([0.1, 3600.1, 1 / 3, 7])
-    for at in (SECONDS, SECONDS + HALF, Coordinates([0.5, 1.5, 2.5, 3.5]), long, long + HALF):
-        torch.testing.assert_close(compiled(x, at), encoder(x, at), rtol=0, atol=1e-5)

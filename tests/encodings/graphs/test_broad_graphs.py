@@ -15,20 +15,6 @@ def random_neighbors(nodes: int) -> Graph:
     return Graph(torch.stack((these, others))[:, these != others]).undirected()
 
 
-def ladder(nodes: int) -> Graph:
-    one = torch.arange(nodes - 2)
-    return Graph(torch.cat((torch.stack((one, one + 1)), torch.stack((one, one + 2))), 1)
-                 ).undirected()  # fmt: skip
-
-
-def hub_of_a_tail(nodes: int) -> Graph:
-    """A tree: most nodes hang on one, from which the others go on in a row."""
-    hub = 2 * nodes // 3
-    tail = torch.arange(hub, nodes - 1)
-    leaves = torch.stack((torch.full((hub,), hub), torch.arange(hub)))
-    return Graph(torch.cat((leaves, torch.stack((tail, tail + 1))), 1)).undirected()
-
-
 @pytest.fixture
 def few(monkeypatch):
     monkeypatch.setattr(modes, "FEW", 100)
@@ -51,12 +37,6 @@ def test_random_neighbors_are_not_factorized(few, monkeypatch):
     """Even where so few restarts are granted to others that none of them converges."""
     monkeypatch.setattr(modes, "RESTARTS", 1)
     assert solver_of(monkeypatch, random_neighbors(1500)).solve is None
-
-
-@pytest.mark.parametrize("graph", [ladder, hub_of_a_tail])
-def test_narrow_graphs_and_trees_still_are(few, monkeypatch, graph):
-    monkeypatch.setattr(modes, "RESTARTS", 1)
-    assert solver_of(monkeypatch, graph(1500)).solve is not None
 
 
 def test_eigenvectors_are_those_of_a_dense_solver(few):

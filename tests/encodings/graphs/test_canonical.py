@@ -33,22 +33,6 @@ def test_the_basis_does_not_depend_on_the_one_that_was_found(width):
         assert np.array_equal(got[1], want[1])
 
 
-def test_it_is_a_basis_of_the_same_space():
-    vectors = space(12, 4)
-    made, nodes, near = basis(turned(vectors, 1))
-    np.testing.assert_allclose(made.T @ made, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(made @ made.T, vectors @ vectors.T, atol=1e-12)
-    assert (made[nodes, range(4)] > 0).all()
-    assert (np.diff(near) <= 1e-12).all()
-
-
-def test_it_moves_with_the_nodes():
-    vectors, order = space(12, 3), np.random.default_rng(3).permutation(12)
-    moved = np.empty_like(vectors)
-    moved[order] = vectors
-    np.testing.assert_allclose(basis(turned(moved, 4))[0][order], basis(vectors)[0], atol=1e-12)
-
-
 @pytest.mark.parametrize("width", [1, 2, 5, 30])
 def test_the_first_picked_are_those_of_the_whole_basis(width):
     vectors = space(40, width)
@@ -67,14 +51,6 @@ def test_cubes_are_those_of_the_projector(width):
     np.testing.assert_allclose(_cubes(vectors), cubes, rtol=1e-9, atol=1e-12)
 
 
-def test_one_vector_has_one_sign():
-    vectors = space(9, 1)
-    for sign in (1, -1):
-        made = signed(sign * vectors[None])[0][0]
-        np.testing.assert_allclose(made, basis(vectors)[0])
-        assert made[np.abs(made).argmax()] > 0
-
-
 def test_equal_entries_lean_the_way_of_their_cubes():
     # −2 is as large as 2, twice; the sum of cubes is negative before the sign is turned.
     vector = np.array([2.0, 1.0, -2.0, -2.0, 1.0, 2.0, -1.5])
@@ -82,8 +58,3 @@ def test_equal_entries_lean_the_way_of_their_cubes():
     for order in (slice(None), slice(None, None, -1)):
         made = signed(vector[order][None, :, None])[0][0, :, 0]
         np.testing.assert_allclose(made, -vector[order])
-
-
-def test_where_nothing_else_tells_the_first_node_does():
-    made = signed(np.array([[[-0.5], [0.5], [-0.5], [0.5]]]))[0][0, :, 0]
-    assert made.tolist() == [0.5, -0.5, 0.5, -0.5]

@@ -13,13 +13,6 @@ def edges(*pairs: tuple[int, int]) -> torch.Tensor:
     return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
 
 
-def test_nodes_are_counted_from_the_edges_or_the_batch():
-    assert Graph(edges((0, 3))).num_nodes == 4
-    assert Graph(edges()).num_nodes == 0
-    assert Graph(edges((0, 1)), batch=torch.tensor([0, 0, 1])).num_nodes == 3
-    assert Graph(edges((0, 1)), num_nodes=7).num_nodes == 7
-
-
 def test_edges_listed_twice_add_and_those_of_no_weight_are_none():
     graph = Graph(edges((0, 1), (0, 1), (1, 2)), edge_weight=torch.tensor([1.0, 2.0, 0.0]))
     made = graph.adjacency()
@@ -47,14 +40,6 @@ def test_undirected_takes_the_larger_weight_both_ways():
     assert both.undirected().edge_index.tolist() == both.edge_index.tolist()
 
 
-def test_undirected_keeps_graphs_apart_and_weights_out():
-    batch = torch.tensor([0, 0, 1, 1])
-    both = Graph(edges((0, 1), (2, 3)), batch=batch).undirected()
-    assert both.edge_weight is None
-    assert both.num_graphs == 2
-    assert torch.equal(both.batch, batch)
-
-
 REFUSED = [
     (lambda: Graph(torch.rand(2, 3)), "edge_index is torch.float32"),
     (lambda: Graph(torch.tensor([[0, 1], [1, 2], [2, 0]])), r"must be int64 \[2, edges\]"),
@@ -79,14 +64,3 @@ def test_without_scipy_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'posenc\[graphs\]'"):
         RandomWalkEncoding(2).table(Graph(edges((0, 1))))
-
-
-def test_edges_that_are_written_to_afterwards_are_seen():
-    edges = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
-    graph = Graph(edges, 3)
-    assert not graph.is_directed
-    LaplacianEncoding(k=1).table(graph)
-    edges[:, 0] = torch.tensor([0, 0])
-    assert graph.is_directed
-    with pytest.raises(ValueError, match="goes one way only"):
-        LaplacianEncoding(k=1).table(graph)

@@ -68,22 +68,6 @@ def test_they_are_those_of_pytorch_geometric_but_for_signs(drawn_graph, nodes):
         torch.testing.assert_close(got.abs(), want.abs(), atol=1e-4, rtol=0)  # theirs is float32
 
 
-def test_the_first_tells_two_clusters_apart(two_triangles):
-    """As PyTorch Geometric's own test has it: one number on each of two triangles."""
-    for clusters in (two_triangles, joined(two_triangles)):
-        vector = eigenvectors(clusters, 1).vectors[:, 0]
-        one, other = vector[[0, 1, 4]], vector[[2, 3, 5]]
-        assert (one.mean() - other.mean()).abs() > 0.3
-        assert max(one.std(), other.std()) < 0.1
-
-
-def joined(graph: Graph) -> Graph:
-    bridge = torch.tensor([[0], [2]])
-    weight = torch.ones(graph.edge_index.shape[1] + 1)
-    weight[-1] = 0.01
-    return Graph(torch.cat([graph.edge_index, bridge], dim=1), edge_weight=weight).undirected()
-
-
 def test_a_chain_has_cosines():
     found = eigenvectors(chain(9), 3, normalization="none")
     for mode in (1, 2, 3):
@@ -106,27 +90,7 @@ def test_isolated_nodes_and_self_loops():
     assert kept == pytest.approx(1.5)  # [[1/2, −1/√2], [−1/√2, 1]]
 
 
-def test_graphs_with_fewer_nodes_have_zeros():
-    found = eigenvectors(Graph(torch.tensor([[0, 1, 3, 4], [1, 0, 4, 3]]), 6,
-                               batch=torch.tensor([0, 0, 1, 2, 2, 2])), 3)  # fmt: skip
-    assert found.real.tolist() == [[True, False, False], [False] * 3, [True, True, False]]
-    assert not found.vectors[:2, 1:].any()
-    assert not found.vectors[2].any()
-
-
-def test_a_graph_of_nothing_has_no_rows():
-    found = eigenvectors(Graph(torch.zeros(2, 0, dtype=torch.int64)), 2)
-    assert found.vectors.shape == (0, 2)
-
-
 # That they are the same.
-
-
-@pytest.mark.parametrize("normalization", NORMALIZATIONS)
-def test_every_call_gives_the_same_bits(grid, drawn_graph, normalization):
-    for graph in (grid(5, 5), drawn_graph(), grid(34, 31, closed=True)):
-        one, other = (eigenvectors(graph, 5, normalization=normalization) for _ in range(2))
-        assert torch.equal(one.vectors, other.vectors)
 
 
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
@@ -235,21 +199,6 @@ def test_parts_of_one_graph_have_vectors_of_their_own(grid):
     # The first, left out, is the constant of the smaller part; the next is that of the larger.
     assert found.values[0, 0].abs() < 1e-12
     assert inside[6:, 0].all()
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="goes one way only"):
-        LaplacianEncoding(2).table(Graph(torch.tensor([[0], [1]])))
-    with pytest.raises(ValueError, match="normalization is 'symmetric'; it must be 'sym', 'rw' or"):
-        LaplacianEncoding(2, "symmetric")
-    with pytest.raises(ValueError, match="k is 0; it must be a whole number from 1 on"):
-        LaplacianEncoding(0)
-
-
-@pytest.mark.parametrize("tolerance", [1, 1.0, 5.0])
-def test_a_tolerance_that_makes_all_eigenvalues_one_is_refused(tolerance):
-    with pytest.raises(ValueError, match="less than 1"):
-        LaplacianEncoding(2, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("nodes", [60, 1100])

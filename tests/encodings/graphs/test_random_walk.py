@@ -56,15 +56,6 @@ def test_they_are_the_diagonals_of_powers(drawn_graph, directed):
     torch.testing.assert_close(table(graph, 8), torch.from_numpy(by_powers(graph, 8)))
 
 
-def test_both_orders_of_degrees_and_edges_have_the_same_diagonals(drawn_graph):
-    """The paper writes A D⁻¹, the public code D⁻¹ A."""
-    graph = drawn_graph()
-    adjacency = graph.adjacency().toarray()
-    steps = adjacency / adjacency.sum(axis=0)
-    want = np.diagonal(np.linalg.matrix_power(steps, 5))
-    np.testing.assert_allclose(table(graph, 5)[:, 4], want)
-
-
 def test_a_walk_that_ends_does_not_return():
     one_way = Graph(torch.tensor([[0, 1], [1, 2]]), num_nodes=4)
     assert not table(one_way, 5).any()
@@ -92,20 +83,3 @@ def test_a_batch_is_its_graphs(drawn_graph):
     batch = torch.tensor([0, 1, 2, 3]).repeat_interleave(torch.tensor([5, 9, 5, 13]))
     whole = table(Graph(edges, batch=batch), 6)
     assert torch.equal(whole, torch.cat([table(each, 6) for each in graphs]))
-
-
-def test_rows_move_with_the_nodes(drawn_graph):
-    graph, order = drawn_graph(), torch.randperm(24, generator=torch.Generator().manual_seed(1))
-    moved = Graph(order[graph.edge_index], 24)
-    torch.testing.assert_close(table(moved, 9)[order], table(graph, 9))
-
-
-def test_a_graph_of_nothing_has_no_rows():
-    empty = torch.zeros(2, 0, dtype=torch.int64)
-    assert table(Graph(empty), 3).shape == (0, 3)
-    assert table(Graph(empty, num_nodes=2), 3).tolist() == [[0.0] * 3] * 2
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="walk_length is 0; it must be a whole number from 1 on"):
-        RandomWalkEncoding(0)

@@ -15,8 +15,8 @@ from transformers.models.vjepa2.modeling_vjepa2 import VJEPA2RopeAttention
 
 from posenc import AxialForm, AxialRotary, Rotary, VJEPA2Rotary
 from posenc.encodings.queries_keys.axial_forms import FORMS
-from posenc.frequencies import NTK, Geometric, Linear, YaRN
-from posenc.positions import Coordinates, grid
+from posenc.frequencies import NTK, Linear, YaRN
+from posenc.positions import grid
 
 ULP = 2.0**-24
 
@@ -72,18 +72,6 @@ def test_gemma4_vision_pairs_channels_within_the_block_of_an_axis(start):
     within_their_rounding(
         encoding.encode_queries(q, encoding.table(positions)), want, angle=start + 7
     )
-
-
-def test_croco_turns_the_halves_of_a_head_as_two_small_heads():
-    encoding, of_a_half = AxialRotary(24, form="croco"), Rotary(12, base=100)
-    positions, q = grid(4, 6), random(1, 2, 24, 24)
-    halves = q.chunk(2, dim=-1)
-    want = [
-        of_a_half.encode_queries(half.contiguous(), of_a_half.table(positions[:, axis]))
-        for axis, half in enumerate(halves)
-    ]
-    got = encoding.encode_queries(q, encoding.table(positions))
-    assert torch.equal(got, torch.cat(want, dim=-1))
 
 
 @pytest.mark.parametrize("rotated", ["prefix", "suffix"])
@@ -161,11 +149,6 @@ def test_a_form_of_ones_own():
     assert (got[..., :16] != q[..., :16]).all()
 
 
-def test_base_and_split_replace_those_of_the_form():
-    encoding = AxialRotary(24, (7.0, 8.0, 9.0), "flux", split=(4, 8, 12))
-    assert encoding.schedules == (Geometric(4, 7.0), Geometric(8, 8.0), Geometric(12, 9.0))
-
-
 def test_one_axis_is_rotary_bit_for_bit():
     line = AxialForm("line", "x", "", (16,), pairing="half")
     positions = torch.arange(2**40, 2**40 + 9)
@@ -186,60 +169,8 @@ def test_each_axis_has_its_own_schedule():
     assert not torch.equal(longer.table(positions), wan.table(positions))
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_every_form_depends_on_differences_alone_however_far_away(name):
-    form, width = FORMS[name], 128
-    encoding, generator = AxialRotary(width, form=form), torch.Generator().manual_seed(0)
-    axes = len(form.axes)
-    points = torch.randint(-50, 50, (6, axes), generator=generator)
-    shift = torch.randint(-(2**50), 2**50, (axes,), generator=generator)
-    q = torch.randn(1, 1, 6, width, generator=generator).double()
-    k = torch.randn(1, 1, 6, width, generator=generator).double()
-
-    def scores(at: Tensor) -> Tensor:
-        table = encoding.table(at, dtype=torch.float64)
-        return encoding.encode_queries(q, table) @ encoding.encode_keys(k, table).mT
-
-    torch.testing.assert_close(scores(points), scores(points + shift), atol=1e-11, rtol=0)
-    moved = points + torch.arange(6)[:, None]
-    assert (scores(points) - scores(moved)).abs().max() > 0.1
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_every_form_rotates_each_axis_by_channels_of_its_own(name):
-    """One axis alone moves as many channels as its share of the split, and no others."""
-    form = FORMS[name]
-    encoding, still = AxialRotary(128, form=form), torch.zeros(1, len(form.axes), dtype=torch.int64)
-    q, moved = torch.ones(1, 1, 1, 128), set()
-    for axis, width in enumerate(encoding.split):
-        at = still.clone()
-        at[0, axis] = 3
-        changed = encoding.encode_queries(q, encoding.table(at)) != q
-        channels = set(changed.flatten().nonzero().flatten().tolist())
-        assert len(channels) == width
-        assert not moved & channels
-        moved |= channels
-    assert len(moved) == sum(encoding.split)
-
-
-def test_what_is_printed_says_what_is_not_as_published():
-    assert repr(AxialRotary(32)) == "AxialRotary(32, base=100.0, form='rope_vit')"
-    told = repr(AxialRotary(48, (1.0, 2.0, 3.0), "flux", split=(16, 16, 16), stretch=(1, 2, 1)))
-    assert told == (
-        "AxialRotary(48, base=(1.0, 2.0, 3.0), form='flux', split=(16, 16, 16), stretch=(1, 2, 1))"
-    )
-    assert "schedules=(Geometric" in repr(AxialRotary(8, schedules=(Geometric(4), Geometric(4))))
-
-
 def test_angles_of_a_stretched_grid_are_exact():
     """A third of 3·2^50 is 2^50, which no float32 coordinate would keep apart from its neighbor."""
     stretched = AxialRotary(8, stretch=(3, 3)).table(torch.tensor([[3 * 2**50, 3 * 2**50 + 3]]))
     assert torch.equal(stretched, AxialRotary(8).table(torch.tensor([[2**50, 2**50 + 1]])))
     assert not math.isclose(stretched[0, 0, 0].item(), stretched[0, 0, 2].item())
-
-
-def test_axes_take_real_coordinates():
-    """Thirds along one axis and halves along the other, against a grid stretched as much."""
-    thirds = Coordinates(grid(7, 5), scale=(Fraction(1, 3), Fraction(1, 2)))
-    stretched = AxialRotary(16, stretch=(3, 2)).table(grid(7, 5))
-    assert torch.equal(AxialRotary(16).table(thirds), stretched)

@@ -10,7 +10,6 @@ from transformers.models.dinov3_vit.modeling_dinov3_vit import (
 
 from posenc import (
     AxialRotary,
-    CayleySTRING,
     CirculantSTRING,
     ComRoPE,
     DINOv3Rotary,
@@ -21,7 +20,7 @@ from posenc import (
     RoPEMixed,
     Rotary,
 )
-from posenc.positions import grid, normalized_grid, prefixed
+from posenc.positions import grid, prefixed
 
 ENCODINGS = [
     AxialRotary(8),
@@ -53,13 +52,6 @@ def test_tokens_that_stand_nowhere_are_not_turned(encoding):
         torch.testing.assert_close(few, whole[..., order, :])
 
 
-def test_a_learned_basis_is_all_that_they_get_in_cayley_string():
-    encoding, x = CayleySTRING(8), torch.randn(1, 2, 14, 8)
-    (q, _) = encoding(x, x, prefixed(grid(3, 4), 2))
-    based = x[..., :2, :] @ encoding.basis().to(x.dtype).mT
-    torch.testing.assert_close(q[..., :2, :], based)
-
-
 def test_dinov3_leaves_its_five_tokens_alone():
     config = DINOv3ViTConfig(hidden_size=32, num_attention_heads=2, image_size=48, patch_size=16)
     cos, sin = DINOv3ViTRopePositionEmbedding(config).eval()(torch.zeros(1, 3, 48, 48))
@@ -68,12 +60,3 @@ def test_dinov3_leaves_its_five_tokens_alone():
     got = DINOv3Rotary(16, (3, 3))(q, k, prefixed(grid(3, 3), 5))
     for ours, theirs in zip(got, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
-
-
-def test_among_real_coordinates_and_inside_transforms():
-    rotary, points = AxialRotary(8), prefixed(normalized_grid(2, 3), 1)
-    table = rotary.table(points)
-    assert torch.equal(table[0], torch.tensor([[1.0] * 4, [0.0] * 4]))
-    assert torch.equal(table[1:], rotary.table(normalized_grid(2, 3)))
-    mapped = torch.func.vmap(rotary.table)(prefixed(grid(2, 3)).expand(2, 7, 2))
-    torch.testing.assert_close(mapped[1], rotary.table(prefixed(grid(2, 3))))

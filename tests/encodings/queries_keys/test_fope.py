@@ -7,9 +7,8 @@ import torch
 from mpmath import mp, mpf
 from torch.nn import functional as F
 
-from posenc import FoPE, Positional, Rotary
+from posenc import FoPE, Rotary
 from posenc.frequencies import FromCheckpoint, Geometric, TurnsPerUnit, YaRN
-from posenc.transformer import Encoder, KeyValueCache
 
 DIM, LENGTH = 16, 500
 
@@ -64,14 +63,6 @@ def test_a_far_position_is_as_exact_as_a_near_one(fope):
                 assert table[1, head, pair].item() == pytest.approx(float(s), abs=1e-14)
 
 
-def test_pairs_that_never_turn_in_training_see_no_position():
-    """500 positions: wavelengths 6, 20, 63 and 199 turn, those of 628 and more do not."""
-    fope = FoPE(DIM, heads=1, trained_length=LENGTH)
-    assert fope.cos_coef.shape == (1, 4, 4)
-    table = fope.table(torch.arange(3))[..., 0, 4:]
-    assert torch.equal(table, torch.tensor([[1.0], [0.0]]).expand(3, 2, 4))
-
-
 def test_without_mixing_it_is_rotary_with_slow_pairs_stopped():
     fope = FoPE(DIM, heads=2, trained_length=LENGTH, gain=0.0)
     kept = Geometric(DIM).radians()[:4]
@@ -97,16 +88,6 @@ def test_an_extended_schedule_hands_on_its_attention_factor():
     fope = FoPE(yarn, heads=1, trained_length=LENGTH, gain=0.0, slow="code")
     assert fope.table([0])[0, 0, 0].unique().tolist() == pytest.approx([yarn.attention_factor])
     assert fope.table([0])[0, 1, 0, -1].item() == pytest.approx(yarn.attention_factor)
-
-
-def test_it_decodes_behind_a_cache_as_it_reads_in_one_pass():
-    torch.manual_seed(0)
-    positional = Positional(queries_keys=FoPE(8, heads=2, trained_length=100, gain=1.0))
-    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
-    x, cache = torch.randn(2, 12, 32), KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
-        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("slow", [0, 1, 2])

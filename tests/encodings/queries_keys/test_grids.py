@@ -1,7 +1,6 @@
 """Encodings of several coordinates, against transformers and against the published formulas."""
 
 import math
-from fractions import Fraction
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from transformers.models.qwen2_vl.modeling_qwen2_vl import apply_rotary_pos_emb 
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
 from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, RoPEMixed, Rotary
-from posenc.encodings.queries_keys.multimodal import axes_of
 from posenc.frequencies import Geometric
 from posenc.positions import Coordinates, consecutive, grid
 
@@ -82,12 +80,6 @@ def test_with_equal_coordinates_multimodal_is_one_dimensional(sections, arrangem
     assert torch.equal(encoding.table(alike), rotary.table(positions))
 
 
-def test_every_pair_has_an_axis():
-    assert [axes_of((24, 20, 20), "interleaved").count(axis) for axis in range(3)] == [24, 20, 20]
-    assert axes_of((24, 20, 20), "interleaved")[:6] == (0, 1, 2, 0, 1, 2)
-    assert axes_of((24, 20, 20), "interleaved")[60:] == (0, 0, 0, 0)
-
-
 def test_pixtral_is_transformers():
     config = PixtralVisionConfig(
         hidden_size=64, num_attention_heads=2, head_dim=32, image_size=256, patch_size=16
@@ -98,27 +90,6 @@ def test_pixtral_is_transformers():
     table = AxialRotary(32, 1e4, "pixtral", arithmetic="float32").table(positions)
     assert torch.equal(table[:, 0], cos.reshape(117, 32)[:, :16])
     assert torch.equal(table[:, 1], sin.reshape(117, 32)[:, :16])
-
-
-def test_rope_vit_is_the_papers_complex_product():
-    height, width, dim = 5, 7, 16
-    speeds = 1.0 / (100.0 ** (torch.arange(0, dim, 4)[: dim // 4].double() / dim))
-    token = torch.arange(height * width).double()
-    x, y = token % width, torch.floor(token / width)
-    turns = torch.cat((torch.outer(x, speeds), torch.outer(y, speeds)), dim=-1)
-    q = random(1, 3, height * width, dim).double()
-    as_complex = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
-    want = torch.view_as_real(as_complex * torch.polar(torch.ones_like(turns), turns)).flatten(-2)
-    encoding = AxialRotary(dim)
-    table = encoding.table(grid(height, width), dtype=torch.float64)
-    torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
-
-
-def test_a_stretched_grid_keeps_its_angles():
-    """Twice the resolution, twice the stretch: even rows and columns stand where they stood."""
-    small, large = AxialRotary(16), AxialRotary(16, stretch=(2.0, 3.0))
-    wide = grid(4, 5) * torch.tensor([2, 3])
-    assert torch.equal(large.table(wide), small.table(grid(4, 5)))
 
 
 def test_dinov3_is_transformers():
@@ -165,27 +136,6 @@ def test_dinov3_of_other_periods_and_coordinates(normalize, published):
     torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
 
 
-def test_dinov3_changes_its_centers_in_training_alone():
-    """The authors' code, with the same draws: a shift and a stretch an axis, one for both."""
-    height, width, periods = 3, 5, 100.0 ** (torch.arange(2) / 2)
-    encoding = DINOv3Rotary(8, (height, width), shift=0.3, jitter=1.2, rescale=2.0)
-    torch.manual_seed(7)
-    table = encoding.table(grid(height, width), dtype=torch.float64)
-    torch.manual_seed(7)
-    made = {"dtype": torch.float64}
-    centers = centers_of_dinov3(height, width, "separate")
-    centers = centers + torch.empty(2, **made).uniform_(-0.3, 0.3)
-    for stretch, axes in ((1.2, 2), (2.0, 1)):
-        reach = math.log(stretch)
-        centers = centers * torch.empty(axes, **made).uniform_(-reach, reach).exp()
-    angles = angles_of_dinov3(centers, periods)
-    torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
-    torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
-    assert not torch.equal(encoding.table(grid(height, width), dtype=torch.float64), table)
-    plain = DINOv3Rotary(8, (height, width)).table(grid(height, width))
-    assert torch.equal(encoding.eval().table(grid(height, width)), plain)
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"shift": 0.3}, {"jitter": 1.2}, {"rescale": 2.0}, {"shift": 0.1, "jitter": 2, "rescale": 3}],
@@ -205,49 +155,6 @@ def test_dinov3_draws_as_transformers_does(changes):
     torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
 
 
-def test_dinov3_by_hand():
-    """The last of two rows has its center at 1/2: half of a turn for the fastest pair."""
-    table = DINOv3Rotary(8, (2, 2)).table(torch.tensor([[1, 1]]))[0]
-    slow = 2 * math.pi * 0.5 / 100**0.5
-    want = torch.tensor([-1.0, math.cos(slow)] * 2), torch.tensor([0.0, math.sin(slow)] * 2)
-    torch.testing.assert_close(tuple(table), want)
-
-
-def test_mixed_is_the_papers_complex_product():
-    height, width, dim, heads = 4, 6, 16, 3
-    torch.manual_seed(3)
-    encoding = RoPEMixed(dim, heads)
-    token = torch.arange(height * width).double()
-    x, y = token % width, torch.floor(token / width)
-    along_x, along_y = encoding.frequencies.detach().double()
-    turns = x[None, :, None] * along_x[:, None] + y[None, :, None] * along_y[:, None]
-    q = random(1, heads, height * width, dim).double()
-    as_complex = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
-    want = torch.view_as_real(as_complex * torch.polar(torch.ones_like(turns), turns)).flatten(-2)
-    table = encoding.table(grid(height, width), dtype=torch.float64)
-    torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
-
-
-def test_mixed_takes_over_a_checkpoint_of_rope_vit():
-    """Theirs are [2, depth, heads · pairs] with x first; here by their formula, layer by layer."""
-    height, width, dim, heads, depth = 4, 6, 16, 3, 2
-    freqs = random(2, depth, heads * dim // 2).double()
-    token = torch.arange(height * width).double()
-    x, y = token % width, torch.floor(token / width)
-    q = random(1, heads, height * width, dim).double()
-    for layer in range(depth):
-        along_x = (x[:, None] @ freqs[0, layer][None]).view(-1, heads, dim // 2).transpose(0, 1)
-        along_y = (y[:, None] @ freqs[1, layer][None]).view(-1, heads, dim // 2).transpose(0, 1)
-        turns = torch.polar(torch.ones_like(along_x), along_x + along_y)
-        pairs = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2))
-        want = torch.view_as_real(pairs * turns).flatten(-2)
-        encoding = RoPEMixed(dim, heads, dtype=torch.float64)
-        encoding.load(freqs[:, layer])
-        table = encoding.table(grid(height, width), dtype=torch.float64)
-        torch.testing.assert_close(encoding.encode_queries(q, table), want, atol=1e-13, rtol=0)
-        encoding.load(freqs[:, layer].view(2, heads, dim // 2))
-
-
 def test_mixed_begins_with_two_directions_across_each_other():
     encoding = RoPEMixed(32, heads=5)
     along_x, along_y = encoding.frequencies.detach().double()
@@ -261,9 +168,3 @@ def test_mixed_begins_with_two_directions_across_each_other():
 def test_dinov3_takes_real_points_up_to_the_edges_of_the_image():
     table = DINOv3Rotary(4, (2, 3)).table(Coordinates([[-0.5, 2.5]]))  # −1 and 1: whole turns
     torch.testing.assert_close(table, torch.tensor([[[1.0, 1.0], [0.0, 0.0]]]))
-
-
-def test_periods_of_dinov3_are_the_numbers_that_are_given():
-    """A third is no float: at 3 · 2^50 half patches its angle would be off by whole turns."""
-    rotary = DINOv3Rotary(4, (1, 1), periods=(Fraction(1, 3),))
-    assert rotary.periods == (Fraction(1, 3),)

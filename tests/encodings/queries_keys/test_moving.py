@@ -1,13 +1,11 @@
 """Keys that are moved stand where they would have been encoded."""
 
-from fractions import Fraction
-
 import pytest
 import torch
 
 from posenc import AxialRotary, MultimodalRotary, Rotary, move_keys
 from posenc.frequencies import Geometric, YaRN
-from posenc.positions import NOWHERE, Coordinates, grid
+from posenc.positions import NOWHERE, grid
 
 YARN = YaRN(Geometric(8), factor=4.0, trained_length=64)
 ENCODINGS = {
@@ -63,26 +61,6 @@ def test_the_factor_is_not_squared():
     naive = rotary.encode_keys(cached, rotary.table(positions - positions, dtype=torch.float64))
     assert torch.equal(still, cached)
     assert torch.allclose(naive / cached, torch.tensor(factor, dtype=torch.float64))
-
-
-def test_rows_of_a_batch_move_by_themselves_and_keep_their_dtype():
-    rotary = Rotary(8)
-    k = keys(rotary, 2).bfloat16()
-    here, there = torch.tensor([[0, 1], [5, 6]]), torch.tensor([[9, 1], [5, 0]])
-    moved = move_keys(k, here, there, rotary)
-    assert moved.dtype == torch.bfloat16
-    assert torch.equal(moved[1, :, 0], k[1, :, 0])
-    assert torch.equal(moved[:1], move_keys(k[:1], here[0], there[0], rotary))
-
-
-def test_real_coordinates_move_too():
-    rotary = Rotary(8)
-    here = Coordinates(torch.tensor([1, 3])) * Fraction(1, 4)
-    k = keys(rotary, 2)
-    cached = rotary.encode_keys(k, rotary.table(here, dtype=torch.float64))
-    wanted = rotary.encode_keys(k, rotary.table(torch.tensor([4, 5]), dtype=torch.float64))
-    given = move_keys(cached, here, torch.tensor([4, 5]), rotary)
-    assert torch.allclose(given, wanted, atol=1e-14)
 
 
 def test_tokens_that_stand_nowhere_stay():

@@ -1,7 +1,5 @@
 """PoPE: the paper's sum in mpmath, widths that grow, and every place that must bear it."""
 
-import math
-
 import pytest
 import torch
 from mpmath import mp, mpf
@@ -10,7 +8,7 @@ from posenc import ALiBi, PoPE, Positional, Rotary, attention
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing.reference import reference_attention
-from posenc.transformer import Encoder, KeyValueCache
+from posenc.transformer import Encoder
 
 DIM = 6
 
@@ -36,14 +34,6 @@ def test_products_are_the_sum_of_the_paper(pope, t, s):
                 for c in range(DIM)
             )  # fmt: skip
             assert got[head, 0, 0].item() == pytest.approx(float(want), rel=1e-13)
-
-
-def test_two_numbers_of_a_channel_stand_side_by_side():
-    pope = PoPE(2, heads=1, base=100.0)
-    q = torch.zeros(1, 1, 2)  # softplus(0) = ln 2
-    angles = torch.tensor([3.0, 0.3])
-    pairs = torch.stack((angles.cos(), angles.sin()), dim=-1).flatten() * math.log(2)
-    torch.testing.assert_close(pope.encode_queries(q, pope.table([3]))[0, 0], pairs)
 
 
 def test_channels_past_the_schedule_stay(pope):
@@ -82,29 +72,6 @@ def test_scores_are_scaled_by_the_width_that_went_in(pope):
     want = reference_attention(q, k, v, positional=both, **at)
     got = attention(q, k, v, positional=both, **at)
     torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
-
-
-def test_a_cache_keeps_wide_keys(pope):
-    torch.manual_seed(3)
-    q, k = torch.randn(1, 4, 5, DIM), torch.randn(1, 2, 5, DIM)
-    positional = Positional(queries_keys=pope)
-    want = attention(q, k, k, positional=positional, is_causal=True)
-    kept = pope.encode_keys(k, pope.table(range(5)))
-    got = attention(q, kept, k, positional=positional, is_causal=True, keys_encoded=True)
-    torch.testing.assert_close(got, want)
-    with pytest.raises(ValueError, match="width"):
-        attention(q, k, k, positional=positional, keys_encoded=True)
-
-
-@pytest.mark.parametrize("size", [None, 16])
-def test_an_encoder_decodes_with_it_as_it_reads(size):
-    torch.manual_seed(0)
-    positional = Positional(queries_keys=PoPE(8, heads=2, phases="uniform"))
-    encoder = Encoder(32, 4, 2, positional=positional, kv_heads=2, is_causal=True).eval()
-    x, cache = torch.randn(2, 12, 32), KeyValueCache(size)
-    with torch.no_grad():
-        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(12)]
-        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), rtol=1e-4, atol=1e-5)
 
 
 def test_what_comes_after_it_is_as_wide():

@@ -7,8 +7,7 @@ from rotary_embedding_torch import RotaryEmbedding
 from transformers.models.beam.modeling_beam import compute_attention_scaling as beam
 from transformers.models.ministral3.modeling_ministral3 import get_llama_4_attn_scale as ministral
 
-from posenc import Positional, QueryTemperature, Rotary, XPos
-from posenc.frequencies import Geometric
+from posenc import QueryTemperature, Rotary, XPos
 from posenc.positions import consecutive
 
 
@@ -30,18 +29,6 @@ def test_xpos_tables_are_those_of_mpmath(position):
             wanted = [*(turn * scale for turn in turns), *(turn / scale for turn in turns)]
             for row, want in enumerate(wanted):
                 assert abs(table[row, i].item() - want) <= abs(want) * mpf(2) ** -23.999
-
-
-def test_xpos_products_are_the_papers():
-    """One pair: q·k = ζ^((m − n)/512) · cos((m − n) ω) for q = k = (1, 0)."""
-    xpos = XPos(Rotary(Geometric(2)), gamma=0.4)
-    one = torch.tensor([[[1.0, 0.0]]])
-    for m, n in ((700, 200), (9, 9), (1000, 0)):
-        ends = xpos.table(torch.tensor([m, n]))
-        product = (xpos.encode_queries(one, ends[:1]) * xpos.encode_keys(one, ends[1:])).sum()
-        zeta = mpf(0.4) / mpf(1.4)
-        want = zeta ** (mpf(m - n) / 512) * mp.cos(m - n)
-        assert product.item() == pytest.approx(float(want), abs=1e-6)
 
 
 def test_no_product_depends_on_the_origin():
@@ -114,32 +101,6 @@ def test_temperature_is_that_of_beam(position):
     with mp.workdps(40):
         want = (1 + mpf(position + 1) / 2048) ** mpf("0.1")
     assert got == pytest.approx(float(want), rel=2**-24)
-
-
-def test_temperatures_are_one_before_the_first_token():
-    for form, want in (("llama4", 1.0), ("mistral", 1.0), ("beam", (1 + 1 / 2048) ** 0.1)):
-        table = QueryTemperature(8, period=2048, form=form).table([-5, 0])
-        assert table.flatten().tolist() == pytest.approx([want, want])
-
-
-def test_temperature_composes_with_rotary_in_either_order():
-    q, k = random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)
-    rotary, temperature = Rotary(16), QueryTemperature(16, period=2)
-    positional = Positional(queries_keys=(rotary, temperature))
-    for encoding in positional.queries_keys:
-        q, k = encoding(q, k)
-    again = rotary(*temperature(random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)))
-    for one, other in zip((q, k), again, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-6)
-
-
-def test_temperature_refuses_a_broken_period():
-    with pytest.raises(ValueError, match="whole number from 1"):
-        QueryTemperature(8, period=0)
-
-
-def test_no_encoding_is_an_empty_place():
-    assert len(Positional().queries_keys) == 0
 
 
 def test_temperature_counts_the_last_position_of_all():

@@ -73,33 +73,3 @@ def test_divisions_into_three_are_equally_likely_and_skips_follow_one_another():
     # u_1 is uniform over the room and u_2 over what it leaves: means of 1/2 and 3/4.
     last = (rows[:, -1] - 4).double().mean() / 10**9
     assert last.item() == pytest.approx(0.75, abs=0.01)
-
-
-def test_as_many_chunks_as_tokens_is_every_cut():
-    rows = PoSE(10**9, chunks=99)(consecutive(4).expand(100, 4), generator=seeded())
-    assert (rows.diff() > 1).sum(-1).min() >= 2
-
-
-def test_every_distance_of_the_long_context_is_met():
-    rows = PoSE(64)(consecutive(8).expand(20_000, 8), generator=seeded())
-    met = (rows.unsqueeze(-1) - rows.unsqueeze(-2)).unique()
-    assert met.tolist() == list(range(-63, 64))
-
-
-def test_without_room_nothing_moves():
-    assert torch.equal(PoSE(9)(consecutive(9), generator=seeded()), consecutive(9))
-    assert PoSE(9)(consecutive(0), generator=seeded()).shape == (0,)
-
-
-def test_one_draw_for_each_row():
-    rows = PoSE(1000)(consecutive(5).expand(3, 5), generator=seeded())
-    assert len(rows.unique(dim=0)) == 3
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match=r"A row has 5 tokens; PoSE\(longest=4\)"):
-        PoSE(4)(consecutive(5), generator=seeded())
-    with pytest.raises(ValueError, match="chunks is 1; it must be a whole number from 2 on"):
-        PoSE(9, chunks=1)
-    with pytest.raises(ValueError, match="longest is True"):
-        PoSE(True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import ALiBi, Randomized
-from posenc.positions import consecutive, decoding, left_padded, packed, pair_distances
+from posenc.positions import consecutive, left_padded, packed, pair_distances
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -25,10 +25,6 @@ def test_a_sample_is_sorted_distinct_and_in_range(seq, room, seed):
     assert drawn.max() < seq + room
 
 
-def test_without_room_nothing_moves():
-    assert torch.equal(Randomized(9)(consecutive(9), generator=seeded()), consecutive(9))
-
-
 def test_every_subset_is_equally_likely():
     drawn = Randomized(6)(consecutive(3).expand(40_000, 3), generator=seeded())
     subsets, counts = drawn.unique(dim=0, return_counts=True)
@@ -36,29 +32,6 @@ def test_every_subset_is_equally_likely():
     expected = 40_000 / comb(6, 3)
     chi_squared = ((counts - expected) ** 2 / expected).sum()
     assert chi_squared < 43.8  # one in a thousand, with 19 degrees of freedom
-
-
-def test_the_mean_is_that_of_order_statistics():
-    # The i-th smallest (from 1) of n drawn from 0 … L − 1 has the mean i · (L + 1)/(n + 1) − 1.
-    drawn = Randomized(1000)(consecutive(4).expand(5_000, 4), generator=seeded()).double().mean(0)
-    torch.testing.assert_close(
-        drawn, (consecutive(4) + 1).double() * 1001 / 5 - 1, atol=12.0, rtol=0.0
-    )
-
-
-def test_one_draw_for_each_row():
-    one = Randomized(100)(consecutive(5), generator=seeded())
-    rows = Randomized(100)(consecutive(5).expand(3, 5), generator=seeded())
-    assert one.shape == (5,)
-    assert len(rows.unique(dim=0)) == 3
-
-
-def test_the_generator_alone_decides():
-    state = torch.get_rng_state()
-    draws = [Randomized(100)(consecutive(5), generator=seeded(seed)) for seed in (1, 1, 2)]
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_padding_and_documents_keep_their_order():
@@ -104,13 +77,6 @@ def test_every_set_of_distances_is_equally_likely():
     assert set(counts) == set(combinations(range(1, 5), 2))
     chi_squared = sum((count - 500) ** 2 / 500 for count in counts.values())
     assert chi_squared < 20.5  # one in a thousand, with 5 degrees of freedom
-
-
-def test_it_acts_in_evaluation_too():
-    """The authors sample at both times; a decoded token has no place in a sample of its own."""
-    assert not Randomized.training_only
-    with pytest.raises(ValueError, match="positions run from 7 to 7"):
-        Randomized(99)(decoding(7))
 
 
 def test_what_does_not_fit_is_told():

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from math import floor
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,27 +93,3 @@ def test_self_extend_reaches_what_it_says():
         SelfExtend(group, window).distance(consecutive(2 * reach), consecutive(2 * reach)).max()
         > length
     )
-
-
-def test_a_group_of_one_and_a_wide_window_change_nothing():
-    true = consecutive(50).unsqueeze(-1) - consecutive(50)
-    for same in (SelfExtend(1, 7), SelfExtend(8, 50), ReRoPE(50), ReRoPE(5, 1), DualChunk(60, 10)):
-        assert torch.equal(same.distance(consecutive(50), consecutive(50)), true)
-
-
-def test_only_rerope_is_relative():
-    here, there = consecutive(40), consecutive(40) + 3
-    for remapping in (SelfExtend(4, 6), ReRoPE(6), ReRoPE(6, 4), DualChunk(8, 3)):
-        same = torch.equal(remapping.distance(here, here), remapping.distance(there, there))
-        assert same == remapping.is_relative
-
-
-def test_bad_arguments_are_told():
-    with pytest.raises(ValueError, match="group is 0; it must be a whole number from 1 on"):
-        SelfExtend(group=0)
-    with pytest.raises(ValueError, match="window is 0"):
-        ReRoPE(0)
-    with pytest.raises(ValueError, match="leak is 0"):
-        ReRoPE(4, 0)
-    with pytest.raises(ValueError, match="chunk is 4; it must be a whole number from 5 on"):
-        DualChunk(chunk=4, local=4)

@@ -65,20 +65,3 @@ def test_where_gates_see_nothing_it_is_alibi(gates, content):
         want = ALiBi(4, slopes=slopes, is_causal=True)(scores, *positions)
         made = grape(scores, *positions, q=q, k=k)
         torch.testing.assert_close(made, want, rtol=0, atol=1e-7)
-
-
-def test_what_a_gate_meets_makes_it_steeper():
-    grape = AdditiveGRAPE(1, 2, gates=("key",))
-    with torch.no_grad():
-        grape.u.copy_(torch.tensor([[3.0, 0.0]]))  # of whatever length
-    k = torch.tensor([[[[-9.0, 5.0], [0.0, -7.0], [9.0, 1.0], [0.0, 0.0]]]])
-    last = grape(torch.zeros(1, 1, 1, 4), [3], range(4), k=k)[0, 0, 0]
-    per_step = last[:3] / torch.tensor([-3.0, -2.0, -1.0])
-    assert (per_step.diff() > 0).all()
-    assert last[3] == 0
-
-
-def test_it_begins_at_the_omega_that_it_is_given():
-    for omega in (1e-3, 1.0, 29.0, 1e4):
-        made = torch.nn.functional.softplus(AdditiveGRAPE(2, 4, omega=omega).omega)
-        torch.testing.assert_close(made, torch.full((2,), omega), rtol=1e-3, atol=0)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc.encodings.scores.between import sums_after_key
-from posenc.positions import checked_distances, consecutive, decoding, left_padded, packed
+from posenc.positions import checked_distances, consecutive, left_padded, packed
 
 
 def by_loop(values: torch.Tensor) -> torch.Tensor:
@@ -42,30 +42,6 @@ def test_padding_anywhere_does_not_count(real):
     positions = left_padded(mask)
     got = sums(values, positions, positions)[:, mask][:, :, mask]
     torch.testing.assert_close(got, by_loop(values[:, mask]))
-
-
-def test_padding_may_hold_anything():
-    # Two documents, each between padding: positions 0 0 1 1 | 0 0 1 2 2.
-    nan = torch.nan
-    values = torch.tensor([[nan, 1.0, 2.0, nan, nan, 4.0, 8.0, 16.0, nan]])
-    positions = torch.tensor([0, 0, 1, 1, 0, 0, 1, 2, 2])
-    got = sums(values, positions, positions)[0]
-    assert got[2, 1:3].tolist() == [2, 0]
-    assert got[7, 5:8].tolist() == [24, 16, 0]
-
-
-def test_each_row_of_a_batch_has_documents_of_its_own():
-    values = torch.randn(2, 3, 6)
-    positions = torch.stack([consecutive(6), packed([2, 4])])
-    got = sums(values, positions, positions)
-    torch.testing.assert_close(got[0], by_loop(values[0]))
-    torch.testing.assert_close(got[1, :, 2:, 2:], by_loop(values[1, :, 2:]))
-
-
-def test_a_decoded_row_is_the_last_row():
-    values = torch.randn(3, 7)
-    got = sums(values, decoding(6), consecutive(7))
-    torch.testing.assert_close(got, by_loop(values)[:, -1:])
 
 
 def test_a_long_row_loses_nothing():

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from posenc import CABLE, Forgetting, Positional
 from posenc.transformer import Encoder, KeyValueCache
@@ -24,14 +23,6 @@ def bias_of(cable: CABLE, x: torch.Tensor, *positions) -> torch.Tensor:
     return cable(
         torch.zeros(len(x), HEADS, seq, seq).double(), *positions, q_hidden=x, k_hidden=x
     ).detach()
-
-
-def test_it_is_the_code_of_the_authors(cable):
-    x = hidden()
-    cumulated = torch.cumsum(-F.softplus(F.linear(x, cable.weight, cable.bias)), dim=1)
-    cumulated = cumulated.permute(0, 2, 1)
-    want = (cumulated.unsqueeze(3) - cumulated.unsqueeze(2)).detach()
-    torch.testing.assert_close(bias_of(cable, x).tril(), want.tril())
 
 
 def test_where_keys_are_the_hidden_state_it_is_forgetting(cable):

@@ -37,17 +37,6 @@ def test_beit_at_another_size(window):
     assert torch.equal(resized.weight[-3:], ours.weight[-3:])
 
 
-def test_a_class_token_in_any_place():
-    """Which tokens are asked for, and in which order, does not change what two see."""
-    ours, _ = beit((2, 3))
-    points = prefixed(grid(2, 3), 2)
-    whole = ours.table(points, points)
-    some, order = torch.tensor([3, 1]), torch.tensor([7, 0, 4, 1, 2])
-    assert torch.equal(ours.table(points[some], points[order]), whole[:, some][:, :, order])
-    batch = torch.stack([points, points.flip(0)])
-    assert torch.equal(ours.table(batch, points)[1], whole.flip(1))
-
-
 @pytest.mark.parametrize(
     "encoding",
     [SwinBias(2, 3), SwinV2Bias(2, 3, hidden=4), DecomposedRelative(2, 4, 3, std=1.0)],

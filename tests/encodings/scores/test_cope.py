@@ -20,36 +20,6 @@ def example(length: int = 7, heads: int = 3, positions: int = 4):
     return cope, q, q @ k.mT / math.sqrt(WIDTH)
 
 
-def by_loop(scores: torch.Tensor, q: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """The definition, pair by pair: ``scores`` [length, length] of one head."""
-    made = scores.clone()
-    for i in range(len(scores)):
-        for j in range(i + 1):
-            count = sum(scores[i, at].sigmoid() for at in range(j, i + 1))
-            count = min(float(count), len(vectors) - 1.0)
-            low, high = vectors[math.floor(count)], vectors[math.ceil(count)]
-            part = count - math.floor(count)
-            made[i, j] += q[i] @ (part * high + (1 - part) * low)
-    return made
-
-
-def test_it_is_the_paper_pair_by_pair():
-    cope, q, scores = example()
-    got = cope(scores, q=q)
-    for head in range(3):
-        want = by_loop(scores[0, head], q[0, head], cope.weight)
-        torch.testing.assert_close(got[0, head].tril(), want.tril())
-
-
-def test_scaled_is_the_authors_code():
-    # There q·k and q·e are added, and the sum divided by √head_dim.
-    cope, q, scores = example()
-    scaled = CoPE(3, WIDTH, 4, scaled=True).double()
-    scaled.load_state_dict(dict(cope.state_dict()))
-    added = (cope(scores, q=q) - scores) / math.sqrt(WIDTH)
-    torch.testing.assert_close(scaled(scores, q=q) - scores, added)
-
-
 def by_the_authors(q, k, gate_keys, vectors, *, divided: bool):
     """``ContextPosSelfAttn`` of their code, with gates by other products than the scores."""
     width, length = q.shape[-1], q.shape[-2]

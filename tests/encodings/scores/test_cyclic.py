@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-import posenc
-from posenc import ALiBi, Cyclic, Positional, T5Bias
 from posenc.encodings.scores.cyclic import around
 
 
@@ -40,22 +38,3 @@ def test_they_are_those_of_boltz_but_halfway_around():
 def test_far_distances_stay_exact():
     far = torch.tensor([2**62 + 1, -(2**62) - 1])
     assert around(far, 2**62).tolist() == [1, -1]
-
-
-def test_turning_the_ring_changes_nothing():
-    # With an odd number of tokens no two are halfway around, where the sign would turn.
-    bias, here = Cyclic(4, T5Bias(4, buckets=8, max_distance=6), period=11), torch.arange(11)
-    q, k, v = torch.randn(3, 1, 4, 11, 8)
-    one, other = (
-        posenc.attention(
-            q, k, v, positional=Positional(scores=bias), q_positions=at, k_positions=at
-        )
-        for at in (here, (here + 5) % 11)
-    )
-    torch.testing.assert_close(one, other)
-
-
-def test_a_ring_that_nobody_goes_around_is_the_bias():
-    alibi = ALiBi(4)
-    distance = torch.arange(-50, 51)
-    assert torch.equal(Cyclic(4, alibi, 1000).profile(distance), alibi.profile(distance))

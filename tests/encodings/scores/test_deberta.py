@@ -90,13 +90,3 @@ def test_an_untrained_row_is_warned_of(far):
     short = DeBERTa(1, 1, 256, 512, far=far, trained_length=100)
     with pytest.warns(UserWarning, match="100 .* rows 157 … 355"):
         short.table([100], [0])
-
-
-def test_scale_by_hand():
-    """One feature, q = k = 2, K = 3, Q = 5: (2·2 + 2·3 + 2·5) / √(1 · 3) at distance 0."""
-    ours = DeBERTa(1, 1, buckets=0, max_distance=1)
-    with torch.no_grad():
-        ours.position_keys.fill_(3.0)
-        ours.position_queries.fill_(5.0)
-    two = torch.full((1, 1, 1, 1), 2.0)
-    assert ours(two @ two.mT, q=two, k=two).item() == pytest.approx(20 / 3**0.5)

@@ -33,17 +33,6 @@ def test_attention_is_that_of_sam(image):
     torch.testing.assert_close(weights.flatten(0, 1), theirs(x)[1], atol=2e-6, rtol=1e-5)
 
 
-def test_it_is_one_product_a_pair_and_axis():
-    encoding = DecomposedRelative(HEADS, WIDTH, (2, 3), std=1.0)
-    points, q = grid(2, 3), torch.randn(1, HEADS, 6, WIDTH)
-    got = encoding(torch.zeros(1, HEADS, 6, 6), points, points, q=q)
-    for head in range(HEADS):
-        for i, (y, x) in enumerate(points.tolist()):
-            for j, (v, u) in enumerate(points.tolist()):
-                row = encoding.vertical[y - v + 1] + encoding.horizontal[x - u + 2]
-                torch.testing.assert_close(got[0, head, i, j], q[0, head, i] @ row)
-
-
 def by_mvit(q, q_shape, k_shape, rows_y, rows_x):
     """``cal_rel_pos_spatial`` of the authors, for one head: what is added to the scores."""
     rows = []
@@ -76,19 +65,6 @@ def test_coarser_keys_and_queries_are_mvits(q_shape, k_shape):
                    q=q)  # fmt: skip
     want = by_mvit(q[0, 0], q_shape, k_shape, encoding.vertical, encoding.horizontal)
     torch.testing.assert_close(got[0, 0], want)
-
-
-def test_rows_of_coarser_keys_by_hand():
-    """Four queries and two keys along an axis: rows 2 0, 3 1, 4 2 and 5 3, not one further on."""
-    encoding = DecomposedRelative(1, 1, (4, 4), key_stride=2)
-    with torch.no_grad():
-        encoding.vertical.copy_(torch.arange(7.0)[:, None])
-        encoding.horizontal.zero_()
-    queries, keys = torch.tensor([[y, 0] for y in range(4)]), torch.tensor([[0, 0], [2, 0]])
-    rows = encoding(torch.zeros(1, 4, 2), queries, keys, q=torch.ones(1, 4, 1))[0]
-    assert rows.tolist() == [[2, 0], [3, 1], [4, 2], [5, 3]]
-    with pytest.raises(ValueError, match="A key lies beyond"):
-        encoding.table(queries, torch.tensor([[3, 0]]))
 
 
 def test_resizing_keeps_float64():

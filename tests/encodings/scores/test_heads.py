@@ -32,14 +32,6 @@ def test_biases_that_are_not_relative_slice_too():
     assert swin[::2].is_relative is True
 
 
-def test_a_part_of_a_part_is_a_part_of_the_whole():
-    bias = T5Bias(12)
-    part = bias[2:10:2][1:3]
-    assert part.of is bias
-    assert torch.equal(part.profile(DISTANCE), bias.profile(DISTANCE)[[4, 6]])
-    assert bias[2:10:2][-1].chosen == range(8, 9)
-
-
 def test_parameters_are_those_of_the_whole():
     bias = T5Bias(4)
     part = bias[1:3]
@@ -49,14 +41,6 @@ def test_parameters_are_those_of_the_whole():
     assert bias.weight.grad[:, [0, 3]].count_nonzero() == 0
     assert bias.weight.grad[:, 1:3].count_nonzero() > 0
     assert copy.deepcopy(part).chosen == range(1, 3)
-
-
-def test_the_parts_of_all_ranks_are_the_whole():
-    scores = torch.randn(2, 6, 5, 5)
-    bias = ALiBi(6)
-    ranks = [bias[rank : rank + 2](scores[:, rank : rank + 2]) for rank in (0, 2, 4)]
-    assert torch.equal(torch.cat(ranks, 1), bias(scores))
-    assert [part.heads for part in bias] == [1] * 6
 
 
 def test_what_cannot_be_cut_is_refused():

@@ -19,10 +19,7 @@ from posenc import (
     RePo,
     ReRoPE,
     Rotary,
-    SwinBias,
-    attention,
 )
-from posenc.positions import grid
 from posenc.transformer import Encoder, KeyValueCache
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
@@ -55,12 +52,6 @@ def sentence(length):
     return torch.randn(length, 16, dtype=torch.float64)
 
 
-def test_decoding_is_prefill(encoder):
-    x, cache = sentence(9)[None], KeyValueCache()
-    steps = [encoder(part, cache=cache) for part in x.split([4, 1, 1, 2, 1], dim=1)]
-    assert_close(torch.cat(steps, 1), encoder(x), **CLOSE)
-
-
 @pytest.mark.parametrize("real", ["00111", "11100", "10110", "01001"])
 def test_padding_full_of_nan_does_not_matter(encoder, real):
     mask = torch.tensor([[letter == "1" for letter in real]])
@@ -82,18 +73,6 @@ def test_padding_between_packed_documents_does_not_matter(encoder):
     assert_close(out[mask], alone, **CLOSE)
 
 
-def test_a_row_behind_a_cache_may_be_padded(encoder):
-    # Two rows of different lengths, continued by one token and by two.
-    first, second = sentence(5), sentence(3)
-    cache, pad = KeyValueCache(), torch.full((1, 16), torch.nan, dtype=torch.float64)
-    begun = torch.stack([first[:3], torch.cat([pad, pad, second[:1]])])
-    encoder(begun, padding_mask=~begun[..., 0].isnan(), cache=cache)
-    rest = torch.stack([first[3:], second[1:]])
-    out = encoder(rest, cache=cache)
-    for row, tokens in enumerate((first, second)):
-        assert_close(out[row], encoder(tokens[None])[0, -2:], **CLOSE)
-
-
 @pytest.mark.parametrize("turns", [("110", "011"), ("011", "001"), ("101", "010", "11")])
 def test_a_later_turn_may_begin_with_padding(encoder, turns):
     """A chat in batches: each turn is padded on its left, where padding stands as in one pass."""
@@ -106,24 +85,3 @@ def test_a_later_turn_may_begin_with_padding(encoder, turns):
         first += turn.count("1")
         made.append(encoder(x, padding_mask=mask, cache=cache)[mask])
     assert_close(torch.cat(made), encoder(tokens[None])[0], **CLOSE)
-
-
-def test_attention_and_encoder_take_windows():
-    torch.manual_seed(0)
-    swin, points, x = SwinBias(4, 3, std=1.0), grid(3, 3), torch.randn(2, 9, 16)
-    q = torch.randn(2, 4, 9, 4)
-    scores = q @ q.mT / 2 + swin.table(points, points)
-    got = attention(
-        q,
-        q,
-        q,
-        positional=Positional(scores=swin),
-        q_positions=points[None],
-        k_positions=points[None],
-    )
-    assert_close(got, scores.softmax(-1) @ q)
-    encoder = Encoder(16, 4, 1, positional=Positional(scores=swin)).eval()
-    order = torch.randperm(9)
-    shuffled = encoder(x[:, order], points[None, order])
-    assert_close(shuffled, encoder(x, points[None])[:, order], atol=1e-5, rtol=1e-5)
-    assert not torch.allclose(encoder(x[:, order], points[None]), shuffled, atol=1e-3)

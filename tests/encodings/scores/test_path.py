@@ -50,27 +50,6 @@ def test_it_is_the_product_of_its_reflections():
     torch.testing.assert_close(encoded(path, q, k, x), by_reflections(path, q, k, x))
 
 
-def test_without_a_step_nothing_changes():
-    path, q, k, x = example()
-    torch.nn.init.zeros_(path.beta_weight)
-    torch.nn.init.constant_(path.beta_bias, -800.0)  # β = 0
-    torch.testing.assert_close(encoded(path, q, k, x), scores_of(q, k))
-
-
-def test_a_direction_that_is_forgotten_is_gone():
-    # β = 1 and one direction for all: what keys had along it reaches no later query.
-    path, q, k, x = example()
-    for weight in (path.beta_weight, path.beta_bias):
-        torch.nn.init.zeros_(weight)
-    x = x[:, :1].expand(x.shape)
-    w = path.key_features(x)[0, 0, :WIDTH].detach()
-    along = torch.outer(w, w) / (w @ w)
-    gone = k - k @ along
-    want = torch.where(torch.ones(8, 8).tril(-1).bool(), scores_of(q, gone), scores_of(q, k))
-    got = encoded(path, q, k, x)
-    torch.testing.assert_close(got[0, :2], want[0, :2], atol=1e-5, rtol=1e-5)
-
-
 def test_a_long_path_stays_within_rounding_of_float64():
     """A product of 300 reflections turns lengths around and never lets them grow."""
     torch.manual_seed(0)

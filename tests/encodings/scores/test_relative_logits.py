@@ -1,7 +1,5 @@
 """Relative logits and their temperature, against the model that ships them and by hand."""
 
-import math
-
 import torch
 from torch import nn
 
@@ -73,20 +71,3 @@ def test_with_the_temperature_attention_is_that_of_inkling():
     )
     # Theirs takes the softmax in float32.
     torch.testing.assert_close(got, want.transpose(1, 2), atol=1e-6, rtol=1e-5)
-
-
-def test_by_hand():
-    logits = RelativeLogits(1, 2, width=1, extent=2).double()
-    logits.load_state_dict(
-        {"weight": torch.tensor([[1.0, -1.0]]), "profiles": torch.tensor([[10.0, 100.0]])}
-    )
-    x = torch.tensor([[[3.0, 1.0], [1.0, 2.0], [0.5, 0.0]]]).double()  # r = 2, −1, 0.5
-    got = logits(torch.zeros(1, 1, 3, 3).double(), q_hidden=x, k_hidden=x)
-    want = torch.tensor([[20.0, 0, 0], [-100, -10, 0], [0, 50, 5]]).double()
-    torch.testing.assert_close(got[0, 0], want)
-
-
-def test_the_temperature_by_hand():
-    factor = LogTemperature(1, floor=8, alpha=0.5).table(torch.tensor([-3, 0, 7, 15]), range(1))
-    want = torch.tensor([1.0, 1.0, 1.0, 1 + 0.5 * math.log(2)])
-    torch.testing.assert_close(factor[:, 0], want)

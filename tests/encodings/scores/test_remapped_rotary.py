@@ -1,24 +1,19 @@
 """Merged scores against a loop over pairs, the authors' two attentions, and plain rotary."""
 
-from math import log, pi
+from math import pi
 
 import pytest
 import torch
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import (
     DualChunk,
-    Positional,
     RemappedRotary,
     ReRoPE,
     Rotary,
     SelfExtend,
-    Temperature,
-    attention,
 )
 from posenc.frequencies import Geometric, YaRN
 from posenc.positions import consecutive
-from posenc.transformer import Encoder
 
 HEADS, WIDTH, LENGTH = 4, 8, 40
 REMAPPINGS = {
@@ -90,46 +85,6 @@ def test_pairs_may_meet_at_a_fraction_of_a_position(remapping, rule):
     torch.testing.assert_close(got, pair_by_pair(q, k, distance, rotary))
 
 
-def test_dual_chunk_beyond_the_context_is_the_authors_with_their_factor():
-    """Theirs multiply cosines and sines of queries and keys with 0.05 · ln(L′ / L) + 1."""
-    rotary, trained = Rotary(WIDTH), 16
-    remapping = DualChunk(chunk=12, local=4)
-    q, k = content()
-    factor = 0.05 * log(LENGTH / trained) + 1
-    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, consecutive(LENGTH))
-    encoded = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
-    got = Temperature(HEADS, scale=factor**2)(encoded)
-    distance = remapping.distance(range(LENGTH), range(LENGTH))
-    torch.testing.assert_close(got, factor**2 * pair_by_pair(q, k, distance, rotary))
-
-
-def test_it_is_the_two_attentions_of_the_authors():
-    # Self-Extend's own merge, with transformers' rotation in float64.
-    group, window = 3, 8
-    rotary = Rotary(WIDTH)
-    q, k = content()
-    frequencies = 10_000 ** (-torch.arange(0, WIDTH, 2).double() / WIDTH)
-
-    def scores_at(queries, keys):
-        made = []
-        for x, places in ((q, queries), (k, keys)):
-            angles = torch.outer(places.double(), frequencies).repeat(1, 2)
-            made.append(apply_rotary_pos_emb(x, x, angles.cos()[None], angles.sin()[None])[0])
-        return made[0] @ made[1].repeat_interleave(2, dim=1).mT / WIDTH**0.5
-
-    positions = consecutive(LENGTH)
-    near = scores_at(positions, positions)
-    far = scores_at(positions // group + window - window // group, positions // group)
-    neighbors = torch.ones(LENGTH, LENGTH).tril()
-    neighbors[window:, :-window] -= torch.ones(LENGTH - window, LENGTH - window).tril()
-    want = torch.where(neighbors.bool(), near, far)
-    got = RemappedRotary(HEADS, rotary, SelfExtend(group, window))(
-        near, q=encoded_scores(rotary, q, k, positions)[0],
-        k=encoded_scores(rotary, q, k, positions)[1],
-    )  # fmt: skip
-    torch.testing.assert_close(got.tril(), want.tril())
-
-
 @pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
 def test_near_pairs_keep_their_scores_bit_for_bit(remapping):
     rotary, positions = Rotary(WIDTH), consecutive(LENGTH)
@@ -163,23 +118,3 @@ def test_far_out_it_is_as_exact_as_near():
             RemappedRotary(HEADS, rotary, remapping)(scores, positions, positions, q=q, k=k)
         )
     torch.testing.assert_close(made[0], made[1], atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
-def test_attention_and_encoder_take_it(remapping):
-    rotary = Rotary(WIDTH)
-    q, k = content()
-    longer = Positional(queries_keys=rotary, scores=RemappedRotary(HEADS, rotary, remapping))
-    got = attention(q, k, k, positional=longer, is_causal=True)
-    distance = remapping.distance(consecutive(LENGTH), consecutive(LENGTH))
-    scores = pair_by_pair(q, k, distance, rotary) + torch.full((LENGTH, LENGTH), -torch.inf).triu(1)
-    torch.testing.assert_close(got, scores.softmax(-1) @ k.repeat_interleave(2, dim=1))
-
-    torch.manual_seed(0)
-    encoder = Encoder(dim=32, heads=HEADS, depth=1, positional=longer, is_causal=True).eval()
-    x = torch.randn(1, LENGTH, 32)
-    plain_one = Encoder(dim=32, heads=HEADS, depth=1, positional=Positional(queries_keys=rotary),
-                        is_causal=True).eval()  # fmt: skip
-    plain_one.load_state_dict(encoder.state_dict())
-    assert torch.allclose(encoder(x[:, :4]), plain_one(x[:, :4]), atol=1e-6)
-    assert not torch.allclose(encoder(x), plain_one(x), atol=1e-4)

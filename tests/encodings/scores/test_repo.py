@@ -6,7 +6,6 @@ from torch.nn import functional as F
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import RePo, Rotary
-from posenc.positions import consecutive
 
 HEADS, WIDTH, DIM = 4, 6, 16
 
@@ -42,21 +41,3 @@ def test_scores_are_those_of_the_authors_layer(repo, blend):
     theirs_q, theirs_k = authors(repo, x, q, k)
     got = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
     torch.testing.assert_close(got, theirs_q @ theirs_k.mT / WIDTH**0.5, rtol=1e-9, atol=1e-9)
-
-
-def test_a_blend_of_one_is_rotary(repo):
-    repo.blend, (x, q, k) = 1.0, content()
-    rotary = repo.rotary
-    table = rotary.table(consecutive(7), dtype=torch.float64)
-    want = rotary.encode_queries(q, table) @ rotary.encode_keys(k, table).mT / WIDTH**0.5
-    got = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
-    torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
-
-
-def test_without_a_blend_order_is_not_seen(repo):
-    repo.blend, (x, q, k) = 0.0, content()
-    order = torch.tensor([3, 0, 6, 1, 2, 5, 4])
-    whole = repo(q @ k.mT, q=q, k=k, q_hidden=x, k_hidden=x)
-    mixed_q, mixed_k, mixed_x = q[..., order, :], k[..., order, :], x[:, order]
-    mixed = repo(mixed_q @ mixed_k.mT, q=mixed_q, k=mixed_k, q_hidden=mixed_x, k_hidden=mixed_x)
-    torch.testing.assert_close(mixed, whole[..., order, :][..., order])

@@ -5,7 +5,7 @@ from math import cos
 import pytest
 import torch
 
-from posenc import Sandwich, Sinusoidal
+from posenc import Sandwich
 
 
 @pytest.mark.parametrize(("heads", "dim"), [(4, 128), (12, 128), (8, 6)])
@@ -30,19 +30,3 @@ def test_the_sum_may_begin_at_1():
             meant = (similarity - 64) / ((h + 1) * 8 / 4)
             assert got[h, index].item() - 64 / ((h + 1) * 2) == pytest.approx(meant, abs=1e-11)
     assert not torch.equal(got, Sandwich(4, 128).profile(distances, dtype=torch.float64))
-
-
-def test_it_is_the_product_of_two_sinusoidal_encodings():
-    """PE(m) · PE(n) of the paper's convention, over the ratio; also far out."""
-    sinusoidal = Sinusoidal(128)
-    for start in (0, 10**9):
-        q, k = torch.arange(start, start + 6), torch.arange(start + 100, start + 104)
-        rows = [sinusoidal.table(p, dtype=torch.float64) for p in (q, k)]
-        table = Sandwich(8).table(q, k)
-        torch.testing.assert_close(table[0].double(), rows[0] @ rows[1].mT, rtol=0, atol=4e-6)
-
-
-def test_it_is_largest_at_the_query():
-    bias = Sandwich(2).profile(torch.arange(5000))
-    assert torch.equal(bias.argmax(1), torch.zeros(2, dtype=torch.int64))
-    assert bias[:, 0].tolist() == [16.0, 8.0]  # 64 / 4 and 64 / 8

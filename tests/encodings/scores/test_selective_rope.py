@@ -6,8 +6,7 @@ from torch.nn import functional as F
 
 from posenc import Positional, Rotary, SelectiveRoPE, attention
 from posenc.frequencies import Geometric
-from posenc.positions import consecutive, over_padding, packed
-from posenc.transformer import Encoder, KeyValueCache
+from posenc.positions import consecutive, packed
 
 HEADS, WIDTH, DIM, SEQ = 2, 6, 8, 7
 
@@ -74,41 +73,6 @@ def test_where_every_token_turns_alike_it_is_rotary(pairing, rotated):
     torch.testing.assert_close(by_pairs, want, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"gate": True, "bias": True}], ids=str)
-def test_packed_documents_are_what_each_is_alone(options):
-    """Angles of pairs there, of tokens here; and no convolution from one into the next."""
-    of, (x, q, k) = built(**options), content(9)
-    together = scored(of, q, k, x, packed([4, 2, 3]), packed([4, 2, 3]))
-    for begin, end in ((0, 4), (4, 6), (6, 9)):
-        alone = scored(of, q[..., begin:end, :], k[..., begin:end, :], x[:, begin:end])
-        torch.testing.assert_close(together[..., begin:end, begin:end], alone)
-
-
-def test_a_token_sees_its_own_convolution_and_no_later_one():
-    of, (x, q, k) = built(), content()
-    whole = scored(of, q, k, x)
-    changed = x.clone()
-    changed[:, 4] += 1
-    other = scored(of, q, k, changed)
-    assert torch.equal(whole[..., :4, :4], other[..., :4, :4])
-    assert not torch.allclose(whole[..., 4, :4], other[..., 4, :4])
-    # Keys from the kernel's end on turn together with their queries.
-    torch.testing.assert_close(whole[..., 7:, 7:], other[..., 7:, 7:])
-
-
-def test_decoding_behind_a_cache_is_the_whole_pass():
-    x, *_ = content()
-    positional = Positional(scores=SelectiveRoPE(HEADS, Rotary(WIDTH), DIM, rank=3, bias=True))
-    encoder = Encoder(
-        DIM, HEADS, 2, positional=positional, head_dim=WIDTH, kv_heads=1, is_causal=True
-    ).double()
-    cache = KeyValueCache()
-    with torch.no_grad():
-        steps = [encoder.eval()(x[:, :3], cache=cache)]
-        steps += [encoder(x[:, i : i + 1], cache=cache) for i in range(3, SEQ)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), encoder(x))
-
-
 def test_attention_takes_it():
     of, (x, q, k) = built(), content()
     alone = [authors(of, x[:, part], q[..., part, :], k[..., part, :])
@@ -122,10 +86,3 @@ def test_attention_takes_it():
     want = [F.scaled_dot_product_attention(*turned, value, is_causal=True)
             for turned, value in zip(alone, values, strict=True)]  # fmt: skip
     torch.testing.assert_close(got, torch.cat(want, dim=-2), rtol=1e-6, atol=1e-6)
-
-
-def test_padding_inside_a_document_is_refused():
-    of, (x, q, k) = built(), content()
-    places = over_padding(range(7), torch.tensor([True, True, False, True, True, True, True]))
-    with pytest.raises(ValueError, match="Positions repeat"):
-        scored(of, q, k, x, places, places)

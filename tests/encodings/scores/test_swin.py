@@ -31,18 +31,6 @@ def test_attention_is_that_of_transformers():
     torch.testing.assert_close(weights, theirs(x)[1])
 
 
-def test_each_displacement_has_its_row():
-    swin = SwinBias(1, (2, 3))
-    swin.weight.data = torch.arange(15.0).unsqueeze(-1)  # 3 vertical × 5 horizontal displacements
-    bias = swin.table(torch.tensor([[1, 2]]), grid(2, 3))[0, 0]
-    assert bias.tolist() == [14, 13, 12, 9, 8, 7]  # (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)
-
-
-def test_a_window_may_stand_anywhere():
-    swin, points = SwinBias(4, 5), grid(5, 5)
-    assert torch.equal(swin.table(points + 2**40, points + 2**40), swin.table(points, points))
-
-
 def test_resizing_is_bicubic_and_keeps_what_is_constant():
     swin = SwinBias(2, (7, 5))
     images = swin.weight.detach().T.reshape(1, 2, 13, 9)
@@ -53,15 +41,6 @@ def test_resizing_is_bicubic_and_keeps_what_is_constant():
     with torch.no_grad():
         swin.weight.fill_(0.25)
     torch.testing.assert_close(swin.resized(12).weight, torch.full((23 * 23, 2), 0.25))
-
-
-def test_resizing_keeps_float64():
-    """Thirds are no float32 numbers; interpolated there, a constant would not stay what it was."""
-    swin = SwinBias(1, 3, dtype=torch.float64)
-    torch.nn.init.constant_(swin.weight, 1 / 3)
-    resized = swin.resized(5).weight
-    assert resized.dtype == torch.float64
-    torch.testing.assert_close(resized, torch.full_like(resized, 1 / 3), rtol=0, atol=1e-15)
 
 
 def test_gradients_of_many_pairs_are_summed_in_float32():

@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from math import pi, sin
 from types import SimpleNamespace
 
 import pytest
@@ -21,8 +20,8 @@ from transformers.models.detr.modeling_detr import DetrSinePositionEmbedding
 from transformers.models.rt_detr.modeling_rt_detr import RTDetrSinePositionEmbedding
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
 
-from posenc import AxialSinusoidal, Sinusoidal
-from posenc.positions import Coordinates, consecutive, grid, kept, masked_grid, prefixed
+from posenc import AxialSinusoidal
+from posenc.positions import consecutive, grid, masked_grid, prefixed
 
 
 def refused(text, error=ValueError):
@@ -46,14 +45,6 @@ def test_mae_is_vit_mae_with_its_class_token():
     ours = AxialSinusoidal(48).table(prefixed(grid(6, 6)))
     torch.testing.assert_close(ours, theirs.position_embeddings[0], rtol=0, atol=1e-7)
     assert not ours[0].any()
-
-
-def test_masked_patches_keep_their_rows():
-    """MAE drops most patches; each that is kept has the row of its place."""
-    encoding, indices = AxialSinusoidal(16), torch.tensor([[5, 0, 9], [1, 2, 3]])
-    assert torch.equal(
-        encoding.table(kept(grid(3, 4), indices)), encoding.table(grid(3, 4))[indices]
-    )
 
 
 def test_rt_detr():
@@ -132,32 +123,6 @@ def test_timm_has_all_sines_first():
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
 
 
-def test_pixart_divides_by_the_size_over_the_base_size():
-    """Grids of any size cover the coordinates of the one trained on, times 1 / scale."""
-    size, base_size, scale = 24, 16, 2
-    stretch = Fraction(size * scale, base_size)
-    y, x = grid(size, size).unbind(-1)
-    coordinates = [axis.double() * base_size / size / scale for axis in (x, y)]
-    expected = torch.cat([sincos(along, 8) for along in coordinates], dim=-1)
-    ours = AxialSinusoidal(16, stretch=stretch).table(grid(size, size), dtype=torch.float64)
-    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
-
-
-def test_cogvideox_gives_time_a_quarter():
-    t, y, x = grid(3, 4, 5).unbind(-1)
-    parts = sincos(t, 8), sincos(x / 1.875, 12), sincos(y / 1.875, 12)
-    encoding = AxialSinusoidal(32, "cogvideox", stretch=(1, 1.875, 1.875))
-    table = encoding.table(grid(3, 4, 5), dtype=torch.float64)
-    # Their quotient is rounded to float32 first.
-    torch.testing.assert_close(table, torch.cat(parts, dim=-1), rtol=0, atol=1e-6)
-
-
-def test_one_axis_is_the_concatenated_convention():
-    points = grid(50)
-    ours = AxialSinusoidal(16, axes=1).table(points)
-    assert torch.equal(ours, Sinusoidal(16, convention="concatenated").table(points[:, 0]))
-
-
 # Exactness.
 
 
@@ -171,44 +136,6 @@ def test_values_are_correctly_rounded(place):
     assert [float(value) for value in table] == pytest.approx(
         [float(value) for value in truth], rel=2**-24, abs=2e-45
     )
-
-
-def test_far_points_turn_by_their_differences():
-    """In each pair a point and its neighbor k away turn by k·ω, near and far."""
-    encoding = AxialSinusoidal(16)
-    near, far = (encoding.table(grid(2, 2, start=s), dtype=torch.float64) for s in (0, 2**52))
-    for table in (near, far):
-        torch.testing.assert_close(table @ table.mT, near @ near.mT, rtol=0, atol=1e-12)
-
-
-def test_normalized_images_end_alike():
-    """A row of an image ends within ε / H of a whole turn, whatever its length."""
-    encoding = AxialSinusoidal(8, "detr")
-    for rows in (1, 10, 1000):
-        last = encoding.table(torch.tensor([[rows - 1, 0, rows, 1]]), dtype=torch.float64)[0]
-        short = -2 * pi * 1e-6 / (rows + 1e-6)
-        assert last[0].item() == pytest.approx(sin(short), rel=1e-12)
-
-
-def test_real_coordinates_are_exact():
-    """A point between others, and one that is a whole number in disguise."""
-    encoding = AxialSinusoidal(8)
-    halves = Coordinates(grid(3, 3), scale=Fraction(1, 2))
-    table = encoding.table(prefixed(halves))
-    assert not table[0].any()
-    assert torch.equal(table[[1, 3, 7, 9]], encoding.table(grid(2, 2)))
-    assert torch.equal(table[1:], AxialSinusoidal(8, stretch=2).table(grid(3, 3)))
-    shifted = AxialSinusoidal(8, "detr_unnormalized")
-    assert torch.equal(shifted.table(halves)[[0, 8]], shifted.table(grid(2, 2))[[0, 3]])
-
-
-def test_a_prefix_is_left_alone_wherever_it_is():
-    points = prefixed(grid(2, 3), 3)
-    table = AxialSinusoidal(8).table(points[[0, 4, 1, 2, 8]])
-    assert not table[[0, 2, 3]].any()
-    assert torch.equal(table[[1, 4]], AxialSinusoidal(8).table(grid(2, 3)[[1, 5]]))
-    pixels = prefixed(masked_grid(torch.ones(2, 2, dtype=torch.bool)))
-    assert not AxialSinusoidal(8, "detr").table(pixels)[0].any()
 
 
 # What it refuses.

@@ -10,7 +10,7 @@ from transformers.models.florence2.modeling_florence2 import (
 from transformers.models.gemma4.modeling_gemma4 import Gemma4VisionPatchEmbedder
 
 from posenc import AxialLearned
-from posenc.positions import grid, packed_grids, prefixed
+from posenc.positions import grid, packed_grids
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,6 @@ def test_gemma4_sums_them_and_gives_padding_zeros():
     assert torch.equal(ours.table(points), want)
 
 
-def test_parameters_that_do_not_learn_stay_so():
-    frozen = torch.nn.Parameter(torch.zeros(3, 4), requires_grad=False)
-    tables = AxialLearned.from_tables([frozen, torch.zeros(2, 4)]).tables
-    assert [table.requires_grad for table in tables] == [False, True]
-
-
 def test_axes_side_by_side_share_the_width_and_the_first_has_the_rest():
     for join, order in (("forward", (0, 1, 2)), ("backward", (2, 1, 0))):
         encoding = AxialLearned(8, (2, 3, 4), join)
@@ -64,14 +58,6 @@ def test_axes_side_by_side_share_the_width_and_the_first_has_the_rest():
         rows = encoding.tables[0][1], encoding.tables[1][2], encoding.tables[2][3]
         for part, axis in zip(parts, order, strict=True):
             assert torch.equal(part[0], rows[axis])
-
-
-def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
-    encoding = AxialLearned(4, (2, 2))
-    table = encoding.table(prefixed(grid(2, 2), 1))
-    assert not table[0].any()
-    table[0].sum().backward()
-    assert not any(each.grad.any() for each in encoding.tables)
 
 
 @pytest.mark.parametrize(
@@ -90,21 +76,6 @@ def test_what_stands_nowhere_gets_zeros_and_trains_no_vector():
 def test_what_it_refuses(make, text):
     with pytest.raises(ValueError, match=text):
         make()
-
-
-@pytest.mark.parametrize("point", [[0, -1], [2, 0]])
-def test_points_outside_have_no_vector(point):
-    with pytest.raises(IndexError):
-        AxialLearned(4, (2, 2)).table([point])
-
-
-@pytest.mark.parametrize("held", [torch.bfloat16, torch.float16, torch.float32])
-def test_narrow_rows_are_added_in_the_dtype_that_is_asked_for(held):
-    encoding, points = AxialLearned(8, (3, 4), dtype=held), grid(3, 4)
-    rows, columns = (table.double() for table in encoding.tables)
-    exact = (rows[:, None] + columns).flatten(0, 1)
-    assert torch.equal(encoding.table(points, dtype=torch.float64), exact)
-    assert torch.equal(encoding.table(points), exact.to(held))
 
 
 @pytest.mark.parametrize("join", ["sum", "forward"])

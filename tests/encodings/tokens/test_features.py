@@ -48,18 +48,6 @@ def test_nerf_is_equation_4(oracle, dtype):
                     assert got == [oracle.nearest(value, dtype) for value in (sine, cosine)]
 
 
-def test_nerf_is_the_authors_code_in_another_order():
-    """With π and the input: [p, sin(2^0 πp), cos(2^0 πp), sin(2^1 πp), …], all axes in each."""
-    x = POINTS.floats()
-    parts = [x]
-    for k in range(4):
-        parts += [torch.sin(2**k * math.pi * x), torch.cos(2**k * math.pi * x)]
-    theirs = torch.cat(parts, dim=-1)
-    ours = NeRFFeatures(axes=2, bands=4, include_input=True).table(POINTS, dtype=torch.float64)
-    order = [0, 1] + [2 + 8 * axis + 2 * k + f for k in range(4) for f in (0, 1) for axis in (0, 1)]
-    torch.testing.assert_close(ours[:, order], theirs, rtol=0, atol=1e-14)
-
-
 def test_octaves_are_exact_at_whole_coordinates():
     table = NeRFFeatures(axes=1, bands=40).table(Coordinates([[1], [-1], [2**20]]))
     sines, cosines = table[:, 0::2], table[:, 1::2]
@@ -67,15 +55,6 @@ def test_octaves_are_exact_at_whole_coordinates():
     assert (cosines.abs() == 1).all()
     assert cosines[0].tolist() == [-1.0] + [1.0] * 39
     assert TurnsPerUnit((Fraction(1, 2), 1, 0.25)).turns() == (2**191, 2**192, 2**190)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [({"bands": 65}, "64 octaves at most"), ({"axes": 0}, "axes is 0"), ({"bands": 0}, "bands is")],
-)
-def test_nerf_refuses(arguments, text):
-    with pytest.raises(ValueError, match=text):
-        NeRFFeatures(**arguments)
 
 
 # Random Fourier features --------------------------------------------------------------------------
@@ -105,14 +84,6 @@ def test_the_seed_alone_says_what_is_drawn():
     assert float(one.directions[0][0]) == pytest.approx(10 * first, abs=1e-8)
 
 
-def test_draws_are_normal():
-    drawn = [float(b) for row in RandomFourierFeatures(4096, std=2.0).directions for b in row]
-    mean = sum(drawn) / len(drawn)
-    spread = math.sqrt(sum((b - mean) ** 2 for b in drawn) / len(drawn))
-    assert abs(mean) < 4 * 2 / 64
-    assert abs(spread - 2) < 4 * 2 / 90
-
-
 def test_products_approximate_the_gaussian_kernel():
     """γ(p)·γ(q) / rows → exp(−2π²σ²|p − q|²), which is why they are drawn so."""
     encoding, std = RandomFourierFeatures(2048, std=0.3), 0.3
@@ -137,33 +108,6 @@ def test_time2vec_is_equation_1():
     cosine = Time2Vec(4, "cos")
     cosine.load_state_dict(dict(encoding.state_dict()))
     assert cosine.table([0])[0, 3].item() == pytest.approx(math.cos(2.0))
-
-
-def test_time2vec_is_the_layer_of_mtan():
-    """A linear layer of one channel, and the sine of another, side by side."""
-    encoding, linear, periodic = Time2Vec(5), torch.nn.Linear(1, 1), torch.nn.Linear(1, 4)
-    with torch.no_grad():
-        encoding.weight.copy_(torch.cat([linear.weight, periodic.weight])[:, 0])
-        encoding.bias.copy_(torch.cat([linear.bias, periodic.bias]))
-    times = torch.tensor([0.0, 0.25, 13.5])
-    theirs = torch.cat([linear(times[:, None]), torch.sin(periodic(times[:, None]))], dim=-1)
-    torch.testing.assert_close(encoding.table(Coordinates(times)), theirs, rtol=1e-6, atol=1e-6)
-
-
-def test_time2vec_learns_at_moments():
-    encoding = Time2Vec(6)
-    encoding(torch.zeros(1, 2, 6), Coordinates([0.5, 1.25])).sum().backward()
-    assert encoding.weight.grad.abs().min() > 0
-
-
-def test_wrong_shapes_and_names():
-    for encoding in (NeRFFeatures(axes=2), RandomFourierFeatures(8)):
-        with pytest.raises(ValueError, match="positions have shape"):
-            encoding.table([0, 1])
-    with pytest.raises(ValueError, match="must be even"):
-        RandomFourierFeatures(7)
-    with pytest.raises(ValueError, match="function is"):
-        Time2Vec(4, "tanh")
 
 
 @torch.no_grad()
@@ -211,18 +155,6 @@ def test_bands_of_perceiver_are_rounded_once(oracle):
             cosine = mpf(0) if band / 3 == Fraction(3, 2) else mp.cos(angle)
             want = [oracle.nearest(value, torch.float32) for value in (mp.sin(angle), cosine)]
         assert [row[k], row[4 + k]] == want
-
-
-@pytest.mark.parametrize(
-    ("resolution", "bands", "text"),
-    [
-        ((224, 1), 4, r"resolution\[1\] is 1; it must be a whole number from 2 on"),
-        ((224,), 0, "bands is 0"),
-    ],
-)
-def test_perceiver_refuses(resolution, bands, text):
-    with pytest.raises(ValueError, match=text):
-        PerceiverFeatures(resolution, bands)
 
 
 @pytest.mark.parametrize(

@@ -84,40 +84,12 @@ def test_siglip2_resamples_each_image_of_a_batch():
         torch.testing.assert_close(got, want[: len(got)], rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("size", [(3, 4), (9, 2), (16, 16)])
-@pytest.mark.parametrize("antialias", [False, True])
-@pytest.mark.parametrize(
-    ("interpolation", "mode"), [("bicubic", "bicubic"), ("linear", "bilinear")]
-)
-def test_two_axes_are_torchs_interpolation(size, antialias, interpolation, mode):
-    encoding = LearnedGrid(4, (8, 6), dtype=torch.float64)
-    image = encoding.weight.detach().T.view(1, 4, 8, 6)
-    expected = F.interpolate(image, size=size, mode=mode, antialias=antialias)
-    got = encoding.resampled(size, interpolation=interpolation, antialias=antialias)
-    torch.testing.assert_close(got, expected.view(4, -1).T, rtol=0, atol=1e-14)
-
-
 def test_three_axes_are_torchs_trilinear_interpolation():
     encoding = LearnedGrid(4, (3, 4, 5), dtype=torch.float64)
     volume = encoding.weight.detach().T.view(1, 4, 3, 4, 5)
     expected = F.interpolate(volume, size=(5, 2, 9), mode="trilinear", align_corners=False)
     got = encoding.resampled((5, 2, 9), interpolation="linear")
     torch.testing.assert_close(got, expected.view(4, -1).T, rtol=0, atol=1e-14)
-
-
-def test_float64_keeps_its_digits():
-    """Through float32 these rows would come out equal."""
-    encoding = LearnedGrid(1, (2, 2), dtype=torch.float64)
-    with torch.no_grad():
-        encoding.weight.copy_(1 + torch.arange(4.0).double().unsqueeze(-1) * 2**-40)
-    assert len(encoding.resized((4, 4)).weight.unique()) > 4
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_narrow_weights_are_interpolated_in_float32(dtype):
-    encoding = LearnedGrid(6, (4, 4), prefix=1, dtype=dtype)
-    wide = LearnedGrid.from_weight(encoding.weight.float()).resized((7, 3)).weight
-    assert torch.equal(encoding.resized((7, 3)).weight, wide.to(dtype))
 
 
 def test_gradients_of_every_resolution_reach_the_one_weight():
@@ -127,24 +99,6 @@ def test_gradients_of_every_resolution_reach_the_one_weight():
     assert torch.equal(gradient[0], torch.ones(2))
     # Weights of an interpolation sum to 1, so each of 48 points is spread over the 16.
     torch.testing.assert_close(gradient[1:].sum(0), torch.full((2,), 48.0))
-
-
-def test_each_token_takes_the_row_of_its_place():
-    encoding = LearnedGrid(4, (2, 3, 5), prefix=2)
-    assert torch.equal(encoding.table(prefixed(grid(2, 3, 5), 2)), encoding.weight)
-    points = torch.tensor([[[1, 2, 4], [0, 1, 0]]])
-    assert torch.equal(encoding.table(points), encoding.weight[2 + torch.tensor([[29, 5]])])
-    shuffled = torch.randperm(32)
-    assert torch.equal(
-        encoding.table(prefixed(grid(2, 3, 5), 2)[shuffled]), encoding.weight[shuffled]
-    )
-
-
-def test_packed_images_share_the_grid():
-    encoding = LearnedGrid(4, (3, 3), prefix=1)
-    points, _ = packed_grids([(2, 2), (1, 3)], prefix=1)
-    rows = [0, 1, 2, 4, 5, 0, 1, 2, 3]
-    assert torch.equal(encoding.table(points), encoding.weight[rows])
 
 
 @pytest.mark.parametrize("prefix", [0, 1])
@@ -168,24 +122,6 @@ def test_a_weight_with_a_grid_of_its_own():
     told = LearnedGrid.from_weight(torch.zeros(25, 8), size=(2, 3, 4))
     assert (told.size, told.prefix) == ((2, 3, 4), 1)
     assert LearnedGrid.from_weight(torch.zeros(20, 8), prefix=4).size == (4, 4)
-
-
-def test_a_parameter_that_does_not_learn_stays_one():
-    weight = torch.nn.Parameter(torch.zeros(1, 9, 4), requires_grad=False)
-    assert not LearnedGrid.from_weight(weight).weight.requires_grad
-    assert LearnedGrid.from_weight(weight.requires_grad_()).weight.requires_grad
-    assert LearnedGrid.from_weight(weight.data).weight.requires_grad  # of a state dict
-
-
-def test_what_is_resized_keeps_its_ways():
-    encoding = LearnedGrid(6, (4, 4), prefix=1, std=0.1, dropout=0.2, batch_first=False).eval()
-    encoding.weight.requires_grad_(False)
-    resized = encoding.resized((2, 2))
-    assert (resized.prefix, resized.std, resized.dropout) == (1, 0.1, 0.2)
-    assert not resized.batch_first
-    assert not resized.training
-    assert not resized.weight.requires_grad
-    assert torch.equal(resized.weight[0], encoding.weight[0])
 
 
 @pytest.mark.parametrize(

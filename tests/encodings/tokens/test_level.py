@@ -1,19 +1,12 @@
 """LevelEmbedding: the sum that Deformable DETR's encoder adds, level by level."""
 
-import re
-
-import pytest
 import torch
 from transformers.models.deformable_detr.modeling_deformable_detr import (
     DeformableDetrSinePositionEmbedding,
 )
 
 from posenc import AxialSinusoidal, LevelEmbedding
-from posenc.positions import grid, masked_grid, on_levels, prefixed
-
-
-def refused(text, error=ValueError):
-    return pytest.raises(error, match=re.escape(text))
+from posenc.positions import grid, masked_grid, on_levels
 
 
 def test_it_is_deformable_detrs_sum():
@@ -37,36 +30,3 @@ def test_gradients_reach_each_level_by_its_tokens():
     encoding = LevelEmbedding(AxialSinusoidal(8), 3)
     encoding.table(on_levels([grid(2, 3), grid(1, 1)])).sum().backward()
     assert encoding.weight.grad[:, 0].tolist() == [6, 1, 0]
-
-
-def test_tokens_without_a_place_have_no_level():
-    points = prefixed(on_levels([grid(1, 2), grid(1, 1)]))
-    table = LevelEmbedding(AxialSinusoidal(8), 2).table(points)
-    assert not table[0].any()
-    assert table[1:].all(-1).any()
-
-
-@pytest.mark.parametrize("level", [-1, 2])
-def test_a_level_that_is_not_there_has_no_vector(level):
-    with pytest.raises(IndexError):
-        LevelEmbedding(AxialSinusoidal(8), 2).table([[0, 0, level]])
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: LevelEmbedding(AxialSinusoidal(8), 0), "levels is 0"),
-        (lambda: LevelEmbedding(AxialSinusoidal(8), std=-1.0), "std is -1.0"),
-        (lambda: LevelEmbedding(AxialSinusoidal(8)).table([0]), "have shape (0,)"),
-    ],
-)
-def test_what_it_refuses(make, text):
-    with refused(text):
-        make()
-
-
-@pytest.mark.parametrize("narrow", [torch.bfloat16, torch.float16])
-def test_a_narrow_table_is_rounded_once(narrow):
-    encoding, points = LevelEmbedding(AxialSinusoidal(16)), on_levels([grid(4, 4), grid(2, 2)])
-    wide = encoding.table(points)
-    assert torch.equal(encoding.table(points, dtype=narrow), wide.to(narrow))

@@ -6,32 +6,13 @@ from math import cos, sin
 import pytest
 import torch
 
-from posenc import AxialSinusoidal, LearnedGrid, Sinusoidal
+from posenc import AxialSinusoidal, Sinusoidal
 from posenc.encodings.tokens.conventions import (
-    CONVENTIONS,
     Halves,
     Interleaved,
-    PerChannel,
     timestep,
 )
 from posenc.encodings.tokens.grid_forms import GRID_FORMS
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: replace(GRID_FORMS["mae"], order="forwards"), "order is 'forwards'"),
-        (lambda: replace(GRID_FORMS["mae"], order=(0, 0)), "name each of 2 axes"),
-        (lambda: replace(GRID_FORMS["mae"], shares=(3,)), "must have 2 numbers"),
-        (lambda: replace(timestep(), first=1.5), "first is 1.5"),
-        (lambda: replace(timestep(), odd="sine"), "has 'zero'"),
-        (lambda: replace(CONVENTIONS["paper"], odd="zero"), "has 'sine'"),
-        (lambda: PerChannel(step=0.5), "step is 0.5"),  # type: ignore[arg-type]
-    ],
-)
-def test_what_would_be_read_otherwise_is_refused(make, said):
-    with pytest.raises(ValueError, match=said):
-        make()
 
 
 def test_forms_of_ones_own_are_what_they_say():
@@ -53,12 +34,3 @@ def test_any_shift_of_timesteps_is_that_of_diffusers(shift):
         [cos(3 * 100 ** (-i / (4 - shift))) for i in range(4)], abs=1e-9
     )
     assert Halves(shift).odd == "zero"
-
-
-@pytest.mark.parametrize("given", [{"size": (3, 2)}, {"size": (6,)}, {"prefix": 1, "size": (5,)}])
-def test_the_shape_of_a_weight_is_not_contradicted(given):
-    weight = torch.arange(24.0).view(1, 2, 3, 4)
-    with pytest.raises(ValueError, match="weight has shape"):
-        LearnedGrid.from_weight(weight, **given)
-    assert LearnedGrid.from_weight(weight, size=(2, 3), prefix=0).size == (2, 3)
-    assert LearnedGrid.from_weight(weight.flatten(1, -2), size=(3, 2)).size == (3, 2)

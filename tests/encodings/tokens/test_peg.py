@@ -41,13 +41,6 @@ def test_a_whole_grid_is_torchs_convolution(size, kernel):
     torch.testing.assert_close(ours(x, far), expected, rtol=0, atol=1e-13)
 
 
-def test_the_order_of_tokens_does_not_matter():
-    ours, _ = pair()
-    x, order = torch.randn(1, 20, 6, dtype=torch.float64), torch.randperm(20)
-    whole = ours(x, grid(4, 5))
-    torch.testing.assert_close(ours(x[:, order], grid(4, 5)[order]), whole[:, order])
-
-
 def test_dropped_patches_count_as_nothing():
     """As the convolution of an image in which they are zeros; each row drops its own."""
     ours, theirs = pair()
@@ -68,13 +61,6 @@ def test_a_class_token_stays_as_it_is():
     torch.testing.assert_close(got[:, 2:], over(theirs, x[:, 2:], (4, 5)), rtol=0, atol=1e-13)
     alone = torch.randn(1, 1, 6, dtype=torch.float64)
     assert torch.equal(ours(alone, prefixed(grid(0, 5))), alone)
-
-
-def test_a_graph_agrees():
-    ours, _ = pair()
-    x = torch.randn(3, 20, 6, dtype=torch.float64)
-    mapped = torch.func.vmap(ours, in_dims=(0, None))(x, grid(4, 5))
-    torch.testing.assert_close(mapped, ours(x, grid(4, 5)))
 
 
 @pytest.mark.parametrize(

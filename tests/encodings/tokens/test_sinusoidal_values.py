@@ -119,18 +119,6 @@ def test_every_channel_says_what_it_holds(name):
         assert channel.frequency == pytest.approx(500.0 ** -float(channel.exponent))
 
 
-@pytest.mark.parametrize("name", CONVENTIONS)
-@pytest.mark.parametrize("dim", [5, 14])
-def test_all_channels_are_what_each_is(name, dim):
-    convention = CONVENTIONS[name]
-    if dim % 2 and convention.odd is None:
-        with pytest.raises(ValueError, match="has no odd width"):
-            convention.channels(dim, 500.0)
-        return
-    each = tuple(convention.channel(index, dim, 500.0) for index in range(dim))
-    assert convention.channels(dim, 500.0) == each
-
-
 # Code of others.
 
 
@@ -213,11 +201,3 @@ def test_timestep_is_diffusers(flip, shift, dim):
     encoding = Sinusoidal(dim, convention=timestep(shift=shift, flip=flip))
     near(encoding.table(torch.tensor(steps)), diffusers(steps, dim, flip, shift), 4e-8)
     assert Sinusoidal(dim, convention="timestep").convention == timestep(shift=0, flip=True)
-
-
-def test_double_exponent_is_the_slip_it_says():
-    """Channel index read for pair index: right in channel 0 alone, and the odd ones differ too."""
-    slip = Sinusoidal(8, convention="double_exponent").table(consecutive(50))
-    paper = Sinusoidal(8).table(consecutive(50))
-    assert torch.equal(slip[:, 0], paper[:, 0])
-    assert not any(torch.equal(slip[:, j], paper[:, j]) for j in range(1, 8))
