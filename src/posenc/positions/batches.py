@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc.positions.checks import checked
+from posenc.positions.ranges import consecutive
 from posenc.positions.shards import Sharding, check_part, pieces_of, shard
 
 
@@ -44,8 +45,7 @@ def collate(
     """Pack documents into rows, in their order; one that does not fit begins the next row.
 
     It serves as ``collate_fn`` of a ``DataLoader``; of rows of ``datasets`` and batches of Ray Data
-    it takes the column of ids. Arrays and tensors are joined without a look at their numbers; lists
-    are read one by one.
+    it takes the column of ids.
 
     Args:
         documents: Token ids of each document: a list, an integer array, or a tensor.
@@ -69,7 +69,8 @@ def collate(
     """
     check_part(rank, world, layout)
     documents = list(documents)
-    device = _device(documents)
+    device = next((each for each in documents if isinstance(each, Tensor)), torch.empty(0)).device
+    tokens = torch.cat([checked(document, "token ids", device=device) for document in documents])
     sizes = [len(document) for document in documents]
     pieces = pieces_of(layout, world)
     if length is None:
@@ -77,13 +78,12 @@ def collate(
     rows = _rows(sizes, length)
     filled = [sum(sizes[begin:end]) for begin, end in rows]
     starts, numbers = _starts(sizes, rows, filled, length)
-    begins = torch.tensor(starts, device=device)
-    shape = (len(rows), length)
+    begins, shape = torch.tensor(starts, device=device), (len(rows), length)
     batch = PackedBatch(
-        input_ids=_in_rows(_joined(documents, device), filled, shape, padding_id),
+        input_ids=_in_rows(tokens, filled, shape, padding_id),
         positions=_counted(begins, shape),
         document_ids=_repeated(begins.new_tensor(numbers), begins, shape),
-        padding_mask=_real(filled, shape, device),
+        padding_mask=consecutive(length, device=device) < begins.new_tensor(filled)[:, None],
         cu_seqlens=torch.cat((begins, begins.new_tensor([len(rows) * length]))),
     )
     if world == 1:
@@ -94,7 +94,7 @@ def collate(
 
 
 def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
-    """The first document of each row and one past its last."""
+    """Where the documents of each row begin and end."""
     ends, filled = [0], 0
     for number, size in enumerate(sizes):
         if size > length:
@@ -109,12 +109,8 @@ def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
 def _starts(
     sizes: list[int], rows: list[tuple[int, int]], filled: list[int], length: int
 ) -> tuple[list[int], list[int]]:
-    """Where documents begin, all rows side by side, and the number of each in its row.
-
-    Padding counts as a document; documents without tokens are left out.
-    """
-    starts: list[int] = []
-    numbers: list[int] = []
+    """Where documents that have tokens begin, and padding, and the number of each in its row."""
+    starts, numbers = list[int](), list[int]()
     for row, (begin, end) in enumerate(rows):
         here = accumulate(sizes[begin:end], initial=row * length)
         some = [start for start, size in zip(here, sizes[begin:end], strict=False) if size]
@@ -143,13 +139,6 @@ def _repeated(values: Tensor, begins: Tensor, shape: tuple[int, int]) -> Tensor:
     return steps.cumsum_(0).view(shape)
 
 
-def _real(filled: list[int], shape: tuple[int, int], device: torch.device) -> Tensor:
-    real = torch.ones(shape, dtype=torch.bool, device=device)
-    for row, count in enumerate(filled):
-        real[row, count:] = False
-    return real
-
-
 def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_id: int) -> Tensor:
     if len(joined) == shape[0] * shape[1]:
         return joined.view(shape)
@@ -158,14 +147,3 @@ def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_
         ids[row, : len(some)] = some
         ids[row, len(some) :] = padding_id
     return ids
-
-
-def _device(documents: list[Any]) -> torch.device:
-    """Where rows are made: beside documents that are tensors, else where torch makes new ones."""
-    tensors = (each for each in documents if isinstance(each, Tensor))
-    return next(tensors, torch.empty(0)).device
-
-
-def _joined(documents: list[Any], device: torch.device) -> Int64[Tensor, "tokens"]:
-    """All tokens in one row."""
-    return torch.cat([checked(document, "token ids", device=device) for document in documents])

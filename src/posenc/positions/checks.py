@@ -16,11 +16,6 @@ from posenc.positions.coordinates import Coordinates
 class IntegerArray(Protocol):
     """An array of numpy, by what is needed of it."""
 
-    @property
-    def dtype(self) -> Any:
-        """The type of its numbers."""
-        ...
-
     def astype(self, dtype: str, /) -> Any:
         """The same numbers in another type."""
         ...
@@ -69,7 +64,7 @@ def checked(
     Args:
         positions: Whole numbers.
         name: Their name in an error.
-        device: Of the tensor that is made of a list, a range or an array.
+        device: Where a list, a range or an array becomes a tensor.
         reals: Whether ``Coordinates`` are taken too.
 
     Raises:
@@ -99,43 +94,13 @@ def checked(
 def checked_points(
     positions: Int64[Tensor, "*batch seq axes"] | Positions, axes: int
 ) -> Int64[Tensor, "*batch seq axes"] | Coordinates:
-    """``positions`` with so many coordinates each, whole or real.
-
-    Raises:
-        ValueError: They do not have one coordinate an axis.
-
-    Example:
-        >>> checked_points([[0, 1]], axes=2)
-        tensor([[0, 1]])
-    """
+    """``positions`` with so many coordinates each, whole or real."""
     points = checked(positions, reals=True)
     if points.ndim < 2 or points.shape[-1] != axes:
         raise ValueError(
-            f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}], one "
-            f"coordinate an axis."
+            f"positions have shape {tuple(points.shape)}; they must be [*batch, seq, {axes}]."
         )
     return points
-
-
-@overload
-def shifted(positions: Tensor | Positions, by: int, *, reals: Literal[False] = ...) -> Tensor: ...
-
-
-@overload
-def shifted(positions: Tensor | Positions, by: int, *, reals: bool) -> Tensor | Coordinates: ...
-
-
-def shifted(
-    positions: Tensor | Positions, by: int, *, reals: bool = False
-) -> Int64[Tensor, "*shape"] | Coordinates:
-    """``positions + by``, checked.
-
-    Example:
-        >>> shifted([0, 1], 2)
-        tensor([2, 3])
-    """
-    found = checked(positions, reals=reals)
-    return found + by if by else found
 
 
 def floats(positions: Tensor | Coordinates, dtype: torch.dtype) -> Tensor:

@@ -25,6 +25,13 @@ from posenc.positions.steps import (
 )
 
 
+def _relation(relation: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def related(self: "Coordinates", other: Any) -> Bool[Tensor, "*shape"]:
+        return self._compared(other, relation)
+
+    return related
+
+
 class Coordinates(Counted):
     """Real numbers as whole numbers of one exact step: coordinate = values · scale.
 
@@ -95,26 +102,6 @@ class Coordinates(Counted):
 
     # In order -------------------------------------------------------------------------------------
 
-    def __lt__(self, other: Any) -> Bool[Tensor, "*shape"]:
-        return self._compared(other, torch.lt)
-
-    def __le__(self, other: Any) -> Bool[Tensor, "*shape"]:
-        return self._compared(other, torch.le)
-
-    def __gt__(self, other: Any) -> Bool[Tensor, "*shape"]:
-        return self._compared(other, torch.gt)
-
-    def __ge__(self, other: Any) -> Bool[Tensor, "*shape"]:
-        return self._compared(other, torch.ge)
-
-    def __eq__(self, other: Any) -> Bool[Tensor, "*shape"]:  # type: ignore[override]
-        return self._compared(other, torch.eq)
-
-    def __ne__(self, other: Any) -> Bool[Tensor, "*shape"]:  # type: ignore[override]
-        return self._compared(other, torch.ne)
-
-    __hash__ = object.__hash__
-
     def _compared(self, other: Any, relation: Callable[..., Tensor]) -> Bool[Tensor, "*shape"]:
         if not isinstance(other, Rational):
             here, there = common_scale(self, self._beside(other))
@@ -129,6 +116,11 @@ class Coordinates(Counted):
         if never or not NOWHERE <= bound <= MOST:  # all compare as 0 does
             return relation(torch.zeros_like(self.values), 1 if steps > 0 else -1)
         return relation(self.values, bound)
+
+    __lt__, __le__ = _relation(torch.lt), _relation(torch.le)
+    __gt__, __ge__ = _relation(torch.gt), _relation(torch.ge)
+    __eq__, __ne__ = _relation(torch.eq), _relation(torch.ne)  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
     # Arithmetic -----------------------------------------------------------------------------------
 

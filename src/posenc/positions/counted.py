@@ -10,7 +10,6 @@ from torch import Tensor
 from posenc._rounding import rounded
 from posenc.guards import floating, has_float64, may_look
 from posenc.positions.steps import (
-    Factor,
     Step,
     Text,
     factors,
@@ -138,17 +137,14 @@ class Counted:
             return self.to("cpu").floats(dtype).to(self.device)
         values, text = self.values, self.scale_text
         if values.numel() > CHUNK and isinstance(text, str) and may_look(values):
-            made = torch.empty(self.shape, dtype=dtype, device=self.device)
-            for to, some in zip(
-                made.view(-1).split(CHUNK), values.reshape(-1).split(CHUNK), strict=True
-            ):
-                to.copy_(self.with_values(lambda _, some=some: some).floats(dtype))
-            return made
-        above, below = factors(text)
+            parts = values.reshape(-1).split(CHUNK)
+            made = [self.with_values(lambda _, some=some: some).floats(dtype) for some in parts]
+            return torch.cat(made).view(self.shape)
         wide = values.double()
-        wide = wide if above == 1.0 else wide.mul_(_row(above, wide))
-        # Divided by a tensor: by a number, torch multiplies with its rounded inverse.
-        wide = wide if below == 1.0 else wide.div_(_row(below, wide))
+        # By tensors: dividing by a number, torch multiplies with its rounded inverse.
+        above, below = (None if each == 1.0 else wide.new_tensor(each) for each in factors(text))
+        wide = wide if above is None else wide.mul_(above)
+        wide = wide if below is None else wide.div_(below)
         return rounded(wide, dtype)
 
     def tolist(self) -> Any:
@@ -171,12 +167,12 @@ class Counted:
             Coordinates(tensor([[1, 0],
                     [3, 1]]), scale=(Fraction(1, 2), Fraction(1, 1)))
         """
+        text: Any = None
         if dim in (-1, parts[0].ndim):
             texts = tuple(written(the_one(part.scale)) for part in parts)
-            text: Text = texts if len(set(texts)) > 1 else texts[0]  # type: ignore[assignment]
+            text = texts if len(set(texts)) > 1 else texts[0]
         else:
             parts = common_scale(*parts)
-            text = parts[0].scale_text
         return parts[0].with_values(lambda _: torch.stack([p.values for p in parts], dim), text)
 
     @staticmethod
@@ -190,20 +186,18 @@ class Counted:
             >>> Coordinates.cat([Coordinates([0.5]), Coordinates([Fraction(1, 3)])])
             Coordinates(tensor([3, 2]), scale=Fraction(1, 6))
         """
-        along_scales = dim in (-1, parts[0].ndim - 1)
-        if along_scales and any(isinstance(part.scale_text, tuple) for part in parts):
-            text: Text = tuple(text for part in parts for text in part._texts())
+        text, along = None, dim in (-1, parts[0].ndim - 1)
+        if along and any(isinstance(part.scale_text, tuple) for part in parts):
+            text = tuple(text for part in parts for text in part._texts())
         else:
             parts = common_scale(*parts)
-            text = parts[0].scale_text
         return parts[0].with_values(lambda _: torch.cat([p.values for p in parts], dim), text)
 
 
 def common_scale(*given: Coords) -> tuple[Coords, ...]:
     """The same coordinates, all in steps of one size.
 
-    It is the largest of which all are whole numbers, where 62 bits hold them. Else it is the power
-    of two that leaves 62 bits to the largest, and all are rounded to it.
+    All stay exact where 62 bits hold them; else they are rounded, as ``Coordinates`` says.
 
     Example:
         >>> from fractions import Fraction
@@ -231,13 +225,8 @@ def common_scale(*given: Coords) -> tuple[Coords, ...]:
 def _has_marks(given: Counted) -> bool:
     """Whether there are points that stand nowhere, as far as can be seen."""
     values = given.values
-    if values.ndim < 2 or not may_look(values):
-        return False
-    return bool((values < NOWHERE + MANY).all(-1).any())
-
-
-def _row(factor: Factor, like: Tensor) -> Tensor:
-    return torch.tensor(factor, dtype=like.dtype, device=like.device)
+    looks = values.ndim >= 2 and may_look(values)
+    return looks and bool((values < NOWHERE + MANY).all(-1).any())
 
 
 def _as_fractions(values: Any, step: Step) -> Any:
@@ -251,8 +240,7 @@ def _as_fractions(values: Any, step: Step) -> Any:
 
 def _of_last_axis(index: Any, ndim: int) -> Any:
     """What an index asks of the last axis."""
-    entries = index if isinstance(index, tuple) else (index,)
-    taken = [entry for entry in entries if entry is not None]
+    taken = [e for e in (index if isinstance(index, tuple) else (index,)) if e is not None]
     skips = any(entry is Ellipsis for entry in taken)
     if sum(map(_axes_of, taken)) < ndim and not (skips and taken[-1] is not Ellipsis):
         return slice(None)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.guards import may_look
-from posenc.positions.checks import Positions, checked, floats
+from posenc.positions.checks import Integers, Positions, checked, floats
 from posenc.positions.coordinates import Coordinates
 from posenc.positions.counted import common_scale
 from posenc.positions.steps import the_one
@@ -16,33 +16,14 @@ FARTHEST = 2**63 - 1
 """The longest distance; −2^63 is left out, so that every distance has its opposite."""
 
 
-@overload
 def pair_distances(
-    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: Literal[False] = ...
-) -> Tensor: ...
-
-
-@overload
-def pair_distances(
-    q_positions: Tensor | Positions, k_positions: Tensor | Positions, *, reals: bool
-) -> Tensor | Coordinates: ...
-
-
-def pair_distances(
-    q_positions: Int64[Tensor, "*batch q_len"] | Positions,
-    k_positions: Int64[Tensor, "*batch k_len"] | Positions,
-    *,
-    reals: bool = False,
-) -> Int64[Tensor, "*batch q_len k_len"] | Coordinates:
+    q_positions: Int64[Tensor, "*batch q_len"] | Integers,
+    k_positions: Int64[Tensor, "*batch k_len"] | Integers,
+) -> Int64[Tensor, "*batch q_len k_len"]:
     """q_position − k_position of every pair; what would leave int64 stays at its end.
 
-    So a key far behind its query is never taken for one far ahead of it: order and windows are
-    right at any positions. For a number that is made of the distance see ``checked_distances``.
-
-    Args:
-        q_positions: Where queries stand.
-        k_positions: Where keys stand.
-        reals: Whether ``Coordinates`` are taken too; their distances have the common scale.
+    So order and windows are right at any positions. Where a number is made of the distance, use
+    ``checked_distances``.
 
     Example:
         >>> pair_distances(torch.tensor([2]), torch.tensor([0, 1, 2]))
@@ -50,7 +31,7 @@ def pair_distances(
         >>> pair_distances(torch.tensor([2**63 - 1]), torch.tensor([-2])) == 2**63 - 1
         tensor([[True]])
     """
-    return _distances(q_positions, k_positions, reals, refuse=False)
+    return _distances(q_positions, k_positions, reals=False, refuse=False)
 
 
 @overload
@@ -71,9 +52,12 @@ def checked_distances(
     *,
     reals: bool = False,
 ) -> Int64[Tensor, "*batch q_len k_len"] | Coordinates:
-    """``pair_distances``, or an error where one leaves int64.
+    """``pair_distances``, or an error where one leaves int64, on a CPU outside graphs.
 
-    On accelerators, and in graphs and transforms, nothing is refused.
+    Args:
+        q_positions: Where queries stand.
+        k_positions: Where keys stand.
+        reals: Whether ``Coordinates`` are taken too; their distances have the common scale.
 
     Raises:
         ValueError: Two positions are 2^63 or more apart.
@@ -108,27 +92,21 @@ def _distances(queries: Any, keys: Any, reals: bool, refuse: bool) -> Any:
         the_one(here.scale)
         return here.with_values(lambda values: _distances(values, there.values, False, refuse))
     found = queries.unsqueeze(-1) - keys.unsqueeze(-2)
-    near = _are_near(queries, keys)
-    if near:
+    seen = queries.is_cpu and keys.is_cpu and may_look(queries) and may_look(keys)
+    if seen and _are_near(queries, keys):
         return found
-    if refuse and near is not None:
+    if refuse and seen:
         raise ValueError("Positions reach too far: a distance of 2^63 or more is no int64.")
-    return _unwrapped(found, queries, keys)
-
-
-def _are_near(queries: Tensor, keys: Tensor) -> bool | None:
-    """Whether no difference leaves int64; ``None`` where a look would wait or nobody can look."""
-    if not (queries.is_cpu and keys.is_cpu and may_look(queries) and may_look(keys)):
-        return None
-    if not queries.numel() or not keys.numel():
-        return True
-    (low_q, high_q), (low_k, high_k) = queries.aminmax(), keys.aminmax()
-    return max(int(high_q) - int(low_k), int(high_k) - int(low_q)) <= FARTHEST
-
-
-def _unwrapped(found: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     queries, keys = queries.unsqueeze(-1), keys.unsqueeze(-2)
     # A difference has wrapped where its sign is not that of the query, though the key's is neither.
     wrapped = ((queries ^ keys) & (queries ^ found)) < 0
     ends = torch.where(queries < 0, -FARTHEST, FARTHEST)
     return torch.where(wrapped, ends, found).clamp(min=-FARTHEST)
+
+
+def _are_near(queries: Tensor, keys: Tensor) -> bool:
+    """Whether no difference leaves int64."""
+    if not queries.numel() or not keys.numel():
+        return True
+    (low_q, high_q), (low_k, high_k) = queries.aminmax(), keys.aminmax()
+    return max(int(high_q) - int(low_k), int(high_k) - int(low_q)) <= FARTHEST

@@ -17,19 +17,13 @@ After = Literal["sides", "all"]
 
 
 class _Shown(NamedTuple):
-    """Every image and video, in the order of the tokens of its type.
-
-    Attributes:
-        frames, height, width: Of its grid.
-        times: The time of every frame of all of them, one after the other.
-        first: Where the frames of each begin in ``times``.
-    """
+    """Every image and video, in the order of the tokens of its type."""
 
     frames: Tensor
     height: Tensor
     width: Tensor
-    times: Tensor
-    first: Tensor
+    times: Tensor  # of every frame of all of them, one after the other
+    first: Tensor  # where the frames of each begin in ``times``
 
 
 def mixed_modalities(
@@ -144,9 +138,9 @@ def _placed(
     types: Tensor, document: Tensor, shown: _Shown, which: Tensor, after: After
 ) -> Int64[Tensor, "tokens 3"]:
     """The tokens of all rows, one after the other: segments, their starts, then what is inside."""
-    index = torch.arange(len(types), device=types.device)
     if not len(types):
         return types.new_zeros((0, 3))
+    index = torch.arange(len(types), device=types.device)
     changes = torch.ones_like(types, dtype=torch.bool)
     new_document = document[1:] != document[:-1]
     changes[1:] = (which[1:] != which[:-1]) | new_document
@@ -158,8 +152,7 @@ def _placed(
     counts = torch.diff(first, append=first.new_tensor([len(types)]))
     _refuse_cut(of[is_shown], counts[is_shown], shown)
     steps = torch.where(is_shown, _length(shown, after)[of.clamp(min=0)], counts)
-    ends = steps.cumsum(0)
-    begins = ends - steps
+    begins = steps.cumsum(0) - steps
     opened = torch.ones_like(changes)
     opened[1:] = new_document
     # What the documents before took is taken off again; starts only grow, so the last one counts.
@@ -195,7 +188,4 @@ def _refuse_cut(of: Tensor, counts: Tensor, shown: _Shown) -> None:
     whole = (shown.frames * shown.height * shown.width)[of] if len(of) else of
     if bool((counts != whole).any()):
         number = int(of[counts != whole][0])
-        raise ValueError(
-            f"The tokens of image or video {number} are cut in two, by text or by the end of a "
-            f"row or document."
-        )
+        raise ValueError(f"The tokens of image or video {number} are cut in two.")

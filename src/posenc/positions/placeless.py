@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypeVar, overload
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
 from posenc.guards import may_look
@@ -43,8 +43,7 @@ def prefixed(
     grids that know the mark leave such tokens alone, or give them rows of their own.
 
     Args:
-        points: Points of a grid. Coordinates keep their scale; shift and scale them before, since
-            what has no place cannot be moved.
+        points: Points of a grid. Shift and scale coordinates before: what has no place cannot move.
         count: How many tokens are put before them.
         at: The point where all of them stand, one coordinate for each axis or for all; in steps of
             the scale for coordinates.
@@ -90,16 +89,11 @@ def with_places(points: Points, nowhere: Bool[Tensor, "*batch seq"]) -> Points:
     """``points`` with those that stand nowhere moved to 0."""
     if isinstance(points, Coordinates):
         return points.with_values(lambda values: with_places(values, nowhere))
-    return points.masked_fill(nowhere.unsqueeze(-1), 0)  # type: ignore[return-value]
+    return zeroed(points, nowhere)  # type: ignore[return-value]
 
 
 def among_places(points: Points) -> tuple[Points, Bool[Tensor, "*batch seq"] | None]:
-    """``with_places``, and which tokens stand nowhere; ``None`` if a look on the CPU finds none.
-
-    Example:
-        >>> among_places(torch.tensor([[0, -5]]))
-        (tensor([[ 0, -5]]), None)
-    """
+    """``with_places``, and which tokens stand nowhere; ``None`` if a look on the CPU finds none."""
     nowhere = placeless(points)
     if nowhere.is_cpu and may_look(nowhere) and not bool(nowhere.any()):
         return points, None
@@ -107,10 +101,10 @@ def among_places(points: Points) -> tuple[Points, Bool[Tensor, "*batch seq"] | N
 
 
 def zeroed(
-    table: Float[Tensor, "*tokens dim"], nowhere: Bool[Tensor, "*tokens"] | None
-) -> Float[Tensor, "*tokens dim"]:
+    table: Shaped[Tensor, "*tokens dim"], nowhere: Bool[Tensor, "*tokens"] | None
+) -> Shaped[Tensor, "*tokens dim"]:
     """``table`` with rows of zeros for the tokens that stand nowhere, as of ``among_places``."""
-    return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0.0)
+    return table if nowhere is None else table.masked_fill(nowhere.unsqueeze(-1), 0)
 
 
 @overload

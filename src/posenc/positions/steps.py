@@ -16,21 +16,15 @@ Step = Fraction | tuple[Fraction, ...]
 """The size of a step, or one for each entry of the last axis."""
 
 Text = str | tuple[str, ...]
-"""A step as text, which graphs take for a constant; they take the integers of a Fraction for
-variables."""
+"""A step as text, which graphs take for a constant, unlike the integers of a Fraction."""
 
 Factor = float | tuple[float, ...]
 Counts = tuple[Int64[Tensor, "..."], Fraction]
 
 ONE = "1/1"
-MOST = 2**63 - 1
-"""The largest count."""
-
-NEAR = 2**62 - 1
-"""The largest count of 62 bits. A sum or difference of two of them fits into int64."""
-
-BITS, DIGITS = 62, 53
-"""Of a rounded count, and of a float64."""
+MOST = 2**63 - 1  # the largest count
+NEAR = 2**62 - 1  # a sum or difference of two of these fits into int64
+BITS, DIGITS = 62, 53  # of a rounded count, and of a float64
 
 # Steps --------------------------------------------------------------------------------------------
 
@@ -72,9 +66,7 @@ def checked_scale(scale: Any, values: Tensor | None = None) -> Step:
     """A positive scale, or one for each entry of the last axis of ``values``."""
     if isinstance(scale, Sequence) and values is not None:
         if values.shape[-1:] != (len(scale),):
-            raise ValueError(
-                f"scale has {len(scale)} numbers for values of shape {tuple(values.shape)}."
-            )
+            raise ValueError(f"{len(scale)} scales were given for values of shape {values.shape}.")
         return tuple(checked_scale(each) for each in scale)  # type: ignore[misc]
     if isinstance(scale, bool) or not isinstance(scale, Rational) or scale <= 0:
         raise ValueError(f"scale is {scale!r}; it must be a positive whole number or Fraction.")
@@ -82,10 +74,7 @@ def checked_scale(scale: Any, values: Tensor | None = None) -> Step:
 
 
 def factors(text: Text) -> tuple[Factor, Factor]:
-    """The floats that counts are multiplied with, and then divided by.
-
-    One of both is 1 where a step has a power of two above or below.
-    """
+    """The floats that counts are multiplied with, and then divided by; 1 where none is needed."""
     if isinstance(text, str):
         return _factors(_fraction(text))
     above, below = zip(*(_factors(_fraction(each)) for each in text), strict=True)
@@ -119,11 +108,7 @@ def step_for(largest: Fraction) -> Fraction:
 
 
 def counts_of(values: Any, device: torch.device | str | None = None) -> Counts:
-    """(n, s) with values = n · s, where s is 1 if all are whole, else as large as possible.
-
-    Where int64 holds no such n, s is the power of two that leaves 62 bits to the largest number,
-    and n is rounded to nearest.
-    """
+    """(n, s) with values = n · s, rounded where int64 holds no such n; see ``Coordinates``."""
     if hasattr(values, "ndim"):
         if not isinstance(values, Tensor):
             values = torch.as_tensor(values, device=device)
@@ -186,14 +171,12 @@ def _of_floats(values: Tensor) -> Counts:
 
 def _power(values: Tensor) -> int:
     """The power of two that floats are counted in."""
-    fraction, exponent = torch.frexp(values)
-    digits = (fraction * 2.0**DIGITS).long()
-    there = digits != 0
-    if not bool(there.any()):
+    fraction, exponent = torch.frexp(values[values != 0])
+    if not len(fraction):
         return 0
+    digits = (fraction * 2.0**DIGITS).long()
     zeros = torch.frexp((digits & -digits).double())[1] - 1
-    least = int((exponent - DIGITS + zeros)[there].min())
-    most = int(exponent[there].max())
+    least, most = int((exponent - DIGITS + zeros).min()), int(exponent.max())
     if most - min(least, 0) <= BITS + 1:
         return min(least, 0)
     if most - least <= BITS + 1:
