@@ -69,12 +69,6 @@ def test_refusals():
         collate([[1]], length=6, world=2, layout="zigzag")
 
 
-def test_it_serves_a_loader():
-    documents = [[1] * n for n in (3, 5, 2, 4)]
-    loader = torch.utils.data.DataLoader(documents, batch_size=2, collate_fn=collate)
-    assert [batch.input_ids.shape for batch in loader] == [(1, 8), (1, 6)]
-
-
 IDS = [[1, 2, 3], [4, 5, 6, 7, 8], [9, 1], [2, 3]]
 
 
@@ -102,19 +96,3 @@ def test_it_packs_rows_of_datasets(form):
     for begin, batch in zip((0, 2), loader, strict=True):
         assert same(batch, collate(IDS[begin : begin + 2]))
         assert same(collate(dataset[begin : begin + 2]["input_ids"]), batch)
-
-
-def test_it_packs_batches_of_ray_data():
-    block = pytest.importorskip("ray.data.block")
-    arrow = pytest.importorskip("pyarrow")
-    from ray.data.util.torch_utils import move_tensors_to_device
-
-    accessor = block.BlockAccessor.for_block(arrow.table({"input_ids": IDS}))
-    batch = collate(accessor.to_batch_format("numpy")["input_ids"], length=8)
-    assert same(batch, collate(IDS, length=8))
-    moved = move_tensors_to_device(batch._asdict(), torch.device("cpu"))
-    assert same(moved.values(), batch)
-
-
-def test_an_empty_document_fills_a_row_with_padding():
-    assert collate([[]]).input_ids.tolist() == [[0]]

@@ -7,15 +7,6 @@ from posenc import Positional
 from posenc.transformer import Encoder, KeyValueCache
 
 
-def test_a_cache_before_0_goes_on_where_it_ended():
-    encoder = Encoder(8, 2, 1, is_causal=True, positional=Positional()).eval()
-    cache, x = KeyValueCache(), torch.randn(1, 2, 8)
-    encoder(x, positions=torch.tensor([-9, -8]), cache=cache)
-    encoder(x, padding_mask=torch.tensor([[True, True]]), cache=cache)
-    assert cache.positions is not None
-    assert cache.positions.flatten().tolist() == [-9, -8, -7, -6]
-
-
 @pytest.mark.parametrize("size", [None, 8])
 @pytest.mark.parametrize("real", [[[True, True]], [[False, True]], [[False, False]]])
 def test_every_cache_goes_on_behind_the_last_real_token(size, real):

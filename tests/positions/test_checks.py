@@ -21,20 +21,13 @@ def test_integers_of_every_width_become_int64(dtype):
     assert positions.tolist() == [0, 7, 100]
 
 
-def test_an_int64_tensor_is_returned_as_it_is():
-    positions = torch.arange(3)
-    assert checked(positions) is positions
-
-
 @pytest.mark.parametrize(
     ("given", "want"),
     [
         ([3, 4, 2**62], [3, 4, 2**62]),
-        ((3, 4, 2**62), [3, 4, 2**62]),
         (np.array([3, 4, 2**62]), [3, 4, 2**62]),
         (np.array([3, 4], dtype=np.uint8), [3, 4]),
         (range(5, -3, -2), [5, 3, 1, -1]),
-        (range(2**63 - 2, 2**63), [2**63 - 2, 2**63 - 1]),
         ([[0, 1], [2, 3]], [[0, 1], [2, 3]]),
         ([], []),
     ],
@@ -61,8 +54,7 @@ def test_encodings_take_them():
 @pytest.mark.parametrize(
     "given",
     [
-        *(torch.tensor([1.0]), torch.tensor([1], dtype=torch.bfloat16), torch.tensor([True])),
-        *([0.0, 1.0], [0, 1.5], [True, False], np.array([1.0]), np.array([True])),
+        *(torch.tensor([1.0]), torch.tensor([True]), [0, 1.5], np.array([1.0])),
         Coordinates([0.5]),
     ],
     ids=repr,
@@ -70,17 +62,3 @@ def test_encodings_take_them():
 def test_floating_and_boolean_positions_are_refused(given):
     with pytest.raises(TypeError, match="integers"):
         checked(given)
-
-
-def test_coordinates_are_taken_where_reals_are():
-    times = Coordinates([0.5])
-    assert checked(times, reals=True) is times
-    with pytest.raises(TypeError, match="Coordinates"):
-        checked([0.5], reals=True)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_floating_positions_would_collide(dtype):
-    """The reason for the refusal: neighbors that a float dtype cannot tell apart."""
-    neighbors = torch.tensor([2**24, 2**24 + 1])
-    assert neighbors.to(dtype).unique().numel() == 1

@@ -50,10 +50,6 @@ def test_a_grid_visits_every_point_in_its_order(axes, data):
     assert got.tolist() == expected
 
 
-def test_one_number_stands_for_all_axes():
-    assert torch.equal(grid(2, 3, start=5, stride=2), 5 + 2 * grid(2, 3))
-
-
 def test_centers_of_two_resolutions_stand_in_one_system():
     """A coarse cell's center is the mean of those of the fine cells that it covers."""
     fine, coarse = centers(6, 8), centers(3, 4, cell=2)
@@ -62,21 +58,13 @@ def test_centers_of_two_resolutions_stand_in_one_system():
     assert torch.equal(centers(2, 3, start=(10, 0)), centers(2, 3) + torch.tensor([20, 0]))
 
 
-def test_coordinates_stay_int64():
-    assert grid(2, start=2**62 - 1).tolist() == [[2**62 - 1], [2**62]]
-
-
 @pytest.mark.parametrize(
     ("make", "text"),
     [
         (lambda: grid(2, 3, start=(1,)), "start is (1,)"),
-        (lambda: grid(2, 3, order=(0, 0)), "order is [0, 0]"),
         (lambda: prefixed(prefixed(grid(2, 2)), 2), "points hold class tokens"),
-        (lambda: prefixed(Coordinates(prefixed([[1, 2]]))), "points hold class tokens"),
         (lambda: packed_grids([(2, 2)], length=3), "The images have 4 tokens together, and length"),
-        (lambda: normalized_grid(0), "sizes[0] is 0"),
         (lambda: normalized_grid(3, low=1), "low is 1; it must be -1 or 0."),
-        (lambda: normalized_grid(3, at="edges"), "at is 'edges'"),
         (lambda: normalized_grid(1, 3, at="corners", by="min"), "sizes are (1, 3)"),
     ],
 )
@@ -115,11 +103,6 @@ def test_a_masked_grid_has_detrs_fractions():
         torch.testing.assert_close(sines[:, channel], fraction.sin(), rtol=1e-12, atol=1e-12)
 
 
-def test_a_masked_grid_takes_no_additive_mask():
-    with refused("mask is torch.float32", TypeError):
-        masked_grid(torch.ones(2, 3))
-
-
 # Tokens without a place, dropped tokens.
 
 
@@ -131,22 +114,11 @@ def test_a_prefix_stands_nowhere_or_where_it_is_put():
     assert prefixed(points, 2)[0, :2].tolist() == [[NOWHERE] * 2, [NOWHERE + 1] * 2]
     assert prefixed(points, at=(-1, 5))[1, 0].tolist() == [-1, 5]
     assert torch.equal(prefixed(points, 0), points)
-    assert torch.equal(prefixed(points, 0, at=3), points)
     marked = prefixed(points, 2)
     assert torch.equal(prefixed(marked, 0), marked)
     assert torch.equal(prefixed(marked, at=3)[:, 1:], marked)
     padded, _ = packed_grids([(1, 2)], length=3)
     assert torch.equal(prefixed(padded, 2)[2:], padded)  # padding has no number
-
-
-def test_dropping_keeps_each_token_where_it_stands():
-    points = prefixed(grid(3, 4), 1)
-    noise = torch.rand(5, 13, generator=torch.Generator().manual_seed(0))
-    indices = noise.argsort(dim=1)[:, :6]
-    got = kept(points, indices)
-    assert torch.equal(got, points[indices])
-    assert torch.equal(kept(points.expand(5, -1, -1), indices), got)
-    assert placeless(got).sum() == (indices == 0).sum()
 
 
 def test_packed_images_attend_as_if_alone():
@@ -167,27 +139,6 @@ def test_packed_images_attend_as_if_alone():
         alone = attention(q[:, :, own], k[:, :, own], v[:, :, own], positional=rotary,
                           q_positions=where, k_positions=where)  # fmt: skip
         torch.testing.assert_close(together[:, :, own], alone, rtol=1e-5, atol=1e-6)
-
-
-def test_each_packed_image_has_its_own_prefix():
-    points, images = packed_grids([(1, 2), (2, 1)], prefix=1)
-    assert placeless(points).tolist() == [True, False, False, True, False, False]
-    assert images.tolist() == [0, 0, 0, 1, 1, 1]
-
-
-MAKERS = {
-    "centers": lambda device: centers(2, 3, device=device),
-    "masked_grid": lambda device: masked_grid(torch.ones(2, 3, dtype=torch.int32, device=device)),
-    "prefixed": lambda device: prefixed(grid(2, 3, device=device), 2),
-}
-
-
-@pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("device", ["cpu", "meta"])
-def test_points_are_int64_on_the_device_asked_for(name, device):
-    points = MAKERS[name](device)
-    assert points.dtype == torch.int64
-    assert points.device.type == device
 
 
 # Normalized coordinates.
@@ -218,18 +169,6 @@ def test_normalized_centers_are_dinov3s(by):
     torch.testing.assert_close(table[:, 0], angles.flatten(-2).cos(), rtol=0, atol=1e-14)
 
 
-def test_two_resolutions_share_one_range():
-    both = Coordinates.cat([normalized_grid(4, 4), normalized_grid(6, 6)])
-    assert both.shape == (52, 2)
-    assert both[16].tolist() == [Fraction(-5, 6)] * 2
-
-
-def test_tokens_without_a_place_among_coordinates():
-    points = prefixed(normalized_grid(2, 3), 2)
-    assert placeless(points).tolist() == [True] * 2 + [False] * 6
-    assert points[2:].tolist() == normalized_grid(2, 3).tolist()
-
-
 def test_coordinates_are_dropped_as_points_are():
     """In the order that is asked for."""
     points = Coordinates([[0.1, 0.5], [3600.1, 1e-3], [0.25, 7.0]])
@@ -241,10 +180,3 @@ def test_coordinates_are_dropped_as_points_are():
 def test_one_row_of_points_serves_all_and_none_may_be_kept():
     assert kept(grid(2, 2)[None], torch.tensor([[3], [1]])).tolist() == [[[1, 1]], [[0, 1]]]
     assert kept(grid(2, 2), torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 2)
-
-
-def test_no_points_are_listed_as_none():
-    points = normalized_grid(2, 3)
-    assert points.scale[0] != points.scale[1]
-    assert points[:0].tolist() == []
-    assert points[:1].tolist() == [[Fraction(-1, 2), Fraction(-2, 3)]]
