@@ -21,8 +21,7 @@ from posenc.numerics.exact import round_for_certain
 from posenc.numerics.phases import TURNS_TO_RADIANS, cos_sin_of, phases, turn_limbs
 from posenc.positions import consecutive
 
-BLOCK_PHASES = 1 << 16
-"""A block of so many phases stays in cache."""
+BLOCK_PHASES = 1 << 16  # a block of so many stays in cache
 
 SUM_ERROR = 2.0**-47
 """Bound on |v − truth| after two joins of exact values within 3 ulp (2.5·2^-49 by adding up) and
@@ -93,8 +92,7 @@ def _fine_and_starts(rows: int, starts: Tensor, limbs: Tensor):
 
 
 def _error(starts: Tensor, rows: int, turns: tuple[int, ...], dtype: torch.dtype, pair) -> Tensor:
-    """e for every block and channel. |sin x| ≤ |x|: slow sines are small, and known as much
-    better."""
+    """e for every block and channel; as |sin x| ≤ |x|, small sines are known as much better."""
     radians = [abs(turn) * 2.0 ** (64 - TURN_BITS) * TURNS_TO_RADIANS for turn in turns]
     radians = torch.tensor(radians, dtype=torch.float64, device=starts.device)
     reach = ((starts.double().abs() + rows)[:, None] * radians).clamp(max=1.0)

@@ -27,12 +27,8 @@ from posenc.numerics.phases import (
     turn_limbs,
 )
 
-CHUNK_PHASES = 1 << 14
-"""So many phases at a time stay in cache."""
-
-DOUBT = 2.0**-49
-"""d: 3 units in the last place, and what a factor and the products with 1 ± d round away."""
-
+CHUNK_PHASES = 1 << 14  # so many at a time stay in cache
+DOUBT = 2.0**-49  # d: 3 units in the last place, and what a factor and the products round away
 WORD = 64
 
 
@@ -63,10 +59,10 @@ def cos_sin_of_sum(
         return _at(parts, dtype, factor)
     rows = max(1, CHUNK_PHASES // count)
     whole = torch.empty(2, shape.numel(), count, dtype=dtype, device=parts[0].steps.device)
-    chunks = zip(*(each.steps.flatten().split(rows) for each in parts), strict=True)
-    for some, to in zip(chunks, whole.split(rows, dim=1), strict=True):
-        few = [each._replace(steps=steps) for each, steps in zip(parts, some, strict=True)]
-        for made, place in zip(_at(few, dtype, factor), to, strict=True):
+    for begin in range(0, shape.numel(), rows):
+        here = slice(begin, begin + rows)
+        few = [each._replace(steps=each.steps.flatten()[here]) for each in parts]
+        for made, place in zip(_at(few, dtype, factor), whole[:, here], strict=True):
             place.copy_(made)
     cos, sin = whole.view(2, *shape, count)
     return cos, sin

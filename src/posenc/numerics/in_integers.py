@@ -14,8 +14,8 @@ WHOLE = int(Fraction(TWO_PI) * 2**BITS)
 def exact_value(phase: int, sine: bool, factor: float = 1.0) -> float:
     """factor · cos or factor · sin of a fraction of a turn, rounded to odd.
 
-    To odd: where the value is no float64, of its two neighbors the one that ends in 1. What is
-    rounded from it to a narrower format is as if it were rounded from the whole value.
+    Where the value is no float64, that is the neighbor that ends in 1: rounding it once more, to a
+    narrower format, is right.
 
     Args:
         phase: In units of 2^-192 of a turn.

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from posenc.numerics.product import without_autocast
+
 
 def joined(parts: Sequence[Tensor], dim: int, join: Callable[..., Tensor] = torch.cat) -> Tensor:
     """``torch.cat`` or ``torch.stack`` in the dtype of the parts, also inside autocast.
@@ -16,8 +18,5 @@ def joined(parts: Sequence[Tensor], dim: int, join: Callable[..., Tensor] = torc
         ...     joined([torch.ones(1, dtype=torch.bfloat16)] * 2, dim=0)
         tensor([1., 1.], dtype=torch.bfloat16)
     """
-    first = parts[0]
-    if first.is_meta or not torch.is_autocast_enabled(first.device.type):
-        return join(parts, dim=dim)
-    with torch.autocast(first.device.type, enabled=False):
+    with without_autocast(parts[0]):
         return join(parts, dim=dim)

@@ -58,18 +58,15 @@ def permutation(
     head_dim = rotated_dim if head_dim is None else head_dim
     check_whole(rotated_dim=rotated_dim, head_dim=head_dim)
     if rotated_dim % 2 or rotated_dim > head_dim:
-        raise ValueError(
-            f"rotated_dim is {rotated_dim}; it must be even, and at most head_dim, {head_dim}."
-        )
-    half = rotated_dim // 2
+        raise ValueError(f"rotated_dim is {rotated_dim}; it must be even and at most {head_dim}.")
+    half, channels = rotated_dim // 2, list(range(head_dim))
+    first = head_dim - rotated_dim if rotated == "suffix" else 0
+    turned = channels[first : first + rotated_dim]
     if to == "interleaved":
-        order = [channel for i in range(half) for channel in (i, i + half)]
+        order = [turned[pair + side] for pair in range(half) for side in (0, half)]
     else:
-        order = [*range(0, rotated_dim, 2), *range(1, rotated_dim, 2)]
-    kept = head_dim - rotated_dim
-    if rotated == "suffix":
-        return [*range(kept), *(kept + channel for channel in order)]
-    return [*order, *range(rotated_dim, head_dim)]
+        order = turned[0::2] + turned[1::2]
+    return channels[:first] + order + channels[first + rotated_dim :]
 
 
 def convert_channels(
@@ -169,8 +166,8 @@ def convert_fused(
     rows = (heads + 2 * kv_heads) * head_dim
     if weight.shape[0] != rows or heads % kv_heads:
         raise ValueError(
-            f"weight has {weight.shape[0]} rows; {heads} query heads and {kv_heads} key and value "
-            f"heads of width {head_dim} have {rows}, in whole groups."
+            f"weight has {weight.shape[0]} rows; {heads} heads, and {kv_heads} of keys and values, "
+            f"have {rows}, in whole groups."
         )
     groups = kv_heads if order == "grouped" else 1
     each = weight.unflatten(0, (groups, -1, head_dim)).clone()

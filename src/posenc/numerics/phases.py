@@ -27,12 +27,9 @@ LIMB_MASK = (1 << LIMB) - 1
 TURNS_TO_RADIANS = 6.283185307179586 * 2.0**-64
 
 DIGIT = 24
-DIGITS = TURN_BITS // DIGIT
+DIGITS = TURN_BITS // DIGIT  # of a phase
 DIGIT_MASK = (1 << DIGIT) - 1
-"""Of a phase."""
-
-STEP_DIGITS = 3
-"""Of an int64, the last with its sign."""
+STEP_DIGITS = 3  # of an int64, the last with its sign
 
 MOST_SUMMANDS = 15
 """Of one product: each adds less than 2^49.1 to a sum, which float64 holds exactly below 2^53."""
@@ -127,13 +124,7 @@ def _unsigned(word: Tensor) -> Tensor:
 
 
 def added(first: Phases, second: Phases) -> Phases:
-    """The sum of two phases modulo one turn, exactly.
-
-    Example:
-        >>> word, none = torch.tensor([-1]), torch.tensor([0])  # all bits set, and none
-        >>> added(Phases(none, word, word), Phases(none, none, torch.tensor([1])))
-        Phases(high=tensor([1]), middle=tensor([0]), low=tensor([0]))
-    """
+    """The sum of two phases modulo one turn, exactly."""
     low = first.low + second.low
     middle = first.middle + second.middle
     with_carry = middle + _carry(low, first.low)
@@ -149,8 +140,7 @@ def _carry(total: Tensor, part: Tensor) -> Tensor:
 
 # Sums of phases by digits. A step has three digits of 24 bits and a frequency eight. A product of
 # two digits has 48 bits, so that a sum of some thirty is a whole number below 2^53, in whatever
-# order it is added up. What several axes come to is one such sum: twice as many digits take hardly
-# longer, where phases that are multiplied apart and then added take twice as long.
+# order it is added up. Several axes are one such sum, which takes hardly longer than one axis.
 
 
 def phases_of_sum(summands: Sequence[Summand]) -> Phases:
@@ -199,12 +189,8 @@ def _columns(several: tuple[tuple[int, ...], ...]) -> array:
     digits = [[[float(turn >> DIGIT * column & DIGIT_MASK) for turn in turns]
                for column in columns] for turns in several]  # fmt: skip
     none = [[0.0] * len(several[0])] * (STEP_DIGITS - 1)
-    rows = (
-        (none + own)[STEP_DIGITS - 1 + column - i]
-        for column in columns
-        for own in digits
-        for i in range(STEP_DIGITS)
-    )
+    padded = [none + own for own in digits]
+    rows = (own[len(none) + c - i] for c in columns for own in padded for i in range(STEP_DIGITS))
     return array("d", chain.from_iterable(rows))
 
 

@@ -50,12 +50,10 @@ def quotient_cos_sin(
         return rounded(cos, dtype), rounded(sin, dtype)
     # Many tokens share a row or a column, and with it their quotient.
     pairs = torch.stack((numerators, denominators)).flatten(1)
-    distinct, which = pairs.unique(dim=1, return_inverse=True)
-    phase = _phases(distinct[0], distinct[1], turns)
-    exact = dtype != torch.float64
-    made = round_for_certain(phase, dtype) if exact else cos_sin_of(phase)
-    cos, sin = (value[which.view(numerators.shape)] for value in made)
-    return cos, sin
+    (above, below), which = pairs.unique(dim=1, return_inverse=True)
+    phase, which = _phases(above, below, turns), which.view(numerators.shape)
+    cos, sin = cos_sin_of(phase) if dtype == torch.float64 else round_for_certain(phase, dtype)
+    return cos[which], sin[which]
 
 
 def _phases(numerators: Tensor, denominators: Tensor, turns: tuple[int, ...]) -> Phases:

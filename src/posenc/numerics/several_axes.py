@@ -36,7 +36,5 @@ def cos_sin_of_axes(
     if not has_float64(positions.device):
         cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
         return cos.to(positions.device), sin.to(positions.device)
-    axes = [positions[..., axis] for axis in range(len(parts))]
-    return cos_sin_of_sum(
-        [part.summand(along) for part, along in zip(parts, axes, strict=True)], dtype
-    )
+    summands = [part.summand(positions[..., axis]) for axis, part in enumerate(parts)]
+    return cos_sin_of_sum(summands, dtype)

@@ -23,18 +23,10 @@ from posenc.positions.steps import ONE, the_one
 
 Arithmetic = Literal["exact", "float32", "float32-log"]
 
-FEW_PHASES = 1 << 14
-"""Up to so many phases, multiplying each in integers is faster than setting blocks up."""
-
-KEPT_SCALES = 8
-"""Turns at so many scales of coordinates are kept."""
-
-COARSEST = 2**64
-"""The coarsest step, for which the guard bits of fine turns reach."""
-
-FINEST = 128
-"""The finest step turns by 2^-128 or more, or its rounding would be felt: 2^-65 of it."""
-
+FEW_PHASES = 1 << 14  # up to so many, multiplying each in integers is faster than blocks
+KEPT_SCALES = 8  # turns at so many scales of coordinates are kept
+COARSEST = 2**64  # the coarsest step, for which the guard bits of fine turns reach
+FINEST = 128  # a step turns by 2^-128 or more, so that its rounding is 2^-65 of it at most
 WORD = 64
 RADIANS = 6.283185307179586
 
@@ -67,14 +59,10 @@ class SinCos:
     def __len__(self) -> int:
         return len(self.turns)
 
-    @property
+    @cached_property
     def operands(self) -> tuple[Int64[Tensor, "frequencies 3"], Float64[Tensor, "frequencies"]]:
         """Frequencies as kernels read them: turns a position in three words, the lowest first, and
         their sizes in radians a position, within rounding."""
-        return self._operands
-
-    @cached_property
-    def _operands(self) -> tuple[Tensor, Tensor]:
         shifts = range(0, TURN_BITS, WORD)
         words = [turn >> shift & 2**WORD - 1 for turn in self.turns for shift in shifts]
         sizes = [abs(turn) * 2.0**-TURN_BITS * RADIANS for turn in self.turns]
@@ -84,11 +72,10 @@ class SinCos:
     def at_scale(self, scale: Fraction) -> "SinCos":
         """The same for whole numbers n that stand for coordinates n · scale.
 
-        The scale is folded into the frequencies before their rounding to 2^-192 of a turn: they err
-        by 2^-193 of a turn each step, and the phase of n steps by n times that, as for positions.
+        The scale is folded into the frequencies before they are rounded to 2^-192 of a turn.
 
         Raises:
-            ValueError: Steps are too fine or too coarse for that to hold.
+            ValueError: Steps are too fine or too coarse for that.
 
         Example:
             >>> from posenc.frequencies import Geometric
@@ -152,8 +139,8 @@ class SinCos:
         if not has_float64(positions.device):
             cos, sin = self.cos_sin(positions.cpu(), dtype, factor=factor)
             made = cos.to(positions.device), sin.to(positions.device)
-        elif self._fills_a_range(positions, dtype):
-            return self._blocks(positions, dtype, out, factor)
+        elif ends := self._range(positions, dtype):
+            return self._blocks(positions, ends, dtype, out, factor)
         else:  # every phase by its own multiplication
             made = cos_sin_of_sum([self.summand(positions)], dtype, factor)
         return made if out is None else written(made, out)
@@ -170,20 +157,24 @@ class SinCos:
             cos, sin = cos * factor, sin * factor
         return cos.to(dtype), sin.to(dtype)
 
-    def _fills_a_range(self, positions: Tensor, dtype: torch.dtype) -> bool:
-        """Whether positions are many and dense, so that their range is best built in blocks."""
-        if dtype == torch.float64 or not may_look(positions):
-            return False
-        if positions.numel() * len(self) <= FEW_PHASES:
-            return False
+    def _range(self, positions: Tensor, dtype: torch.dtype) -> tuple[int, int] | None:
+        """The ends of positions that are many and dense: their range is best built in blocks."""
+        few = positions.numel() * len(self) <= FEW_PHASES
+        if few or dtype == torch.float64 or not may_look(positions):
+            return None
         first, last = (int(end) for end in positions.aminmax())
-        return last - first < 2 * positions.numel()
+        return (first, last) if last - first < 2 * positions.numel() else None
 
     def _blocks(
-        self, positions: Tensor, dtype: torch.dtype, out: Columns | None, factor: float
+        self,
+        positions: Tensor,
+        ends: tuple[int, int],
+        dtype: torch.dtype,
+        out: Columns | None,
+        factor: float,
     ) -> tuple[Tensor, Tensor]:
         """The whole range in blocks, then the rows that are asked for, if they are not all."""
-        first, last = (int(end) for end in positions.aminmax())
+        first, last = ends
         # Counted from 0: the end of a range that begins at first may be past the last int64.
         run = consecutive(last - first + 1, device=positions.device) + first
         in_order = positions.shape == run.shape and torch.equal(positions, run)
@@ -206,22 +197,14 @@ def _numbers(numbers: array, dtype: torch.dtype) -> Tensor:
 
 
 def scaled_turns(fine: Sequence[int], scale: Fraction) -> tuple[int, ...]:
-    """Turns in units of 2^-320, times a scale, rounded to units of 2^-192.
-
-    Example:
-        >>> scaled_turns([3 << 319], Fraction(1, 3)) == (1 << 191,)
-        True
-    """
+    """Turns in units of 2^-320, times a scale, rounded to units of 2^-192."""
     if scale > COARSEST:
         raise ValueError(f"Coordinates go in steps of {scale}; steps may be up to 2^64.")
     below = scale.denominator << (FINE_TURN_BITS - TURN_BITS)
     made = tuple((2 * turns * scale.numerator + below) // (2 * below) for turns in fine)
     for turns, fine_turns in zip(made, fine, strict=True):
         if fine_turns and abs(turns) < 1 << (TURN_BITS - FINEST):
-            raise ValueError(
-                f"Coordinates go in steps of {scale}, of which a turn takes more than 2^{FINEST}; "
-                f"give larger steps."
-            )
+            raise ValueError(f"Coordinates go in steps of {scale}; give larger steps.")
     return made
 
 
@@ -236,12 +219,7 @@ def written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
 def empty_table(
     positions: Int64[Tensor, "*shape"], *columns: int, dtype: torch.dtype
 ) -> Float[Tensor, "..."]:
-    """Room for a table ``[*shape, *columns]``, batched by ``vmap`` where the positions are.
-
-    Example:
-        >>> empty_table(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=torch.float32).shape
-        torch.Size([2, 3, 4])
-    """
+    """Room for a table ``[*shape, *columns]``, batched by ``vmap`` where the positions are."""
     like = positions.reshape(*positions.shape, *[1] * len(columns))
     like = like.expand(*positions.shape, *columns)
     return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)

@@ -20,24 +20,10 @@ from posenc.numerics.arithmetic.torchtune import Torchtune
 from posenc.numerics.arithmetic.transformers import Transformers
 from posenc.numerics.arithmetic.vllm import VLLM, VLLMNative
 
-PROFILES: MappingProxyType[str, Profile] = MappingProxyType(
-    {
-        profile.name: profile
-        for profile in (
-            Transformers(),
-            VLLM(),
-            VLLMNative(),
-            SGLang(),
-            Megatron(),
-            Torchtitan(),
-            Torchtune(),
-            FlashAttention(),
-            LlamaCpp(),
-            MLX(),
-            Exact(),
-        )
-    }
-)
+_KINDS = (Transformers, VLLM, VLLMNative, SGLang, Megatron, Torchtitan, Torchtune, FlashAttention,
+          LlamaCpp, MLX, Exact)  # fmt: skip
+
+PROFILES: MappingProxyType[str, Profile] = MappingProxyType({kind.name: kind() for kind in _KINDS})
 """Every profile, by its name."""
 
 __all__ = ["PROFILES", "Profile"]

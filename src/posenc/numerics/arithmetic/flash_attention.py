@@ -7,9 +7,7 @@ from posenc.numerics.arithmetic.profile import Profile
 class FlashAttention(Profile):
     """``flash_attn.layers.rotary.RotaryEmbedding``, without the scale of xPos.
 
-    Held to the bit against flash-attn 2.8.3 on 2026-11-22, its kernel by Triton's interpreter. Of
-    float32 content a compiled kernel may fuse multiplication and addition; products of 16 bits are
-    exact in float32, so that there it changes nothing.
+    Of float32 content its compiled kernel may fuse multiplication and addition.
     """
 
     name = "flash-attention"

@@ -7,10 +7,7 @@ from posenc.numerics.pairing import Pairing
 
 
 class Megatron(Profile):
-    """``RotaryEmbedding`` and ``_apply_rotary_pos_emb_bshd``, unfused (``--no-rope-fusion``).
-
-    Held to the bit against megatron-core 0.16.1 on 2026-11-22, on a CPU.
-    """
+    """``RotaryEmbedding`` and ``_apply_rotary_pos_emb_bshd``, unfused (``--no-rope-fusion``)."""
 
     name = "megatron"
     source = "megatron/core/models/common/embeddings/rotary_pos_embedding.py and rope_utils.py"

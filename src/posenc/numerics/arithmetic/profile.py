@@ -1,5 +1,4 @@
-"""What a profile is: where somebody's code computes frequencies, angles and cosines, and how it
-rotates."""
+"""A profile: how somebody's code computes frequencies, angles and cosines, and rotates."""
 
 from typing import ClassVar, Literal
 
@@ -23,9 +22,9 @@ class Profile:
         name: What it is called here.
         source: Its files, in its public repository.
         version: The version that was read, and run.
-        evidence: ``run`` where tests hold it bit for bit against the package's own files;
-            ``table`` where they hold its table so, and its kernel for a GPU was read; ``read``
-            where its source was read and not run.
+        evidence: ``run`` where tests hold it bit for bit against the package's own files, on a
+            CPU; ``table`` where they hold its table so, and its kernel was read; ``read`` where its
+            source was only read.
         said: What it does, in one sentence.
         pairings: Which channels it can pair, its usual one first.
         schedules: The schedules that it has, of plain frequencies.
@@ -54,19 +53,15 @@ class Profile:
             known = ", ".join(each.__name__ for each in self.schedules)
             raise ValueError(
                 f"arithmetic is {self.name!r}, which has no {schedule!r}; it has {known}, of an "
-                f"even width, and rescales plain frequencies."
+                f"even width."
             )
         if pairing is not None and pairing not in self.pairings:
             raise ValueError(
-                f"arithmetic is {self.name!r}, which does not pair channels {pairing!r}; it has "
-                f"{' and '.join(map(repr, self.pairings))}."
+                f"arithmetic is {self.name!r}, which pairs {self.pairings}, not {pairing!r}."
             )
 
     def has(self, schedule: Schedule) -> bool:
-        """Whether it has a schedule: one of its own, that rescales plain frequencies if any.
-
-        Of an odd width some implementations make a frequency less than others, and some stop.
-        """
+        """Whether it has a schedule, that rescales plain frequencies if any, of an even width."""
         plain = getattr(schedule, "of", schedule)
         if isinstance(plain, Geometric) and plain.dim % 2:
             return False
@@ -87,10 +82,9 @@ class Profile:
     ) -> Float32[Tensor, "*shape pairs"]:
         """position × frequency, both in float32, rounded once."""
         places = positions.float()
-        if isinstance(schedule, Linear) and self.linear == "multiplied":
-            places = places * (1 / float(schedule.factor))
-        if isinstance(schedule, Linear) and self.linear == "divided":
-            places = places / float(schedule.factor)
+        if isinstance(schedule, Linear) and self.linear != "frequencies":
+            factor = float(schedule.factor)
+            places = places * (1 / factor) if self.linear == "multiplied" else places / factor
         return places.unsqueeze(-1) * frequencies
 
     def cos_sin(

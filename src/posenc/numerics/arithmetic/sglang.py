@@ -7,10 +7,8 @@ class SGLang(VLLM):
     """``RotaryEmbedding.forward_cuda`` for heads of 64, 128, 256 or 512 channels; for other widths
     it casts the cache to the dtype of content, as vLLM does.
 
-    Its cache, built as for CUDA, and its native rotation of float32 content were held to the bit
-    against sglang 0.5.23 on 2026-11-22, on a CPU; its kernel was read. That kernel may fuse
-    multiplication and addition: then a float32 sum moves by half its last bit, and of 16-bit
-    results those that lie within that of a tie.
+    Its kernel may fuse multiplication and addition: then a float32 sum moves by half its last bit,
+    and of 16-bit results those that lie within that of a tie.
     """
 
     name = "sglang"

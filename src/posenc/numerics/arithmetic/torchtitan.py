@@ -12,12 +12,8 @@ from posenc.numerics.pairing import Pairing
 class Torchtitan(Profile):
     """``ComplexRoPE``.
 
-    ``torch.polar`` takes cosines by other instructions than ``torch.cos``, and the two may differ
-    in their last bit. The product of complex numbers is the four real products here; compilers
-    fuse some of them into one rounding with the sum, on a CPU differently by the place in the
-    tensor.
-
-    Held to the bit against torchtitan 0.3.0 on 2026-11-22, on a CPU, products too.
+    Cosines of ``torch.polar`` may differ from those of ``torch.cos`` in their last bit. The product
+    of complex numbers is four real products here, of which compilers fuse some with the sum.
     """
 
     name = "torchtitan"
@@ -36,8 +32,8 @@ class Torchtitan(Profile):
         super().check(schedule, pairing)
         if schedule.attention_factor != 1.0:
             raise ValueError(
-                f"arithmetic is 'torchtitan', whose tables leave out the attention factor "
-                f"{schedule.attention_factor:.6g} of {schedule!r}; its models scale scores by it."
+                f"arithmetic is 'torchtitan', whose tables leave out the attention factor of "
+                f"{schedule!r}."
             )
 
     def frequencies(self, schedule: Schedule) -> Tensor:

@@ -5,10 +5,7 @@ from posenc.numerics.arithmetic.profile import Profile
 
 
 class Torchtune(Profile):
-    """``RotaryPositionalEmbeddings`` and ``Llama3ScaledRoPE``.
-
-    Held to the bit against torchtune 0.6.1 on 2026-11-22, on a CPU.
-    """
+    """``RotaryPositionalEmbeddings`` and ``Llama3ScaledRoPE``."""
 
     name = "torchtune"
     source = "torchtune/modules/position_embeddings.py"

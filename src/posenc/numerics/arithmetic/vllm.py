@@ -6,12 +6,7 @@ from posenc.numerics.arithmetic.profile import Profile
 
 class VLLM(Profile):
     """``RotaryEmbedding.forward_cuda``. The kernel multiplies 16-bit content exactly in float32, so
-    that fused multiplication and addition change nothing; of float32 content they may.
-
-    Its cache, and the rotation in float32 that its modules offer beside the kernel
-    (``enable_fp32_compute``), were held to the bit against vllm 0.33.0 on 2026-11-22, on a CPU; the
-    kernel was read.
-    """
+    that fused multiplication and addition change nothing; of float32 content they may."""
 
     name = "vllm"
     source = (
@@ -31,10 +26,7 @@ class VLLM(Profile):
 
 
 class VLLMNative(VLLM):
-    """``RotaryEmbedding.forward_native``: what runs under ``custom_ops=["none"]``.
-
-    Held to the bit against vllm 0.33.0 on 2026-11-22, on a CPU.
-    """
+    """``RotaryEmbedding.forward_native``: what runs under ``custom_ops=["none"]``."""
 
     name = "vllm-native"
     source = "vllm/model_executor/layers/rotary_embedding/base.py and common.py"
