@@ -24,17 +24,3 @@ def test_channels_are_found_where_they_are(cosines, sines):
     assert torch.equal(columns.sin, table[:, list(sines)])
     columns.cos.fill_(-1)
     assert int((table == -1).sum()) == 3 * len(cosines)
-
-
-@pytest.mark.parametrize(
-    ("cosines", "sines"),
-    [
-        (range(0, 8, 2), range(0, 8, 2)),
-        (range(4), range(5, 9)),
-        (range(0, 8, 2), range(1, 7, 2)),
-        (range(0, 6, 3), range(1, 6, 3)),
-    ],
-)
-def test_other_channels_are_refused(cosines, sines):
-    with pytest.raises(ValueError, match="they alternate"):
-        columns_of(torch.zeros(3, 9), cosines, sines)

@@ -82,14 +82,9 @@ def test_fused_orders_hold_the_projections_alone(heads, kv_heads):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: permutation(7, "half"), "rotated_dim is 7; it must be even"),
-        (lambda: permutation(8, "half", head_dim=4), "at most head_dim, 4"),
-        (lambda: permutation(8, "halves"), "'half' or 'interleaved'"),
-        (lambda: convert_projection(torch.ones(10), "half", head_dim=4), "no whole heads of 4"),
-        (
-            lambda: convert_fused(torch.ones(8), "half", heads=2, head_dim=4, order="grouped"),
-            "8 rows; .* have 24",
-        ),
+        (lambda: permutation(7, "half"), "even"),
+        (lambda: convert_projection(torch.ones(10), "half", head_dim=4), "heads"),
+        (lambda: convert_fused(torch.ones(8), "half", heads=2, head_dim=4, order="grouped"), "24"),
     ],
 )
 def test_widths_that_do_not_fit_are_refused(build, words):

@@ -74,11 +74,6 @@ def test_the_smallest_phase_of_all_is_not_lost():
     assert [sin[0], -cos[1], -sin[2], cos[3]] == [angle] * 4
 
 
-def test_shapes_broadcast():
-    made = phases(torch.zeros(2, 3, 1, dtype=torch.int64), turn_limbs((5, 6, 7, 8)))
-    assert all(word.shape == (2, 3, 4) for word in made)
-
-
 # Sums, by one product of digits.
 
 
@@ -114,15 +109,3 @@ def test_both_ways_are_one_for_steps_of_any_shape():
     other = phases(steps.unsqueeze(-1), turn_limbs(turns))
     made = phases_of_sum([Summand(steps, turns)])
     assert all(map(torch.equal, made, other))
-
-
-def test_no_rows_and_no_frequencies_have_no_phases():
-    none = torch.zeros(0, 2, dtype=torch.int64)
-    assert phases_of_sum([Summand(none, (1, 2, 3))]).high.shape == (0, 2, 3)
-    assert phases_of_sum([Summand(torch.zeros(2, dtype=torch.int64), ())]).low.shape == (2, 0)
-
-
-def test_a_cast_around_it_reaches_no_digit():
-    one = Summand(torch.tensor([2**62 + 1]), (3**120,))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert whole(phases_of_sum([one])) == [(2**62 + 1) * 3**120 % 2**TURN_BITS]

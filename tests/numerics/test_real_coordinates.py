@@ -1,7 +1,6 @@
 """cos and sin at real coordinates: the promise of whole positions, against mpmath."""
 
 import random
-import re
 from fractions import Fraction
 
 import pytest
@@ -11,7 +10,6 @@ from tests.oracle import DIGITS
 
 from posenc.frequencies import FromCheckpoint, Geometric, Powers
 from posenc.kernels.sincos.front import cos_sin
-from posenc.numerics.phases import phases, turn_limbs
 from posenc.numerics.sincos import SinCos
 from posenc.positions import Coordinates
 
@@ -72,14 +70,6 @@ def test_float64_is_within_3_ulp(oracle, name):
                 assert oracle.ulps(got[row, pair].item(), value, torch.float64) <= 3
 
 
-def test_many_rows_are_as_few(monkeypatch):
-    sincos, made = SinCos(Geometric(16)), Coordinates([0.1, 3600.1]) + Fraction(1, 3)
-    many = Coordinates.cat([made + k for k in range(20)])
-    whole = sincos.cos_sin(many)
-    monkeypatch.setattr("posenc.numerics.exact.CHUNK_PHASES", 30)
-    assert all(map(torch.equal, sincos.cos_sin(many), whole))
-
-
 def test_next_to_midpoints(oracle):
     """Thirds of positions at three times the frequency are those of whole positions."""
     thirds = SinCos(FromCheckpoint([3.0])), Coordinates(torch.arange(2**14, 2**14 + 50))
@@ -103,26 +93,6 @@ def test_whole_coordinates_give_the_bits_of_whole_positions():
         assert torch.equal(half[:-1], whole_)
 
 
-def test_phases_add_exactly():
-    """phase(p + k) = phase(p) + phase(k), bit for bit, at a scale that is no power of two."""
-    steps = Coordinates(torch.tensor([2**61, -5, 12]), scale=Fraction(1, 30))
-    by = Coordinates(torch.tensor([2**60 + 7]), scale=Fraction(1, 30))
-    own, _ = SinCos(Geometric(16)).of_steps(steps)
-    limbs = turn_limbs(own.turns)
-    here, there, both = (
-        sum(word << place for word, place in zip(phase, (128, 64, 0), strict=True))
-        for phase in (_words(each, limbs) for each in (steps, by, steps + by))
-    )
-    assert ((here + there - both) % 2**192 == 0).all()
-
-
-def _words(coordinates, limbs):
-    found = phases(coordinates.values[:, None], limbs)
-    import numpy as np
-
-    return [np.array(word.tolist(), dtype=object) % 2**64 for word in found]
-
-
 def test_turns_at_a_scale_err_by_half_a_unit():
     draw, schedule = random.Random(3), Geometric(32, 5e5)
     for _ in range(50):
@@ -137,26 +107,12 @@ def test_turns_at_a_scale_err_by_half_a_unit():
 
 def test_steps_without_exact_phases_are_refused():
     sincos = SinCos(Geometric(16))
-    for number in (1e-300, 5e-324):
-        with pytest.raises(ValueError, match=re.escape("give larger steps")):
+    for number in (1e-300, 1e300):
+        with pytest.raises(ValueError, match="steps"):
             sincos.cos_sin(Coordinates([number]))
-    with pytest.raises(ValueError, match=re.escape("steps may be up to 2^64")):
-        sincos.cos_sin(Coordinates([1e300]))
     # A frequency of 0 has no rounding.
     still = SinCos(FromCheckpoint([0.0]))
     assert still.cos_sin(Coordinates([1e-300]))[0].item() == 1.0
-    for of_one_axis in (sincos, SinCos(Geometric(16), "float32")):
-        with pytest.raises(ValueError, match=re.escape("one scale")):
-            of_one_axis.cos_sin(Coordinates([[1, 2]], scale=(1, 2)))
-
-
-def test_scales_are_kept_and_not_for_ever():
-    sincos, steps = SinCos(Geometric(8)), torch.arange(3)
-    for below in range(2, 40):
-        made = sincos.cos_sin(Coordinates(steps, scale=Fraction(1, below)))
-        again = sincos.cos_sin(Coordinates(steps, scale=Fraction(1, below)))
-        assert all(map(torch.equal, made, again))
-    assert len(sincos._at_scales) <= 8
 
 
 def test_the_common_formula_takes_floats():
@@ -168,19 +124,6 @@ def test_the_common_formula_takes_floats():
     assert torch.equal(sin, angles.sin())
     by_kernels = cos_sin(SinCos(schedule, "float32"), Coordinates(times))
     assert torch.equal(by_kernels[0], cos)
-
-
-def test_the_common_formula_takes_a_third_as_a_float():
-    common = SinCos(Geometric(2), "float32")
-    third = common.cos_sin(Coordinates([1], scale=Fraction(1, 3)))[0]
-    assert third.item() == pytest.approx(0.94496, abs=1e-5)  # cos 1/3
-
-
-def test_meta():
-    made = Coordinates(torch.zeros(3, dtype=torch.int64, device="meta"), scale=Fraction(1, 3))
-    cos, _ = cos_sin(SinCos(Geometric(8)), made)
-    assert cos.is_meta
-    assert cos.shape == (3, 4)
 
 
 @pytest.mark.compiles

@@ -193,19 +193,3 @@ def test_two_tables_that_exist_are_written_in_place(dtype):
             assert torch.equal(got, expected)
         assert torch.equal(whole[:, 1::2], made[0])
         assert (whole[:, 8] == 7.0).all()
-
-
-def test_sin_and_cos_lie_on_the_unit_circle_at_every_magnitude():
-    cos, sin = SinCos(Geometric(64)).cos_sin(torch.tensor(scattered(500, seed=9)), torch.float64)
-    assert (cos**2 + sin**2 - 1).abs().max() < 1e-15
-
-
-def test_meta_positions_give_meta_tables():
-    cos, sin = SinCos(Geometric(8)).cos_sin(torch.empty(2, 5, dtype=torch.int64, device="meta"))
-    assert cos.shape == sin.shape == (2, 5, 4)
-    assert cos.is_meta
-    assert sin.is_meta
-
-
-def test_no_positions_no_rows():
-    assert SinCos(Geometric(8)).cos_sin(consecutive(0))[0].shape == (0, 4)
