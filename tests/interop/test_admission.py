@@ -145,7 +145,7 @@ def test_a_language_model_that_is_not_read_is_refused_whatever_else_is_there():
     model = typical("nanochat")
     model.turner = Whole().turner
     model.turner.config = Whole().config
-    with pytest.raises(TypeError, match="direction"):
+    with pytest.raises(ValueError, match="not what its configuration means"):
         patch(model, rotary=YARN)
     assert isinstance(model.turner, Turner)
 

@@ -12,10 +12,10 @@ from tests.oracle_models.measuring import measured
 from posenc.interop.families import known, names
 
 SECONDS = 8.0
-UNSEEN = {"gpt_neo", "lw_detr_vit", "neomme", "rf_detr_dinov2"}
+UNSEEN = {"gpt_neo", "lw_detr_vit", "rf_detr_dinov2"}
 """Verified by other means: their masks or tables are not where a small model shows them."""
 VERIFIED = [name for name in names() if known(name).get("verified") and name not in UNSEEN]
-QUICK = ("llama", "gemma3_text", "qwen2_vl_text", "roberta")
+QUICK = ("llama", "gemma3_text", "nanochat", "neomme", "qwen2_vl_text", "roberta")
 
 
 @pytest.mark.parametrize("model_type", QUICK)

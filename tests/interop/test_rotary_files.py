@@ -159,7 +159,6 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
         ),
         ({"model_type": "bert", "hidden_size": 768}, "no rotary encoding in this configuration"),
         ({"model_type": "falcon", "alibi": True, "rope_theta": 1e4}, "no rotary encoding"),
-        ({"model_type": "nanochat", "rope_theta": 1e4}, "rotates in the other direction"),
         ({"model_type": "qwen2_vl_vision", "rope_theta": 1e4}, "coordinates"),
         ({"model_type": "ours", "rope_theta": 1e4}, "hidden_size"),
         ({**YI, "rope_parameters": {"full_attention": {}, "facto": 2}}, "facto beside"),

@@ -48,7 +48,7 @@ def test_every_type_is_read_or_refused_in_words():
 def test_rotations_that_only_the_code_says_are_not_read_as_others():
     axial = positional_setup({"model_type": "llama4_vision_model"})["vision"].layers[0]
     assert isinstance(axial.positional.queries_keys[0], AxialRotary)
-    for model_type in ("qwen2_5_omni_dit", "neucodec", "xcodec2", "nanochat"):
+    for model_type in ("qwen2_5_omni_dit", "neucodec", "xcodec2"):
         part = positional_setup({"model_type": model_type}).parts[0]
         assert all(layer.positional is None for layer in part.layers)
         with pytest.raises(ValueError, match="cannot be read"):

@@ -166,7 +166,7 @@ def rotation_differs(
     rotary = told.rotary if isinstance(told, MultimodalRotary) else told
     turns = torch.tensor([each / 2**192 for each in rotary.frequencies.turns()])
     frequencies = 2 * torch.pi * turns.double()
-    moving = frequencies > 0
+    moving = frequencies != 0
     if seen.pairing != rotary.pairing or len(seen.pairs) != int(moving.sum()):
         return f"layer {index}: {seen.pairing} pairs of {seen.width} channels, read {rotary}"
     if not torch.allclose(seen.frequencies, frequencies[moving], rtol=FREQUENCY, atol=2e-7):

@@ -1,6 +1,7 @@
 """Which layers of a model are alike, which do not rotate, and which keys they see."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from posenc.interop.configurations import Configuration
 
@@ -150,6 +151,9 @@ def window_of(config: Configuration, index: int, kind: str | None) -> int | None
         reach = config.get("sliding_window") or config.whole("local_attention") // 2
         both = config.family == "modernbert"
         return reach + both if kind == SLIDING else None
+    for layer, own in config.dictionary("per_layer_config").items():
+        if int(layer) == index and "sliding_window" in own:
+            config = replace(config, values={**config.values, **own})
     beside = {name.removesuffix("+1"): int(name.endswith("+1")) for name in _rule(config)[1:]}
     field = config.field(*beside)
     if not _slides(config, index, kind, field) or "window_words" in config.facts:

@@ -70,8 +70,8 @@ def refusal(config: Configuration) -> str | None:
     """Why a model would be read wrongly; None where nothing is against it.
 
     Example:
-        >>> refusal(Configuration({}, "nanochat"))
-        'it rotates in the other direction'
+        >>> refusal(Configuration({}, "hunyuan_vl"))
+        'its xdrope gives the two channels of a pair different axes'
     """
     for field, (value, why) in config.facts.get("refused_by", {}).items():
         if config.get(field) == value:

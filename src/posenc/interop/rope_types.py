@@ -1,11 +1,14 @@
 """The rope dictionary of a configuration: what type it is of, and the schedule that it means."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON, LISTS, SWITCHES, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
+from posenc.frequencies.schedule import Rescaled
 from posenc.interop.configurations import finite
 from posenc.interop.rope_models import TEMPERATURE
 
@@ -77,3 +80,17 @@ def schedule_of(rope: Rope, length: int | None = None) -> Schedule:
         Linear(of=Geometric(dim=128, base=10000.0), factor=4.0)
     """
     return rope.rope_type.read(rope, length)
+
+
+@dataclass(frozen=True)
+class Backwards(Rescaled):
+    """−ω_i: every pair turns the other way, as in nanochat.
+
+    Example:
+        >>> from posenc.frequencies import Geometric
+        >>> Backwards(Geometric(4, base=100.0)).wavelengths()
+        (-6.283185307179586, -62.83185307179586)
+    """
+
+    def radians(self) -> tuple[Decimal, ...]:
+        return tuple(-w for w in self.of.radians())

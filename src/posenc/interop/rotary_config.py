@@ -20,7 +20,7 @@ from posenc.interop.rope_layers import (
     width_of_head,
 )
 from posenc.interop.rope_models import pairing_is_known, pairing_of, softmax_scale
-from posenc.interop.rope_types import schedule_of
+from posenc.interop.rope_types import Backwards, schedule_of
 from posenc.interop.unheeded import check_unheeded
 
 
@@ -235,6 +235,8 @@ def layer_of(
         ValueError: Their heads are narrower than what rotates.
     """
     schedule, width = schedule_of(rope, length), width_of_head(config, layer_type)
+    if config.facts.get("backwards"):
+        schedule = Backwards(schedule)
     if 2 * len(schedule) > width:
         raise ValueError(f"{2 * len(schedule)} channels would rotate of a head of {width}.")
     rotary = Rotary(

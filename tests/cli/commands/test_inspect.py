@@ -106,7 +106,7 @@ def said(run):
         (QWEN, [], ["16, 24, 24 pairs for time, height and width", "vision (qwen2_vl_vision)"]),
         ({"model_type": "bloom", "n_layer": 1}, [], ["scores A penalty that grows with distance"]),
         ({"model_type": "gpt2", "n_layer": 1}, [], ["tokens A trained vector for each position"]),
-        ({"model_type": "nanochat"}, [], ["in words only"]),
+        ({"model_type": "hunyuan_vl_text"}, [], ["in words only"]),
     ],
 )  # fmt: skip
 def test_one_file_in_plain_words(said, written, config, words, told):
@@ -154,7 +154,7 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
         (ONE, {**ONE, "layer_types": ["full_attention"]},
          ["type none given full_attention"], [SAME]),
         (BARK, {**BARK, "semantic_config": {"num_layers": 24}}, [UNSURE], [SAME]),
-        ({"model_type": "nanochat"}, ONE, ["in words only"], [SAME, "Positional()"]),
+        ({"model_type": "hunyuan_vl_text"}, ONE, ["in words only"], [SAME, "Positional()"]),
         (QWEN, {"model_type": "qwen2_vl", "text_config": QWEN["text_config"],
                 "vision_config": {"hidden_size": 640, "num_heads": 4}},
          ["vision, layers 0-31"], ["text, layers"]),
