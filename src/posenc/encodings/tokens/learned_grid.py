@@ -117,6 +117,9 @@ class LearnedGrid(Added):
     ) -> "LearnedGrid":
         """The encoding in the state dict of ViT, DeiT, MAE, DINOv2, BEiT, CLIP, SigLIP or SAM.
 
+        A weight does not tell its grid: a square is assumed, with up to two rows before it. Pass
+        ``size`` for other images, as ``size=(9, 16)`` for 16:9 with or without a class token.
+
         Args:
             state: A state dict.
             key: The name of the weight; by default the one that ends as they do in timm,
