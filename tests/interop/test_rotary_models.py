@@ -17,8 +17,8 @@ SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 8}
 HALF = [
     "afmoe", "chameleon", "dbrx", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gpt_neox",
     "gpt_oss", "granite", "hunyuan_v1_dense", "hy_v3", "llama", "minicpm3", "minimax_m2", "mistral",
-    "mixtral", "nanochat", "nemotron", "olmo2", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_next", "seed_oss",
-    "smollm3", "starcoder2",
+    "mixtral", "nanochat", "nemotron", "olmo2", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_next",
+    "seed_oss", "smollm3", "starcoder2",
 ]  # fmt: skip
 INTERLEAVED = [
     "axk1", "bailing_hybrid", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "deepseek_v32",
