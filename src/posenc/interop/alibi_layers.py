@@ -112,11 +112,7 @@ def falcon(
 
 
 def without_weights(block: nn.Module, *arguments: Any, **named: Any) -> Any:
-    """The forward pass of a block that does not tell its attention that weights are wanted.
-
-    Raises:
-        ValueError: They are.
-    """
+    """The forward pass of a block that does not tell its attention that weights are wanted."""
     if named.get("output_attentions"):
         raise ValueError(
             "output_attentions is set, and a patched model never forms the weights. Take the patch "

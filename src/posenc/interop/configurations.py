@@ -31,25 +31,12 @@ def read(config: object) -> Configuration:
 
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is not JSON, or not an object.
-        TypeError: ``config`` is something else.
-
-    Example:
-        >>> read({"model_type": "llava", "text_config": {"model_type": "llama"}}).model_type
-        'llama'
     """
     return _nests(read_whole(config))[-1].with_defaults()
 
 
 def read_whole(config: object) -> Configuration:
-    """All of a configuration, its parts still nested, and nothing filled in.
-
-    Raises:
-        OSError, ValueError, TypeError: As of ``read``.
-    """
+    """All of a configuration, its parts still nested, and nothing filled in."""
     values = _values(config)
     named = values.get("model_type") or ""
     if not isinstance(named, str):
@@ -88,13 +75,6 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
 
     Older files keep the fields of the language model beside the nested ones, and they are read as
     those of ``text_config``; ``unreached`` says where the class of the model does not do so.
-
-    Raises:
-        ValueError: One of them is no object.
-
-    Example:
-        >>> list(parts_of(Configuration({"vision_config": {"depth": 2}}, "qwen2_vl")))
-        ['text_config', 'vision_config']
     """
     types = config.facts.get("parts", {})
     found = {}
@@ -148,12 +128,6 @@ def unreached(config: Configuration) -> list[str]:
     """Fields of the language model beside its missing part, where its class does not look for them.
 
     The code of the authors may (LLaVA's), but transformers builds the part of its defaults.
-
-    Example:
-        >>> unreached(Configuration({"hidden_size": 64, "rope_theta": 1e6}, "llava"))
-        ['hidden_size', 'rope_theta']
-        >>> unreached(Configuration({"hidden_size": 64, "head_dim": 16}, "qwen2_vl"))
-        ['head_dim']
     """
     parts = config.facts.get("parts", {})
     nests: Iterable[str] = [name for name in NESTS if name in parts]
@@ -175,12 +149,7 @@ def unreached(config: Configuration) -> list[str]:
 
 
 def is_made_of_parts(config: Configuration) -> bool:
-    """Whether the class of a model has neither layers of its own nor those of a language model.
-
-    Example:
-        >>> [is_made_of_parts(Configuration({}, name)) for name in ("t5gemma", "csm", "llava")]
-        [True, False, False]
-    """
+    """Whether the class of a model has neither layers of its own nor those of a language model."""
     parts = {*config.facts.get("parts", {})}
     sizes = {*ALIASES["hidden_size"], *ALIASES["layers"]}
     return bool(parts) and not parts & {*NESTS} and not config.own & sizes
@@ -204,22 +173,13 @@ def missing_parts(config: Configuration) -> str:
 
 
 def standing(fields: Sequence[str]) -> tuple[str, str, str]:
-    """Fields with their verb, whether they are or it is, and what they are called after that.
-
-    Example:
-        >>> standing(["rope_theta"]), standing(["head_dim", "rope_theta"])
-        (('rope_theta stands', 'is', 'it'), ('head_dim, rope_theta stand', 'are', 'them'))
-    """
+    """Fields with their verb, whether they are or it is, and what they are called after that."""
     told = ", ".join(fields)
     return (f"{told} stands", "is", "it") if len(fields) == 1 else (f"{told} stand", "are", "them")
 
 
 def warn_of_strays(config: object) -> None:
-    """Say that fields of the language model stand where its class does not look for them.
-
-    Raises:
-        OSError, ValueError, TypeError: As of ``read``.
-    """
+    """Say that fields of the language model stand where its class does not look for them."""
     for each in _nests(read_whole(config)):
         if words := stray_words(each):
             warn(words, stacklevel=3)

@@ -30,38 +30,18 @@ NAME = re.compile(r"^(vit|deit)_(tiny|small|base|large|huge)_patch(\d+)_(\d+)(\.
 
 
 def is_foreign(values: Mapping[str, Any]) -> bool:
-    """Whether a file is one of diffusers or of timm.
-
-    Example:
-        >>> is_foreign({"_class_name": "FluxTransformer2DModel"}), is_foreign({"hidden_size": 8})
-        (True, False)
-    """
+    """Whether a file is one of diffusers or of timm."""
     named = isinstance(values.get("architecture"), str) and "model_type" not in values
     return isinstance(values.get("_class_name"), str) or named
 
 
 def is_told_by_name(architecture: object) -> bool:
-    """Whether the name of a model of timm says what it does with positions.
-
-    Example:
-        >>> is_told_by_name("vit_base_patch16_224.augreg_in1k"), is_told_by_name("resnet50")
-        (True, False)
-    """
+    """Whether the name of a model of timm says what it does with positions."""
     return isinstance(architecture, str) and NAME.match(architecture) is not None
 
 
 def foreign_part(values: Mapping[str, Any]) -> Part:
-    """The set-up that such a file means.
-
-    Raises:
-        ValueError: The class or the name is not known, or a value does not fit.
-
-    Example:
-        >>> foreign_part({"_class_name": "WanTransformer3DModel"}).layers[0].positional.queries_keys
-        ModuleList(
-          (0): AxialRotary(128, base=10000.0, form='wan')
-        )
-    """
+    """The set-up that such a file means."""
     if not isinstance(values.get("_class_name"), str):
         return timm_part(str(values["architecture"]), values)
     name = values["_class_name"]
@@ -103,11 +83,7 @@ def _rotation(
 
 
 def timm_part(name: str, values: Mapping[str, Any]) -> Part:
-    """The set-up of a vision transformer of timm, by its name.
-
-    Raises:
-        ValueError: The name does not say enough, or the file has other sizes than its name.
-    """
+    """The set-up of a vision transformer of timm, by its name."""
     found = NAME.match(name)
     if found is None:
         raise ValueError(f"architecture is {name!r}; names as vit_base_patch16_224 are known.")

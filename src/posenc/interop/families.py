@@ -34,12 +34,7 @@ def _file() -> Mapping[str, Any]:
 
 
 def known(model_type: str) -> Mapping[str, Any]:
-    """What is known of a type; nothing of others.
-
-    Example:
-        >>> known("llama")["pairing"], dict(known("ours"))
-        ('half', {})
-    """
+    """What is known of a type; nothing of others."""
     return _file()["types"].get(model_type, NOTHING)
 
 
@@ -57,15 +52,6 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     Args:
         model_type: As in the file.
         values: The fields.
-
-    Raises:
-        ValueError: A field is there under both names, with two values.
-
-    Example:
-        >>> respelled("RefinedWebModel", {"n_head": 71})
-        {'num_attention_heads': 71}
-        >>> respelled("t5", {"num_hidden_layers": 4})
-        {'num_layers': 4, 'num_decoder_layers': 6}
     """
     facts = known(spelled(model_type, values))
     _, old = _file()["spellings"].get(model_type, ("", {}))
@@ -83,12 +69,7 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def spelled(model_type: str, values: Mapping[str, Any] = NOTHING) -> str:
-    """The name of a type as transformers has it.
-
-    Example:
-        >>> spelled("RefinedWebModel"), spelled("llama")
-        ('falcon', 'llama')
-    """
+    """The name of a type as transformers has it."""
     if model_type in _file()["types"]:
         return model_type
     if model_type in _file()["spellings"]:
@@ -109,10 +90,5 @@ def families_with(key: str, value: object) -> frozenset[str]:
 
 
 def family_of(model_type: str) -> str:
-    """A type without the part that tells a text model from what it is a part of.
-
-    Example:
-        >>> family_of("gemma3_text")
-        'gemma3'
-    """
+    """A type without the part that tells a text model from what it is a part of."""
     return model_type.replace("-", "_").removesuffix("_model").removesuffix("_text")

@@ -64,12 +64,7 @@ class Configuration:
         return None if field is None else self.values[field]
 
     def field(self, *names: str) -> str | None:
-        """What the file calls that one of the fields; None without any.
-
-        Example:
-            >>> Configuration({"n_embd": 768}, "gpt2").field("hidden_size")
-            'n_embd'
-        """
+        """What the file calls that one of the fields; None without any."""
         for name in names:
             for alias in ALIASES.get(name, (name,)):
                 for called in (alias, self.facts.get("names", {}).get(alias)):
@@ -78,23 +73,14 @@ class Configuration:
         return None
 
     def with_defaults(self) -> "Configuration":
-        """The same, with what the class of this type has where the file says nothing.
-
-        Example:
-            >>> Configuration({}, "gpt2").with_defaults().get("heads")
-            12
-        """
+        """The same, with what the class of this type has where the file says nothing."""
         config = self if has_own_class(self) else _filled(self)
         usual = respelled(self.model_type, self.facts.get("defaults", {}))
         absent = {name: value for name, value in usual.items() if name not in config.values}
         return replace(config, values={**absent, **config.values})
 
     def whole(self, name: str) -> int:
-        """A whole number that must be there.
-
-        Raises:
-            ValueError: It is not.
-        """
+        """A whole number that must be there."""
         field = self.field(name)
         if field is None:
             raise ValueError(f"The configuration has no {ALIASES.get(name, (name,))[0]}.")
@@ -104,31 +90,19 @@ class Configuration:
         return value
 
     def number(self, *names: str) -> float | None:
-        """The first of the fields that is there; None without any.
-
-        Raises:
-            ValueError: It is not a finite number.
-        """
+        """The first of the fields that is there; None without any."""
         field = self.field(*names)
         return None if field is None else finite(field, self.values[field])
 
     def dictionary(self, name: str) -> Mapping[str, Any]:
-        """A field that holds a dictionary, or nothing.
-
-        Raises:
-            ValueError: It holds something else.
-        """
+        """A field that holds a dictionary, or nothing."""
         value = self.get(name)
         if not isinstance(value, Mapping | None):
             raise ValueError(f"{name} is {value!r}; an object is needed.")
         return value or {}
 
     def listed(self, name: str, count: int | None = None) -> Sequence[Any] | None:
-        """A field that lists the layers; None without one.
-
-        Raises:
-            ValueError: It is no list, or has not as many entries.
-        """
+        """A field that lists the layers; None without one."""
         value = self.get(name)
         if value is not None and not isinstance(value, list | tuple):
             raise ValueError(f"{name} is {value!r}; a list with one entry a layer is needed.")
@@ -187,22 +161,13 @@ def check_length(length: int | None) -> None:
 
 
 def finite(name: str, value: object) -> float:
-    """``value`` if it is a finite number.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """``value`` if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise ValueError(f"{name} is {value!r}; a finite number is needed.")
     return value
 
 
 def has_own_class(config: Configuration) -> bool:
-    """Whether a file names a class of its own, whatever ``model_type`` it has.
-
-    Example:
-        >>> has_own_class(Configuration({"auto_map": {"AutoModel": "modeling.NewModel"}}, "bert"))
-        True
-    """
+    """Whether a file names a class of its own, whatever ``model_type`` it has."""
     named = config.values.get("auto_map")
     return isinstance(named, Mapping) and any(str(name).startswith("AutoModel") for name in named)

@@ -21,15 +21,7 @@ WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
 
 
 def layer_types(config: Configuration) -> list[str] | None:
-    """The type of each layer; None where all are alike.
-
-    Raises:
-        ValueError: A field that lists layers is no list of them.
-
-    Example:
-        >>> layer_types(Configuration({"num_hidden_layers": 6}, "gemma3_text"))[-2:]
-        ['sliding_attention', 'full_attention']
-    """
+    """The type of each layer; None where all are alike."""
     if (listed := config.listed("layer_types")) is not None:
         types = [str(each) for each in listed]
         return [*types[:-1], FULL] if types and config.facts.get("ends_full") else types
@@ -83,15 +75,7 @@ def _by_rule(config: Configuration) -> list[str] | None:
 
 
 def unrotated(config: Configuration, types: list[str] | None, count: int) -> list[bool]:
-    """For each layer, whether it has no rotary encoding (NoPE, or no attention).
-
-    Raises:
-        ValueError: A field has an entry for fewer layers than there are.
-
-    Example:
-        >>> unrotated(Configuration({}, "smollm3"), None, 4)
-        [False, False, False, True]
-    """
+    """For each layer, whether it has no rotary encoding (NoPE, or no attention)."""
     how = config.facts.get("nope")
     none = [kind in ELSEWHERE for kind in types or [""] * count]
     if how == "not hybrid":  # the other layers are Mamba's
@@ -139,13 +123,6 @@ def window_of(config: Configuration, index: int, kind: str | None) -> int | None
     ``window`` of the facts says which layers slide where a window is given (``everywhere``, or
     ``some``: those that fields name), and then the fields; ``name+1`` counts the keys beside the
     query's own.
-
-    Raises:
-        ValueError: The model would see nothing.
-
-    Example:
-        >>> window_of(Configuration({"sliding_window": 3}, "mistral"), 0, "full_attention")
-        3
     """
     if config.get("local_attention"):  # ModernBERT's: all that is seen, to both sides
         reach = config.get("sliding_window") or config.whole("local_attention") // 2
@@ -165,12 +142,7 @@ def window_of(config: Configuration, index: int, kind: str | None) -> int | None
 
 
 def unverified(config: Configuration) -> str | None:
-    """What to say of windows that no model of the class was held against; None where one was.
-
-    Example:
-        >>> unverified(Configuration({"sliding_window": 3}, "ours"))
-        'which layers slide by sliding_window was not held against a running model of this type'
-    """
+    """What to say of windows that no model of the class was held against; None where one was."""
     field = config.field(*WINDOWS)
     if "window" in config.facts or field is None:
         return None

@@ -13,13 +13,6 @@ def in_evaluation(module: nn.Module) -> Iterator[None]:
     A part that is frozen in evaluation, as the batch norms and towers of images of models that are
     tuned in parts, would train after ``module.train()``, and a whole that is held by a new module
     would train because that one does.
-
-    Example:
-        >>> model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2).eval())
-        >>> with in_evaluation(model):
-        ...     inside = [part.training for part in model]
-        >>> inside, [part.training for part in model]
-        ([False, False], [True, False])
     """
     modes = {part: part.training for part in module.modules()}
     module.eval()

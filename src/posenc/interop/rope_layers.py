@@ -39,11 +39,7 @@ Dictionary = Mapping[str, Any]
 
 
 def checked(config: Configuration) -> Configuration:
-    """``config`` if it is of a rotary model that can be read.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """``config`` if it is of a rotary model that can be read."""
     kind = config.model_type or "a model without model_type"
     if why := refusal(config):
         raise ValueError(f"The rotation of {kind} cannot be read: {why}.")
@@ -67,12 +63,7 @@ def checked(config: Configuration) -> Configuration:
 
 
 def refusal(config: Configuration) -> str | None:
-    """Why a model would be read wrongly; None where nothing is against it.
-
-    Example:
-        >>> refusal(Configuration({}, "hunyuan_vl"))
-        'its xdrope gives the two channels of a pair different axes'
-    """
+    """Why a model would be read wrongly; None where nothing is against it."""
     for field, (value, why) in config.facts.get("refused_by", {}).items():
         if config.get(field) == value:
             return why
@@ -82,12 +73,7 @@ def refusal(config: Configuration) -> str | None:
 
 
 def rotates(config: Configuration) -> bool:
-    """Whether a model turns its queries and keys, in some layers at least.
-
-    Example:
-        >>> rotates(Configuration({"position_embedding_type": "rotary"}, "esm"))
-        True
-    """
+    """Whether a model turns its queries and keys, in some layers at least."""
     facts, values = config.facts, config.values
     own = facts.get("defaults", values)
     off = any(name in own and values.get(name) is not None and values[name] == value
@@ -107,10 +93,6 @@ def strange(config: Configuration) -> list[str]:
     """Fields of a rotation in the file of a model whose class has none of them.
 
     Beside the parts of a model of several they may be those of its language model.
-
-    Example:
-        >>> strange(Configuration({"rope_theta": 1e4}, "gpt2"))
-        ['rope_theta']
     """
     parts = {*NESTS} & {*config.facts.get("parts", {})}
     if not config.is_known or parts or config.own & {*SIGNS}:
@@ -121,11 +103,6 @@ def strange(config: Configuration) -> list[str]:
 def of_its_own_code(config: Configuration) -> Configuration:
     """As of a type that is not known, where a file names a class of its own and rotates by fields
     that the class of its ``model_type`` does not look at.
-
-    Example:
-        >>> file = {"rope_theta": 1e4, "auto_map": {"AutoModel": "modeling.NewModel"}}
-        >>> of_its_own_code(Configuration(file, "bert")).model_type
-        'bert of its own code'
     """
     if rotates(config) or not strange(config) or not has_own_class(config):
         return config
@@ -137,13 +114,6 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
     """The rope dictionary of each layer type, or one for all layers, under None.
 
     A dictionary is None where layers of that type have no rotary encoding.
-
-    Raises:
-        ValueError: The class of the model does not look at what is there.
-
-    Example:
-        >>> dictionaries(Configuration({"rope_theta": 1e6}, "gemma3_text"))
-        {'full_attention': {'rope_theta': 1000000.0}, 'sliding_attention': {'rope_theta': 10000.0}}
     """
     given, old = config.dictionary("rope_parameters"), config.dictionary("rope_scaling")
     if "rope_scaling" in config.facts.get("unread", ()):
@@ -190,11 +160,7 @@ def _by_fields(config: Configuration, scaling: Dictionary) -> dict[Any, Dictiona
 
 
 def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionary) -> Rope:
-    """A rope dictionary with what the rest of the configuration adds to it.
-
-    Raises:
-        ValueError: A key is unknown, or a width is missing.
-    """
+    """A rope dictionary with what the rest of the configuration adds to it."""
     rope_type = rope_type_of(dictionary, config.family)
     values = {key: value for key, value in dictionary.items() if value is not None}
     nested = layer_type is not None and config.get("rope_parameters")
@@ -250,12 +216,7 @@ def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> 
 
 
 def heeded(config: Configuration, role: str) -> Sequence[str]:
-    """The fields of the ``"base"`` or the ``"share"`` that a model's class reads.
-
-    Example:
-        >>> heeded(Configuration({}, "gpt_neox"), "base")
-        ('rotary_emb_base',)
-    """
+    """The fields of the ``"base"`` or the ``"share"`` that a model's class reads."""
     if "own" in config.facts:
         return tuple(name for name in (config.facts["own"][role],) if name)
     names = {"base": BASE_FIELDS, "share": SHARE_FIELDS}[role]
@@ -266,11 +227,7 @@ def heeded(config: Configuration, role: str) -> Sequence[str]:
 
 
 def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
-    """Width of a head as queries have it.
-
-    Raises:
-        ValueError: Nothing says, or no head is so wide.
-    """
+    """Width of a head as queries have it."""
     width = _said_width(config, layer_type)
     if not 1 <= width <= WIDEST:
         raise ValueError(f"A head has {width:,} channels; 1 to {WIDEST:,} are possible.")

@@ -15,12 +15,7 @@ LATENT_SOFTMAX = families_with("scale", "latent")
 
 
 def pairing_of(config: Configuration) -> Pairing:
-    """Which channels form a pair: by the code of a model, or as its weights were converted.
-
-    Example:
-        >>> pairing_of(Configuration({}, "gptj")), pairing_of(Configuration({}, "llama"))
-        ('interleaved', 'half')
-    """
+    """Which channels form a pair: by the code of a model, or as its weights were converted."""
     converted = config.get("posenc_pairing")
     return pairing_of_code(config) if converted is None else checked_pairing(converted)
 
@@ -45,10 +40,6 @@ def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
         config: Of the model.
         head_dim: Width of a head of queries.
         factor: ``softmax_factor`` of the schedule, of which only some models take notice.
-
-    Example:
-        >>> softmax_scale(Configuration({"query_pre_attn_scalar": 144}, "gemma2"), 128, 1.0)
-        0.08333333333333333
     """
     how = config.facts.get("scale", "" if config.is_known else "query_pre_attn_scalar")
     if how == "one":

@@ -20,15 +20,7 @@ POSITIVE = ("factor", "attention_factor", "original_max_position_embeddings", "r
 
 
 def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
-    """The rope type that a dictionary means, old names included.
-
-    Raises:
-        ValueError: There is no such type, or the dictionary has a key that it does not know.
-
-    Example:
-        >>> rope_type_of({"type": "su", "short_factor": [1.0], "long_factor": [1.0]}).name
-        'longrope'
-    """
+    """The rope type that a dictionary means, old names included."""
     given = (values.get("rope_type"), values.get("type"), "default")
     name = str(next(each for each in given if each is not None)).removeprefix(OURS)
     types = ROPE_TYPES.values()
@@ -70,27 +62,13 @@ def schedule_of(rope: Rope, length: int | None = None) -> Schedule:
     Args:
         rope: The dictionary, read.
         length: Of the sequences, for the types that depend on it; if not given, the trained length.
-
-    Raises:
-        ValueError: A value is missing or does not fit.
-
-    Example:
-        >>> linear = ROPE_TYPES["linear"]
-        >>> schedule_of(Rope(linear, {"factor": 4.0}, 128, 128, 10000.0, 2048, 8192))
-        Linear(of=Geometric(dim=128, base=10000.0), factor=4.0)
     """
     return rope.rope_type.read(rope, length)
 
 
 @dataclass(frozen=True)
 class Backwards(Rescaled):
-    """−ω_i: every pair turns the other way, as in nanochat.
-
-    Example:
-        >>> from posenc.frequencies import Geometric
-        >>> Backwards(Geometric(4, base=100.0)).wavelengths()
-        (-6.283185307179586, -62.83185307179586)
-    """
+    """−ω_i: every pair turns the other way, as in nanochat."""
 
     def radians(self) -> tuple[Decimal, ...]:
         return tuple(-w for w in self.of.radians())

@@ -229,11 +229,7 @@ def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any
 def layer_of(
     config: Configuration, layer_type: str | None, rope: Rope, length: int | None
 ) -> RotaryLayer:
-    """The layers of one type, of whose rope dictionary this was read.
-
-    Raises:
-        ValueError: Their heads are narrower than what rotates.
-    """
+    """The layers of one type, of whose rope dictionary this was read."""
     schedule, width = schedule_of(rope, length), width_of_head(config, layer_type)
     if config.facts.get("backwards"):
         schedule = Backwards(schedule)
@@ -276,12 +272,7 @@ def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | M
 
 
 def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
-    """Sections of all pairs, where models deal out what is given as far as there are pairs.
-
-    Example:
-        >>> _dealt((24, 20, 20), 64), _dealt((24, 20, 20), 32)
-        ((24, 20, 20), (11, 11, 10))
-    """
+    """Sections of all pairs, where models deal out what is given as far as there are pairs."""
     if sum(sections) == pairs:
         return tuple(sections)
     apart = len(sections)

@@ -242,11 +242,7 @@ def _bias_of_stage(
 
 
 def image_part(config: Configuration, name: str) -> Part:
-    """The encodings of an image model: a table of patches, rotations by two coordinates.
-
-    Raises:
-        ValueError: A size is missing or does not fit.
-    """
+    """The encodings of an image model: a table of patches, rotations by two coordinates."""
     name = "vision" if name == "text" else name
     count = config.whole("depth" if config.get("depth") and not config.get("layers") else "layers")
     tokens, notes = _table(config)
@@ -306,15 +302,7 @@ def _table(config: Configuration) -> tuple[list[Any], tuple[str, ...]]:
 
 
 def patches_of(config: Configuration) -> tuple[int, ...]:
-    """Rows and columns of the patches of an image as large as those that a model was trained on.
-
-    Raises:
-        ValueError: A size is missing, is none, or images are smaller than a patch.
-
-    Example:
-        >>> patches_of(Configuration({"image_size": [256, 192], "patch_size": 16}, "vit"))
-        (16, 12)
-    """
+    """Rows and columns of the patches of an image as large as those that a model was trained on."""
     if _heeded(config, "num_patches") is not None:
         side = isqrt(config.whole("num_patches"))
         if side**2 != config.whole("num_patches"):

@@ -28,15 +28,6 @@ def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
     Args:
         model: What is given them.
         given: Where each of its parameters comes from, by name.
-
-    Example:
-        >>> import torch
-        >>> frozen = nn.Parameter(torch.ones(2, 3), requires_grad=False)
-        >>> linear = nn.Linear(3, 1, bias=False)
-        >>> take_over(linear, {"weight": Taken(frozen, 1, 2)})
-        >>> linear.weight
-        Parameter containing:
-        tensor([[1., 1., 1.]])
     """
     own = dict(model.named_parameters(remove_duplicate=False))
     if own.keys() != given.keys():

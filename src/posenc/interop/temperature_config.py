@@ -24,10 +24,6 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
     Args:
         config: A PreTrainedConfig, a dictionary, or the path of a config.json.
 
-    Raises:
-        ValueError: The number of layers or another value that is needed is not given.
-        OSError: The file cannot be read.
-
     Example:
         >>> config = {"model_type": "llama4_text", "head_dim": 16, "num_hidden_layers": 4}
         >>> temperatures_from_config(config)

@@ -88,12 +88,7 @@ class ToldMask:
         return bool((begins.sum(1) + self.padding[:, 0] > 1).any())
 
     def keywords(self, device: torch.device) -> dict[str, Any]:
-        """What ``posenc.attention`` is to be told.
-
-        Example:
-            >>> ToldMask(2, 2, is_causal=True, window=1).keywords(torch.device("cpu"))
-            {'is_causal': True, 'window': 1}
-        """
+        """What ``posenc.attention`` is to be told."""
         # The last token alone sees all, and needs no comparison of places.
         told: dict[str, Any] = {"is_causal": self.is_causal and not self.is_last_alone}
         if self.window is not None:

@@ -24,10 +24,6 @@ def unheeded(config: Configuration) -> list[str]:
     """Fields of a rotation that stand in a file, and that the class of the model does not read.
 
     Of a model that is not known here: those that are not read.
-
-    Example:
-        >>> unheeded(Configuration({"rope_theta": 1e4, "use_dynamic_ntk": True}, "qwen"))
-        ['use_dynamic_ntk']
     """
     given = {name: value for name, value in config.values.items() if value not in (None, False)}
     if not config.is_known:
@@ -49,12 +45,7 @@ def unheeded(config: Configuration) -> list[str]:
 
 
 def check_unheeded(config: Configuration, length: int | None) -> None:
-    """Refuse numbers of a rotation that are not read of a model that is not known; warn of others.
-
-    Raises:
-        ValueError: There is such a number, or sequences are beyond a length at which the
-            frequencies change in a way that is not read.
-    """
+    """Refuse numbers of rotations that an unknown model may read; warn of other fields."""
     if config.is_known or not (found := unheeded(config)):
         return
     kind = config.model_type or "a model without model_type"

@@ -126,9 +126,6 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
 
     Their contents are alike at all positions, so keys that are moved to one position must be alike
     too: under one way of keeping them, and no other.
-
-    Raises:
-        ValueError: Under none, or under several; or the model could not be run.
     """
     layers = read_layers_of(read(model.config), None)  # type: ignore[arg-type]
     cached, positions = _run(model)

@@ -81,12 +81,7 @@ def only_part(
 
 
 def fields_of_only_part(config: Config) -> tuple[str, ...]:
-    """The fields that lead to the part of a configuration that has but one.
-
-    Example:
-        >>> fields_of_only_part({"model_type": "fuyu", "text_config": {"model_type": "persimmon"}})
-        ('text_config',)
-    """
+    """The fields that lead to the part of a configuration that has but one."""
     inner, fields = read_whole(config), []
     while nested := parts_of(inner):
         ((field, inner),) = nested.items()

@@ -94,12 +94,7 @@ LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_pos
 
 
 def layer_number(path: str) -> int | None:
-    """The number of the layer in the path of a module.
-
-    Example:
-        >>> layer_number("model.layers.3.self_attn")
-        3
-    """
+    """The number of the layer in the path of a module."""
     found = re.search(r"\.(\d+)(\.|$)", f".{path}")
     return int(found[1]) if found else None
 

@@ -113,9 +113,6 @@ def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Modu
         config: A configuration of transformers.
         attention: Its ``attn_implementation``.
         device: ``"meta"`` for shapes without weights.
-
-    Raises:
-        ValueError: No class of the type can be built.
     """
     errors = []
     whole = lambda kind: ("For" in kind.__name__, not kind.__name__.endswith("Model"))  # noqa: E731

@@ -84,9 +84,6 @@ def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Reco
         model: A small one on the CPU.
         axes: How many axes its positions have; 0: they have one, and need no axis.
         longest: Positions stay below it.
-
-    Raises:
-        ValueError: It takes no tokens.
     """
     given, positions = inputs_of(model, axes, longest)
     record = Record(positions)

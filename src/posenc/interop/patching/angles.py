@@ -60,11 +60,7 @@ class ExactAngles(nn.Module):
         position_ids: Int64[Tensor, "*axes rows seq"],
         layer_type: str | None = None,
     ) -> Angles:
-        """cos and sin at ``[rows, seq]`` or ``[axes, rows, seq]``, rounded once to the dtype.
-
-        Raises:
-            ValueError: Positions reach further than the frequencies of this rope type.
-        """
+        """cos and sin at ``[rows, seq]`` or ``[axes, rows, seq]``, rounded once to the dtype."""
         kind = ALL if ALL in self.rotaries else str(layer_type)
         rotary = self.rotaries[kind]
         if kind in self.reach:

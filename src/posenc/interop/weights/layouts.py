@@ -84,12 +84,7 @@ class RowOrder:
         return count
 
     def index(self, rows: int, to: Pairing) -> Int64[Tensor, "rows"]:
-        """For each row in the pairing ``to``, the row that it was in the other one.
-
-        Example:
-            >>> RowOrder(6, 2, 4, (True, False)).index(12, "interleaved").tolist()
-            [0, 1, 2, 4, 3, 5, 6, 7, 8, 9, 10, 11]
-        """
+        """For each row in the pairing ``to``, the row that it was in the other one."""
         heads = torch.arange(rows).view(-1, len(self.pattern), self.width)
         channels = self.start + torch.tensor(permutation(self.rotated, to))
         chosen = torch.tensor(self.pattern)
@@ -99,22 +94,12 @@ class RowOrder:
         return heads.flatten()
 
     def converted(self, x: Shaped[Tensor, "..."], to: Pairing) -> Shaped[Tensor, "..."]:
-        """``x`` with its rows in the pairing ``to``.
-
-        Example:
-            >>> RowOrder(4, 0, 4).converted(torch.arange(4), "interleaved")
-            tensor([0, 2, 1, 3])
-        """
+        """``x`` with its rows in the pairing ``to``."""
         index = self.index(self.rows(tuple(x.shape)), to).to(x.device)
         return x.flatten()[index].view(x.shape) if self.elementwise else x[index]
 
     def keeps_blocks(self, rows: int, blocks: int) -> bool:
-        """Whether rows that change places share a block, as blocks of scales have it.
-
-        Example:
-            >>> RowOrder(192, 128, 64).keeps_blocks(384, 3), RowOrder(4, 0, 4).keeps_blocks(8, 4)
-            (True, False)
-        """
+        """Whether rows that change places share a block, as blocks of scales have it."""
         size = -(-rows // blocks)
         starts = torch.arange(0, rows, self.width) + self.start
         starts = starts[torch.tensor(self.pattern).repeat(len(starts) // len(self.pattern))]

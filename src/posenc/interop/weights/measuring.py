@@ -89,12 +89,7 @@ def _split(layer: Rotary, width: int) -> list[int]:
 def measure(
     model: nn.Module, found: Sequence[Attention], to: Pairing
 ) -> Iterator[tuple[nn.Module, Functions]]:
-    """For each module, the functions of the pairing ``to`` that it must call.
-
-    Raises:
-        ValueError: With permuted weights and these functions, attention gives something else; or
-            no such measurement is possible.
-    """
+    """For each module, the functions of the pairing ``to`` that it must call."""
     kinds = {each.kind: each for each in found}
     calls = _calls(model, list(kinds.values()))
     functions: dict[tuple, Functions] = {}
