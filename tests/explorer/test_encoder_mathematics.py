@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from posenc import ALiBi, Positional, Rotary, Sinusoidal, T5Bias
+from posenc.inspection.words import word_vectors
 from posenc.transformer import Encoder, LayerNorm
 
 CLOSE = {"rtol": 0.0, "atol": 1e-12}
@@ -132,6 +133,14 @@ def test_without_an_encoding_order_does_not_reach_the_encoder(javascript):
     found = javascript([f"order.orderEffect({words}, 10000, {model})"])[0]
     assert found["without"] < 1e-12
     assert found["with"] > 0.1
+
+
+def test_a_word_has_the_vector_that_the_commands_give_it(javascript):
+    words = ["your", "Cat", "ÇA", "你好", "İ", ""]
+    found = javascript([f"{json.dumps(words)}.map((w) => sentences.embedding(w, 14, 14 ** 0.5))"])
+    torch.testing.assert_close(
+        torch.tensor(found[0], dtype=torch.float64), word_vectors(words, 14), **CLOSE
+    )
 
 
 def test_tokens(javascript):

@@ -22,8 +22,8 @@ from safetensors.numpy import save_file
 
 import posenc.cli.io.text as texts
 from posenc import Sinusoidal
+from posenc.inspection.words import word_vectors
 from posenc.positions import consecutive
-from posenc.transformer import TokenEmbedding
 
 TEXT = "Hello world haha\nHow old are you\n\nHey you\n"
 LENGTHS = [3, 4, 2]
@@ -56,10 +56,8 @@ def test_rows_hold_embedding_plus_encoding(run, text, tmp_path, suffix):
     assert flat["positions"].tolist() == [0, 1, 2, 0, 1, 2, 3, 0, 1]
     assert flat["lines"].tolist() == [1, 2, 4]
     assert flat["ids"].tolist() == [words[word] for word in TEXT.split()]
-    torch.manual_seed(7)
-    embedding = TokenEmbedding(len(words), 8, padding_idx=0)
-    ids, positions = (torch.from_numpy(flat[name]) for name in ("ids", "positions"))
-    wanted = (embedding(ids) + Sinusoidal(8).table(positions)).detach().numpy()
+    x = word_vectors(TEXT.split(), 8, seed=7).float()
+    wanted = (x + Sinusoidal(8).table(torch.from_numpy(flat["positions"]))).numpy()
     np.testing.assert_array_equal(flat["values"], wanted)
     # The same in a rectangle, whatever the size of batches.
     words = ("--seed", 7, "--pad", "--batch-size", 2)
@@ -135,13 +133,14 @@ def test_the_dtype_is_the_files(run, tmp_path, dtype):
 
 
 def test_the_preview_fits_and_adds_up(run):
-    lines = run("encode", "your cat is a lovely cat", "--dim", 8).out.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[0].split()[:3] == ["position", "token", "id"]
-    for line in lines[1:7]:
-        numbers = np.array(re.findall(r"-?\d+\.\d{3}", line), dtype=float).reshape(3, 2)
-        np.testing.assert_allclose(numbers[0] + numbers[1], numbers[2], atol=1.6e-3)
-    assert "2 of 8 dimensions" in lines[-1]
+    for dim, shown in ((2, 2), (8, 8), (9, 8)):
+        out = run("encode", "your cat is a lovely cat", "--dim", dim).out
+        assert max(map(len, out.splitlines())) <= 80
+        numbers = np.array(re.findall(r"-?\d+\.\d{3}", out), dtype=float)
+        parts = numbers.reshape((6, 3, 2) if dim == 2 else (3, 6, shown))
+        x, table, total = parts.swapaxes(0, 1) if dim == 2 else parts
+        np.testing.assert_allclose(x + table, total, atol=1.6e-3)
+        assert ("8 of 9 dimensions" in out) is (shown < dim)
 
 
 VECTORS = ["encode", "a", "--vocabulary", "w.txt", "--embeddings"]

@@ -107,7 +107,7 @@ class Encode:
             found = Measure.of(read, unknown)
             if not found.tokens:
                 raise UserError("no text: it holds no token; give at least one word")
-            vectors = self._vectors(max(words.values()) + 1, padding)
+            vectors = self._vectors(words, padding)
             scale = "sqrt_dim" if self.scale else None
             encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
             encoded = Encoded(vectors, encoding, dtype)
@@ -184,12 +184,12 @@ class Encode:
             return tokens.from_vocabulary(self.vocabulary, self.lowercase)
         return tokens.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
 
-    def _vectors(self, tokens: int, padding: int | None) -> "Vectors":
+    def _vectors(self, words: dict[str, int], padding: int | None) -> "Vectors":
         from posenc.cli.io.vectors import random_vectors, vectors_from
 
         if self.embeddings is None:
-            return random_vectors(tokens, 64 if self.dim is None else self.dim, self.seed, padding)
-        vectors = vectors_from(self.embeddings, self.tensor)
+            return random_vectors(words, 64 if self.dim is None else self.dim, self.seed, padding)
+        vectors, tokens = vectors_from(self.embeddings, self.tensor), max(words.values()) + 1
         if self.dim not in (None, vectors.dim):
             raise UserError(f"--dim is {self.dim}, and {self.embeddings} has width {vectors.dim}")
         if vectors.tokens < tokens:

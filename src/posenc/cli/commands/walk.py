@@ -48,22 +48,20 @@ class Walk:
         from posenc.cli.render.walk_report import ORDERS, SWAPPED, Walked, print_json, show
         from posenc.cli.render.walk_stages import stages
         from posenc.inspection.order import both_orders
-        from posenc.transformer import TokenEmbedding
+        from posenc.inspection.words import word_vectors
 
         check_least(1, heads=self.heads, depth=self.depth)
         positional = self._positional()
         tokens, words = _tokens(self.text)
         kept = tokens[:MOST_TOKENS]
-        lion = [words[word] for word in ORDERS[0].split()]
         with torch.random.fork_rng(devices=()), torch.no_grad():
             torch.manual_seed(self.seed)
-            embedding = TokenEmbedding(len(words), self.dim).double()
             encoder = self._encoder(positional)
             without = self._encoder(Positional())
             weights = encoder.state_dict()
             without.load_state_dict({name: weights[name] for name in without.state_dict()})
-            found = stages(encoder, embedding(torch.tensor([words[w] for w in kept])), kept)
-            x = embedding(torch.tensor(lion))
+            found = stages(encoder, word_vectors(kept, self.dim, seed=self.seed), kept)
+            x = word_vectors(ORDERS[0].split(), self.dim, seed=self.seed)
             effects = {
                 "without an encoding": both_orders(without, x, SWAPPED),
                 "with the encoding": both_orders(encoder, x, SWAPPED),
@@ -128,17 +126,13 @@ class Walk:
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
-    """The words and marks of a sentence, and a vocabulary that holds them."""
+    """The words and marks of a sentence, and their ids."""
     from posenc.cli.io.text import open_text, pieces
     from posenc.cli.io.tokens import trained, words_by_id
-    from posenc.cli.render.walk_report import ORDERS
 
     with open_text(sentence, None) as text:
         tokenizer = trained(text, 1 << 16, False)
         tokens = [token for piece in pieces(text) for token in tokenizer.encode(piece.text).tokens]
     if not tokens:
         raise UserError("no text: give a sentence of at least one word")
-    words = words_by_id(tokenizer)
-    for word in ORDERS[0].split():
-        words.setdefault(word, len(words))
-    return tokens, words
+    return tokens, words_by_id(tokenizer)

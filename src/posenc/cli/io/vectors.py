@@ -13,8 +13,8 @@ from torch import Tensor
 from posenc import Sinusoidal
 from posenc.cli.errors import UserError
 from posenc.cli.io.tokens import Row
+from posenc.inspection.words import word_vectors
 from posenc.positions import consecutive
-from posenc.transformer import TokenEmbedding
 
 NUMBERS = 1 << 22
 """Numbers of one batch, where --batch-size leaves the choice: 16 MB of float32."""
@@ -28,11 +28,17 @@ class Vectors(NamedTuple):
     look_up: Callable[[Tensor], Tensor]
 
 
-def random_vectors(tokens: int, dim: int, seed: int, padding: int | None) -> Vectors:
-    """Seeded random vectors: those of a seed and an id are the same again."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        return Vectors(tokens, dim, TokenEmbedding(tokens, dim, padding_idx=padding))
+def random_vectors(words: dict[str, int], dim: int, seed: int, padding: int | None) -> Vectors:
+    """Random vectors, drawn from the words themselves; that of padding is zero."""
+    tokens = {number: word for word, number in words.items()}
+
+    def look_up(ids: Tensor) -> Tensor:
+        distinct, places = ids.unique(return_inverse=True)
+        drawn = word_vectors([tokens[number] for number in distinct.tolist()], dim, seed=seed)
+        drawn[distinct == padding] = 0.0
+        return drawn[places]
+
+    return Vectors(len(words), dim, look_up)
 
 
 def vectors_from(file: Path, name: str | None) -> Vectors:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rich.filesize import decimal
+from torch import Tensor
 
 from posenc.cli.io.vectors import Batch, Encoded
 from posenc.cli.io.writers import Manifest
@@ -14,6 +15,9 @@ SHOWN = 24
 LETTERS = 14
 """Letters of a token that are printed."""
 
+NUMBER = 7
+"""Characters of a number and the blank behind it."""
+
 
 def show(batch: Batch, encoded: Encoded, manifest: Manifest) -> None:
     """Token, id, embedding, encoding and their sum of the first tokens."""
@@ -21,34 +25,40 @@ def show(batch: Batch, encoded: Encoded, manifest: Manifest) -> None:
     ids, positions = batch.ids[:SHOWN], batch.positions[:SHOWN]
     x, table = encoded.parts(ids, positions)
     words = manifest.tokens()
-    letters = min(LETTERS, max(len(words.get(id_, "")) for id_ in ids.tolist()))
-    # Beside other columns and gaps; a number has six characters and a blank, an ellipsis two.
-    room = (screen.room - letters - (30 if found.sentences > 1 else 24)) // 3
-    most = manifest.dim if 7 * manifest.dim <= room + 1 else max(1, (room - 1) // 7)
-    lines = [row.line for row in batch.rows for _ in row.ids]
-    rows = []
-    for index, (id_, position) in enumerate(zip(ids.tolist(), positions.tolist(), strict=True)):
-        token = words.get(id_, "")
-        token = token if len(token) <= LETTERS else f"{token[: LETTERS - 1]}…"
-        vectors = (
-            " ".join(number(v, 3) for v in each[index, :most].tolist())
-            + " …" * (most < manifest.dim)
-            for each in (x * (encoded.encoding.factor or 1.0), table, batch.values)
-        )
-        row = [str(lines[index]), str(position), token, str(id_), *vectors]
-        rows.append(row if found.sentences > 1 else row[1:])
-    headers = ["line", "position", "token", "id", "embedding", "+ encoding", "= sum"]
-    headers = headers if found.sentences > 1 else headers[1:]
-    screen.grid(headers, rows, [headers.index(name) for name in ("token", *headers[-3:])])
+    tokens = [words.get(id_, "") for id_ in ids.tolist()]
+    tokens = [t if len(t) <= LETTERS else f"{t[: LETTERS - 1]}…" for t in tokens]
+    lines = [str(row.line) for row in batch.rows for _ in row.ids]
+    columns = {"position": map(str, positions.tolist()), "token": tokens,
+               "id": map(str, ids.tolist())}  # fmt: skip
+    columns = {"line": lines, **columns} if found.sentences > 1 else columns
+    told = list(zip(*columns.values(), strict=False))
+    vectors = {
+        "embedding": x * (encoded.encoding.factor or 1.0),
+        "+ encoding": table,
+        "= sum": batch.values[:SHOWN],
+    }
+    # Side by side where all dimensions fit so, otherwise one below the other.
+    room = screen.room - sum(max(map(len, c)) + 2 for c in zip(columns, *told, strict=True))
+    beside = 3 * (NUMBER * manifest.dim + 1) <= room + 2
+    most = manifest.dim if NUMBER * manifest.dim <= room + 1 else max(1, (room - 1) // NUMBER)
+    for names in [list(vectors)] if beside else [[name] for name in vectors]:
+        headers = [*columns, *names]
+        rows = [[*row, *(_shown(vectors[n][i], most) for n in names)] for i, row in enumerate(told)]
+        screen.grid(headers, rows, [headers.index(name) for name in ("token", *names)])
     origin = "seeded random vectors" if about["embeddings"] == "random" else about["embeddings"]
     scaled = ", times sqrt(dim)" if about["scale"] != "none" else ""
     screen.print(
         f"embeddings: {origin}{scaled}; encoding: {about['convention']}, base {about['base']:g}."
     )
-    if len(rows) < found.tokens:
-        screen.print(f"{len(rows)} of {found.tokens} tokens; --output or --format csv gives all.")
+    if len(told) < found.tokens:
+        screen.print(f"{len(told)} of {found.tokens} tokens; --output or --format csv gives all.")
     if most < manifest.dim:
         screen.print(f"{most} of {manifest.dim} dimensions; --format csv or json gives all.")
+
+
+def _shown(vector: Tensor, most: int) -> str:
+    numbers = " ".join(number(value, 3) for value in vector[:most].tolist())
+    return numbers + " …" * (most < len(vector))
 
 
 def summary(output: Path, manifest: Manifest, seconds: float) -> None:

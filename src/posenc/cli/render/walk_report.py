@@ -14,8 +14,8 @@ from posenc.inspection.order import OrderEffect
 WARNING = "Embeddings and weights are seeded random numbers: mechanism only."
 ORDERS = ("lion kills tiger", "tiger kills lion")
 SWAPPED = (2, 1, 0)
-CELL = 10
-"""Characters of a number and the gap beside it."""
+WIDE = 160
+"""A line is no longer than this, however wide the screen is."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ def show(found: Walked, *, whole: bool) -> None:
 
 def _numbers(screen: Screen, stage: Stage, tokens: list[str]) -> None:
     values = stage.values[None] if stage.values.ndim == 2 else stage.values
-    most = max(3, (min(screen.width, 160) - max(map(len, tokens)) - 2) // CELL)
-    for head, matrix in enumerate(values, start=1):
+    cells = [[[number(value) for value in row] for row in matrix] for matrix in values.tolist()]
+    names = list(stage.columns or map(str, range(values.shape[-1])))
+    gap = 2
+    cell = gap + max(len(each) for matrix in cells for row in (names, *matrix) for each in row)
+    most = max(3, (min(screen.width, WIDE) - max(map(len, tokens))) // cell)
+    for head, matrix in enumerate(cells, start=1):
         if len(values) > 1:
             screen.print(f"   head {head}")
-        names = stage.columns or tuple(map(str, range(matrix.shape[1])))
-        rows = [
-            [token, *shortened([number(value) for value in row], most)]
-            for token, row in zip(tokens, matrix.tolist(), strict=True)
-        ]
+        rows = [[token, *shortened(row, most)] for token, row in zip(tokens, matrix, strict=True)]
         screen.grid(["", *shortened(names, most)], rows, left=(0,))
 
 
