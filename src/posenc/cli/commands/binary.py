@@ -45,7 +45,7 @@ class Binary:
 
 
 def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
-    from posenc.cli.render.screen import console, sparkline
+    from posenc.cli.render.screen import console, legend, sparkline
 
     screen = console()
     bits = max(6, len(digits[0]))
@@ -54,4 +54,5 @@ def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
         written = "".join(str(digit) for digit in reversed(row))
         bars = "  ".join(sparkline([value], screen) for value in values)
         screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
+    screen.print(legend(screen))
     screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

@@ -8,7 +8,7 @@ import torch
 
 from posenc.cli.encodings import key_heads, note_of
 from posenc.cli.errors import check_memory
-from posenc.cli.render.screen import console, sparkline
+from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias
@@ -69,14 +69,13 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
 
 
 def show(found: Profile, encoding: Any) -> None:
-    """Prints each line as marks, with its ends in words: slopes of heads differ by powers of two,
-    so that each of several lines reaches from its own least to its greatest."""
+    """Prints each line as marks from its own least to its greatest, since the slopes of heads
+    differ by powers of two."""
     screen = console()
     names = max(map(len, found.lines)) + 2 if len(found.lines) > 1 else 0
     room = max(8, screen.room - names - 1)
     for name, line in found.lines.items():
         low, high = min(line), max(line)
-        low, high = (low, high) if names else (-max(high, -low), max(high, -low))
         scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
         for begin in range(0, len(line), room):
             head = "" if begin or not names else name
@@ -84,6 +83,8 @@ def show(found: Profile, encoding: Any) -> None:
         at, zero = found.distances[line.index(min(line))], line[found.distances.index(0)]
         screen.print(" " * names + f"{zero:.4g} at 0, {min(line):.4g} at {at}")
     first, last = found.distances[0], found.distances[-1]
+    ends = ("its least number", "its greatest") if names else (f"{low:.4g}", f"{high:.4g}")
+    screen.print(("in each line " if names else "") + legend(screen, *ends))
     screen.print(f"{found.quantity} over the distance query - key, {first} to {last}")
     if (pair := found.closest) is not None:
         screen.print(

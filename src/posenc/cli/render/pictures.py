@@ -7,7 +7,7 @@ from rich.style import Style
 from rich.text import Text
 from torch import Tensor
 
-from posenc.cli.render.screen import console, sparkline
+from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import Rows
 
 STOPS = (
@@ -79,8 +79,7 @@ def curves(
     if len(str(start)) + len(last) >= shown:  # no room to stand below the marks that they name
         ends = f"{start} to {last}"
     screen.print(rows.counted.ljust(name_width) + ends)
-    low, high = sparkline([-1, 1], screen)
-    screen.print(f"{low} is {-limit:g}, {high} is {limit:+g}.")
+    screen.print(legend(screen, f"{-limit:g}", f"{limit:+g}"))
     if shown < length:
         screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
 

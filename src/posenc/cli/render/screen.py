@@ -73,6 +73,12 @@ def sparkline(values: Sequence[float], screen: Screen) -> str:
     return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
 
 
+def legend(screen: Screen, low: str = "-1", high: str = "+1") -> str:
+    """What the lowest and the highest mark of a sparkline stand for."""
+    lowest, highest = sparkline([-1, 1], screen)
+    return f"{lowest} is {low}, {highest} is {high}."
+
+
 def number(value: float, digits: int = 4) -> str:
     """A number in a fixed width, with a sign only where it is negative.
 
