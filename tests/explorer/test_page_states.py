@@ -159,6 +159,20 @@ def test_one_column_at_360_pixels(opened, link):
     assert found.page.locator("#length").is_visible()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_contents_show_that_there_is_more(opened, width):
+    page = opened(viewport={"width": width, "height": 740}).page
+    later = page.get_by_role("button", name="Later sections")
+    last = page.locator('nav a[href="#exercises"]')
+    for _ in range(9):
+        if later.is_enabled():
+            assert last.bounding_box()["x"] > width / 2
+            later.click()
+            page.wait_for_timeout(600)
+    assert not later.is_enabled()
+    assert last.bounding_box()["x"] < width
+
+
 def test_every_field_of_a_link_is_restored(opened):
     """Of each field of the second half one value that is not its default."""
     state = (

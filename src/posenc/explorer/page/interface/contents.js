@@ -1,11 +1,14 @@
 // The bar that stays: where the reader is, and the way to every section.
 
+import { el } from "./dom.js";
+
 /** Marks the section under the reader's eyes in the bar, and keeps its name in sight there. */
 export function createContents(bar, sections) {
   const list = bar.querySelector("ol");
   const links = new Map(
     [...bar.querySelectorAll("a")].map((link) => [link.getAttribute("href").slice(1), link]),
   );
+  showMore(list);
   let current = "";
   const go = (id) => {
     if (id === current) return;
@@ -24,4 +27,26 @@ export function createContents(bar, sections) {
   );
   for (const section of sections) watcher.observe(section);
   return { here: () => current || sections[0].id };
+}
+
+/** A list wider than its place fades where it goes on, and has a button for each side. */
+function showMore(list) {
+  const button = (words, name, by) => {
+    const click = () => list.scrollBy({ left: by * 0.8 * list.clientWidth });
+    return el("button", { type: "button", class: "more", "aria-label": name, on: { click } }, words);
+  };
+  const earlier = button("‹", "Earlier sections", -1);
+  const later = button("›", "Later sections", 1);
+  list.before(earlier);
+  list.after(later);
+  const show = () => {
+    const rest = list.scrollWidth - list.clientWidth;
+    earlier.disabled = list.scrollLeft < 1;
+    later.disabled = list.scrollLeft > rest - 1;
+    earlier.hidden = later.hidden = rest < 1;
+    list.classList.toggle("goes-back", !earlier.disabled);
+    list.classList.toggle("goes-on", !later.disabled);
+  };
+  list.addEventListener("scroll", show);
+  new ResizeObserver(show).observe(list);
 }
