@@ -102,8 +102,11 @@ def test_every_encoding_gives_reference_and_example():
 
 
 def test_every_encoding_runs_through_the_battery():
+    tests = Path(__file__).parent
     contracts = "".join(
-        path.read_text() for path in (Path(__file__).parent / "contracts").glob("test_*.py")
+        path.read_text()
+        for folder in ("contracts", "encodings")
+        for path in (tests / folder).rglob("test_*.py")
     )
     built = set(re.findall(r"Case\(\s*(\w+)", contracts))
     assert {encoding.__name__ for encoding in encodings()} <= built

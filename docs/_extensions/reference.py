@@ -65,6 +65,13 @@ def named(module_name: str) -> list[tuple[str, str]]:
     ]
 
 
+def belongs(name: str, module_name: str) -> bool:
+    """Whether a name that is public at the top comes from this folder."""
+    there = getattr(posenc, name)
+    home = getattr(there, "__module__", "")
+    return f"{home}.".startswith(f"{module_name}.") or name in public(module_name)
+
+
 def public(module_name: str) -> list[str]:
     """What a module offers, in its order; without a list of its own, what it defines."""
     module = import_module(module_name)
@@ -140,9 +147,9 @@ def write(app: Sphinx) -> None:
     top = [name for name in public("posenc") if name not in OWN]
     pages = {"commands": commands()}
     for file, (title, module, said) in PAGES.items():
-        names = [name for name in public(module) if name in posenc.__all__]
-        pages[file] = page(title, said, [("posenc", name) for name in names])
-        top = [name for name in top if name not in names]
+        here = [name for name in top if belongs(name, module)]
+        pages[file] = page(title, said, [("posenc", name) for name in here])
+        top = [name for name in top if name not in here]
     pages["attention"] = page(
         "Attention and interfaces",
         "The call, the composition, and what an encoding of one's own is.",
