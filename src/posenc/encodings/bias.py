@@ -8,6 +8,7 @@ from copy import deepcopy
 from types import CellType, FunctionType
 from typing import ClassVar
 
+import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
@@ -24,7 +25,7 @@ from posenc.encodings.shapes import (
     Scores,
     WholeDistance,
 )
-from posenc.positions import Positions, checked_distances
+from posenc.positions import Positions, checked, checked_distances
 
 
 class ScoreBias(ScoreEncoding):
@@ -131,7 +132,7 @@ class FunctionBias(RelativeBias):
                     setattr(self.held, name, value)
 
     def profile(
-        self, distance: Int64[Tensor, "*shape"] | Integers, *, dtype: torch.dtype | None = None
+        self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
         """The function of every distance."""
         distance = checked(distance)

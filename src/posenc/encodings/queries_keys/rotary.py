@@ -28,6 +28,7 @@ from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, Rotated
 from posenc.numerics.sincos import Arithmetic, SinCos
+from posenc.positions import checked, consecutive
 
 
 class Rotary(QueryKeyEncoding):
@@ -188,11 +189,7 @@ class Rotary(QueryKeyEncoding):
         outs = contents if out is not None and out[0] is q and out[1] is k else out
         return rotate_together(contents, table, positions, self.layout, outs)  # type: ignore[return-value]
 
-    def encode(
-        self,
-        x: Float[Tensor, "*batch _ _ head_dim"],
-        positions: Int64[Tensor, "..."] | Positions | None = None,
-    ) -> Float[Tensor, "*batch _ _ head_dim"]:
+    def encode(self, x: Heads, positions: Row | None = None) -> Heads:
         """Queries or keys alone, rotated at ``positions``, or at 0, 1, 2, …
 
         Example:
