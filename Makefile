@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help set-up test slow engines hunt lint format types docs page bench all
+.PHONY: help set-up test slow engines nightly hunt lint format types docs page bench all
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -29,12 +29,17 @@ engines: ## encodings against vLLM's, SGLang's, timm's and others' own files (50
 	tar -xzf build/engines/flash_attn-*.tar.gz -C build/engines --strip-components=1
 	PYTHONPATH=build/engines $(BIN)/pytest -m slow tests/numerics/arithmetic/test_engines.py tests/encodings/test_other_packages.py
 
+nightly: ## what takes too long for each change: slow tests, random cases, other processors
+	tests/nightly
+
 hunt: ## ten minutes of random cases
 	$(BIN)/python -m tests.fuzz --minutes 10 --jobs 2
 
-lint: ## what ruff has to say
+lint: ## what ruff, import-linter and codespell have to say
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
 
 format: ## what ruff can mend
 	$(BIN)/ruff check --fix .
