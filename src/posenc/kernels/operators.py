@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.library import Library, register_fake
 
-from posenc.guards import plain
+from posenc.guards import WORKING, plain
 from posenc.kernels.library import loaded, schemas
 
 LIBRARY = Library("posenc", "FRAGMENT")
@@ -26,23 +26,12 @@ if not NATIVE and not hasattr(torch.ops.posenc, "rotary"):
 TRITON = find_spec("triton") is not None
 """Whether CUDA has kernels. Elsewhere the formula is what compilers fuse best."""
 
-TABLES = {
-    torch.float32: torch.float32,
-    torch.bfloat16: torch.float32,
-    torch.float16: torch.float32,
-    torch.float64: torch.float64,
-}
+TABLES = WORKING
 """The dtype of the table that content of each dtype meets in a kernel."""
 
 
 def serve(x: Tensor, *others: Tensor) -> bool:
-    """Whether operators may be called with these: torch runs what is called, or compiles it.
-
-    Example:
-        >>> x = torch.ones(2)
-        >>> serve(x) == NATIVE, torch.func.vmap(lambda x: x * serve(x))(x)
-        (True, tensor([0., 0.]))
-    """
+    """Whether operators may be called with these: torch runs what is called, or compiles it."""
     return (NATIVE if x.is_cpu else TRITON and x.is_cuda) and plain(x, *others)
 
 
@@ -63,17 +52,12 @@ def register(
     Returns:
         What calls it.
     """
-    if _is_ours(name):
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if not has(f"posenc::{name}", "CompositeExplicitAutograd"):  # else another copy has done it
         LIBRARY.impl(name, formula, "CompositeExplicitAutograd")
         LIBRARY.impl(name, on_cuda or formula, "CUDA")
         register_fake(f"posenc::{name}", shaped, lib=LIBRARY)
     return getattr(torch.ops.posenc, name).default
-
-
-def _is_ours(name: str) -> bool:
-    """Whether no other copy of this library has done it."""
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return not has(f"posenc::{name}", "CompositeExplicitAutograd")
 
 
 def check_devices(*tensors: Tensor) -> None:
@@ -86,27 +70,17 @@ ERRORS = {kind.__name__: kind for kind in (IndexError, TypeError, ValueError, Ru
 
 
 def refusal(error: RuntimeError) -> Exception:
-    """What an operator refused, as the error that its first word names.
-
-    Example:
-        >>> refusal(RuntimeError("IndexError: A position is no row."))
-        IndexError('A position is no row.')
-    """
+    """What an operator refused, as the error that its first word names."""
     kind, colon, words = str(error).partition(": ")
     return ERRORS[kind](words.splitlines()[0]) if colon and kind in ERRORS else error
 
 
 def written(made: Tensor, out: Tensor | None) -> Tensor:
-    """``made``, in ``out`` if that is given; torch would broadcast and cast it in silence.
-
-    Raises:
-        ValueError: ``out`` has another shape or dtype.
-    """
+    """``made``, in ``out`` if that is given; torch would broadcast and cast it in silence."""
     if out is None:
         return made
     if out.shape != made.shape or out.dtype != made.dtype:
         raise ValueError(
-            f"out is {out.dtype} {tuple(out.shape)}; it must be {made.dtype} {tuple(made.shape)}, "
-            f"as x."
+            f"out is {out.dtype} {tuple(out.shape)}; it must be {made.dtype} {tuple(made.shape)}."
         )
     return out.copy_(made)

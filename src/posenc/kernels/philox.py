@@ -1,11 +1,12 @@
 """Random numbers by counter: any of them is computed by itself, so no mask has to be stored."""
 
-from numbers import Real
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
+
+from posenc.arguments import check_probability
 
 ROUNDS = 7
 """The fewest with which Philox 4x32 passes all of BigCrush (the paper's section 5)."""
@@ -51,9 +52,6 @@ class Dropping(NamedTuple):
 def drawn(probability: float) -> Dropping | None:
     """``Dropping`` with a key from torch's generator, or ``None`` where nothing is dropped.
 
-    Raises:
-        ValueError: ``probability`` is none.
-
     Example:
         >>> _ = torch.manual_seed(3)
         >>> first = drawn(0.1)
@@ -61,26 +59,10 @@ def drawn(probability: float) -> Dropping | None:
         >>> first == drawn(0.1), first == drawn(0.1), drawn(0.0)
         (True, False, None)
     """
-    check_probability(probability)
+    check_probability(dropout=probability)
     if not probability:
         return None
     return Dropping(probability, int(torch.randint(2**63 - 1, (), device="cpu")))
-
-
-def check_probability(dropout: float) -> None:
-    """Refuse what is no probability: more than 1 would drop all, and less than 0 shrink the rest.
-
-    Raises:
-        ValueError: It is none.
-
-    Example:
-        >>> check_probability(1.5)
-        Traceback (most recent call last):
-        ...
-        ValueError: dropout is 1.5; it must be a probability between 0 and 1.
-    """
-    if isinstance(dropout, bool) or not isinstance(dropout, Real) or not 0.0 <= dropout <= 1.0:
-        raise ValueError(f"dropout is {dropout!r}; it must be a probability between 0 and 1.")
 
 
 def philox(

@@ -7,7 +7,7 @@ from posenc.arguments import check_choice, check_whole
 from posenc.encodings.shapes import Dtype, Row
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
-from posenc.kernels.sincos.front import cos_sin, table_to_fill
+from posenc.kernels.sincos.front import cos_sin, fill_columns, table_to_fill
 from posenc.numerics.columns import columns_of
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import checked
@@ -90,7 +90,7 @@ class Sinusoidal(Added):
         cosines, sines = self.waveform.cosine_channels, self.waveform.sine_channels
         if self.waveform.paired:
             columns = columns_of(table, cosines, sines)
-            cos_sin(self.cosines, positions, table.dtype, out=columns, fresh=out is None)
+            fill_columns(self.cosines, positions, columns, fresh=out is None)
         else:
             table[..., _slice(cosines)] = cos_sin(self.cosines, positions, table.dtype)[0]
             table[..., _slice(sines)] = cos_sin(self.sines, positions, table.dtype)[1]

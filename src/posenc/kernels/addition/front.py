@@ -20,7 +20,7 @@ from posenc.kernels.operators import (
     serve,
     written,
 )
-from posenc.kernels.philox import check_probability, drawn
+from posenc.kernels.philox import drawn
 
 Numbers = tuple[float, float, int, int]
 """scale, rescale, threshold and key, as operators take them."""
@@ -38,9 +38,8 @@ def scaled_sum(
     """``dropout(x · scale + table)``, rounded once to the dtype of ``x``.
 
     Dropout is that of ``posenc.kernels.philox``, with a key drawn from torch's generator of the
-    CPU; nothing is kept of it for the gradient but the key, and every device drops the same
-    elements. Compiled, exported, transformed, captured into a graph, and on devices without kernels
-    it is torch's own.
+    CPU: only the key is kept for the gradient, and every device drops the same elements. In graphs
+    and transforms, and on devices without kernels, it is torch's own.
 
     Args:
         x: Content.
@@ -61,13 +60,11 @@ def scaled_sum(
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])
     """
-    if dropout:
-        check_probability(dropout)
-        if draws_elsewhere(dropout, x, table):
-            reference.check(x, table, positions)
-            wide = x.to(reference.working_dtype(x, table))
-            summed = reference.scaled_sum(wide, table, positions, 1.0 if scale is None else scale)
-            return written(F.dropout(summed, dropout).to(x.dtype), out)
+    if dropout and draws_elsewhere(dropout, x, table):
+        reference.check(x, table, positions)
+        wide = x.to(reference.working_dtype(x, table))
+        summed = reference.scaled_sum(wide, table, positions, 1.0 if scale is None else scale)
+        return written(F.dropout(summed, dropout).to(x.dtype), out)
     return summed_by(x, table, positions, numbers_of(scale, dropout), out)
 
 
@@ -143,12 +140,7 @@ class _Sum(torch.autograd.Function):
 
 
 def gradient_of_x(gradient: Float[Tensor, "*shape"], numbers: Numbers) -> Float[Tensor, "*shape"]:
-    """The gradient of a sum by ``x``: first what is kept, then the scale.
-
-    Example:
-        >>> gradient_of_x(torch.ones(2), (3.0, 1.0, 0, 0))
-        tensor([3., 3.])
-    """
+    """The gradient of a sum by ``x``: first what is kept, then the scale."""
     scale, rescale, threshold, key = numbers
     if threshold:
         return summed_by(gradient, None, None, (rescale, scale, threshold, key))
@@ -208,11 +200,8 @@ def _shaped(form: Form) -> Callable[..., Any]:
     def shaped(*given: Any) -> Any:
         (x, *ids), _, _, out, _ = _parted(form, given)
         check_devices(*[each for each in given if isinstance(each, Tensor)])
-        return (
-            None
-            if out is not None
-            else x.new_empty((*ids[0].shape, x.shape[-1]) if ids else x.shape)
-        )
+        shape = (*ids[0].shape, x.shape[-1]) if ids else x.shape
+        return x.new_empty(shape) if out is None else None
 
     return shaped
 
@@ -223,12 +212,11 @@ def _name(form: Form) -> str:
     return name + "_at" * with_positions + "_out" * with_out
 
 
+TABLES_GIVEN = (False, False), (True, False), (True, True)
 FORMS: list[Form] = [
-    (count, with_table, with_positions, with_out)
-    for count, (with_table, with_positions), with_out in product(
-        (1, 2), ((False, False), (True, False), (True, True)), (False, True)
-    )
-    if count == 2 or with_table or not with_out
+    (count, *given, with_out)
+    for count, given, with_out in product((1, 2), TABLES_GIVEN, (False, True))
+    if count == 2 or given[0] or not with_out
 ]
 OPERATORS = {
     form: register(_name(form), _formula(form), _shaped(form), _by_triton(form)) for form in FORMS

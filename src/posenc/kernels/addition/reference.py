@@ -66,8 +66,8 @@ def check(x: Tensor, table: Tensor | None, positions: Tensor | None) -> None:
     )
     if len(rows) > x.ndim or not fits:
         raise ValueError(
-            f"x has shape {tuple(x.shape)} and the table's rows {tuple(rows)}, which do not "
-            f"broadcast to it. Pass one row a token, or one for all."
+            f"x has shape {tuple(x.shape)}, to which the table's rows, {tuple(rows)}, do not "
+            f"broadcast."
         )
 
 

@@ -148,12 +148,8 @@ def scaled_sum(
 
 def _steps(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides over three axes of tokens and the channels, 0 along those that are broadcast."""
-    over = x.expand(shape)
-    return (
-        *(0, 0, 0)[len(shape) - 1 :],
-        *over.stride()[:-1],
-        over.stride(-1) if shape[-1] > 1 else 1,
-    )
+    *steps, last = x.expand(shape).stride()
+    return (*(0, 0, 0)[len(steps) :], *steps, last if shape[-1] > 1 else 1)
 
 
 def _steps_of_numbers(numbers: Tensor | None, tokens: tuple[int, ...]) -> tuple[int, ...]:

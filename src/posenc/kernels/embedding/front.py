@@ -16,7 +16,6 @@ from posenc.kernels.addition.front import (
     scaled_sum,
 )
 from posenc.kernels.operators import serve, written
-from posenc.kernels.philox import check_probability
 
 
 def embedded(
@@ -53,12 +52,9 @@ def embedded(
         tensor([[3.5000, 4.5000],
                 [1.0000, 2.0000]])
     """
-    if dropout:
-        check_probability(dropout)
-        if draws_elsewhere(dropout, weight, table):
-            vectors = F.embedding(ids, weight, padding_idx=padding_idx)
-            made = scaled_sum(vectors, table, positions, scale=scale, dropout=dropout)
-            return written(made, out)
+    if dropout and draws_elsewhere(dropout, weight, table):
+        vectors = F.embedding(ids, weight, padding_idx=padding_idx)
+        return scaled_sum(vectors, table, positions, scale=scale, dropout=dropout, out=out)
     numbers, learns = numbers_of(scale, dropout), recorded(weight, table)
     if (
         not serve(weight, ids)

@@ -1,6 +1,6 @@
 """Tables of cosines and sines: the operator, or ``SinCos.cos_sin`` where operators do not serve."""
 
-from typing import TypeGuard, overload
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Float, Int64
@@ -51,51 +51,17 @@ def rotation_table(
         FILL(table, positions, *sincos.operands, factor, FRESH)
         return table
     table = table_to_fill(positions, 2, len(sincos), dtype=dtype, out=out)
-    cos_sin(sincos, positions, table.dtype, out=Columns(table), factor=factor, fresh=out is None)
+    fill_columns(sincos, positions, Columns(table), factor, fresh=out is None)
     return table
-
-
-@overload
-def cos_sin(
-    sincos: SinCos,
-    positions: Tensor | Coordinates,
-    dtype: torch.dtype = ...,
-    out: None = None,
-    factor: float = ...,
-) -> tuple[Tensor, Tensor]: ...
-
-
-@overload
-def cos_sin(
-    sincos: SinCos,
-    positions: Tensor | Coordinates,
-    dtype: torch.dtype,
-    out: Columns,
-    factor: float = ...,
-    fresh: bool = ...,
-) -> None: ...
 
 
 def cos_sin(
     sincos: SinCos,
     positions: Int64[Tensor, "*shape"] | Coordinates,
     dtype: torch.dtype = torch.float32,
-    out: Columns | None = None,
     factor: float = 1.0,
-    fresh: bool = False,
-) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]] | None:
+) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
     """``sincos.cos_sin``, correctly rounded as it is, by the fastest kernel there is.
-
-    Args:
-        sincos: The frequencies and their arithmetic.
-        positions: int64, or coordinates of one scale, of any shape.
-        dtype: The dtype of the values.
-        out: The columns of a table that exists already, to be written.
-        factor: The attention factor of a schedule.
-        fresh: Whether ``out`` is memory that nothing has been written to.
-
-    Returns:
-        cos and sin, or nothing where they are in ``out``.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -105,21 +71,33 @@ def cos_sin(
     """
     if isinstance(positions, Coordinates) and sincos.common is None:
         sincos, positions = sincos.of_steps(positions)
-    written_to = out is None or (out.table.dtype is dtype and not out.table.requires_grad)
-    if not (written_to and _has_operator(positions, sincos, dtype)):
-        made = sincos.cos_sin(positions, dtype, out=out, factor=factor)
-        return made if out is None else None
-    columns = out
-    if columns is None:
-        shape = (2, *positions.shape, len(sincos))
-        table = torch.empty(shape, dtype=dtype, device=positions.device)
-        columns, fresh = Columns(table.movedim(0, -2)), True
+    if not _has_operator(positions, sincos, dtype):
+        return sincos.cos_sin(positions, dtype, factor=factor)
+    room = positions.new_empty((2, *positions.shape, len(sincos)), dtype=dtype)
+    fill_columns(sincos, positions, columns := Columns(room.movedim(0, -2)), factor, fresh=True)
+    return columns.cos, columns.sin
+
+
+def fill_columns(
+    sincos: SinCos,
+    positions: Int64[Tensor, "*shape"] | Coordinates,
+    columns: Columns,
+    factor: float = 1.0,
+    *,
+    fresh: bool = False,
+) -> None:
+    """``cos_sin`` into a table; ``fresh`` is memory that nothing has been written to."""
+    if isinstance(positions, Coordinates) and sincos.common is None:
+        sincos, positions = sincos.of_steps(positions)
+    table = columns.table
+    if table.requires_grad or not _has_operator(positions, sincos, table.dtype):
+        sincos.cos_sin(positions, table.dtype, columns, factor)
+        return
     form = BESIDE * (columns.axis == -1) + SINE_FIRST * (not columns.cos_first) + FRESH * fresh
     try:
-        FILL(columns.table, positions, *sincos.operands, factor, form)
+        FILL(table, positions, *sincos.operands, factor, form)
     except RuntimeError as error:
         raise refusal(error) from None
-    return (columns.cos, columns.sin) if out is None else None
 
 
 def _has_operator(
@@ -143,12 +121,7 @@ def table_to_fill(
     dtype: torch.dtype | None,
     out: Tensor | None = None,
 ) -> Float[Tensor, "..."]:
-    """Room for a table ``[*shape, *columns]``: ``out`` if it is that, or a new one.
-
-    Example:
-        >>> table_to_fill(torch.zeros(2, 3, dtype=torch.int64), 4, dtype=None).shape
-        torch.Size([2, 3, 4])
-    """
+    """Room for a table ``[*shape, *columns]``: ``out`` if it is that, or a new one."""
     if isinstance(positions, Coordinates):
         positions = positions.values
     if out is None:
@@ -157,9 +130,7 @@ def table_to_fill(
         return empty_table(positions, *columns, dtype=dtype or torch.float32)
     shape, dtype = (*positions.shape, *columns), dtype or out.dtype
     if out.shape != shape or out.dtype != dtype:
-        raise ValueError(
-            f"out is {out.dtype} {tuple(out.shape)}; the table is {dtype} {tuple(shape)}."
-        )
+        raise ValueError(f"out is {out.dtype} {tuple(out.shape)}; the table is {dtype} {shape}.")
     return out
 
 
