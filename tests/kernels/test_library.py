@@ -59,23 +59,6 @@ def test_every_processor_gives_the_same_bits_and_so_does_pure_torch():
     assert digests["pure torch"].endswith(" True\n")
 
 
-def test_which_library_serves(monkeypatch, tmp_path):
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "NEON")
-    assert of._for_this_processor().name == "kernels_default.so"
-    monkeypatch.setattr(of, "BUILT", tmp_path)
-    monkeypatch.setattr(of, "loaded", of.loaded.__wrapped__)
-    for name in (of.REQUIRED, of.DISABLED):
-        monkeypatch.delenv(name, raising=False)
-    assert of.described().startswith("pure torch: no compiled library")
-    (tmp_path / "kernels_default.so").write_bytes(b"sources 0")  # after a pull without a build
-    assert "was built from other sources" in of.described()
-    monkeypatch.setenv(of.REQUIRED, "1")
-    with pytest.raises(ImportError, match="no native kernels"):
-        of.loaded()
-    monkeypatch.setenv(of.DISABLED, "1")
-    assert of.described() == "pure torch: POSENC_NO_NATIVE is set"
-
-
 SECOND = """
 import ctypes, shutil, tempfile, torch
 from posenc.kernels import library

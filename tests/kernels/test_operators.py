@@ -107,30 +107,18 @@ ROWS, IDS, TURNS = torch.randn(5, 6), torch.zeros(2, 5).long(), torch.zeros(3, 3
 RADIANS, ROOM = torch.zeros(3).double(), torch.zeros(5, 2, 3)
 MISFITS = {
     "two axes": ("rotary", (X[0, 0], TABLE)),
-    "five axes": ("rotary", (X[None], TABLE)),
     "another length": ("rotary", (X[:, :, :3], TABLE)),
-    "another batch": ("rotary", (X, TABLE.expand(3, 5, 2, 3))),
-    "one row": ("rotary", (X, TABLE[:1])),
     "too narrow": ("rotary", (X[..., :4], TABLE)),
     "a wide table": ("rotary", (X, TABLE.double())),
-    "a narrow table": ("rotary", (X.double(), TABLE)),
     "keys too narrow": ("rotary_both_", (X.clone(), X[..., :4].clone(), TABLE)),
-    "keys too short": ("rotary_both_", (X.clone(), X[:, :, :4].clone(), TABLE)),
-    "another out": ("rotary_both_out", (X, X, TABLE, X.clone(), X[0].clone())),
     "fewer positions": ("rotary_at", (X, TABLE, PLACES[:4])),
     "many tables": ("rotary_at", (X, TABLE[None], PLACES)),
     "other sines": ("rotary_by", (X, TABLE[:, 0], TABLE[:1, 1])),
-    "other tokens": ("rotary_by", (X, TABLE[:4, 0], TABLE[:4, 1])),
     "more rows": ("add", (X[:, :, :1], ROWS)),
-    "more axes": ("add", (X[0], ROWS.expand(2, 3, 5, 6))),
     "another width": ("add", (X, ROWS[:, :1])),
-    "another sum": ("add_out", (X, ROWS, X[:1].clone())),
     "more positions": ("add_at", (X, ROWS, torch.arange(6) % 5)),
     "a flat weight": ("embed", (ROWS[0], IDS)),
-    "ids of others": ("embed_add", (ROWS, IDS[:, :4], ROWS)),
     "one sine": ("sincos_", (ROOM[:, :1], PLACES, TURNS, RADIANS)),
-    "two sines": ("sincos_", (ROOM[:, :, :2], PLACES, TURNS, RADIANS)),
-    "a wide table of sines": ("sincos_", (ROOM.double(), PLACES, TURNS, RADIANS)),
 }
 
 
@@ -139,23 +127,6 @@ MISFITS = {
 def test_shapes_and_dtypes_that_do_not_fit_are_refused(name, given):
     rest = {"rotary": [4], "sincos": [1.0, 0]}.get(name.split("_")[0], [1.0, 1.0, 0, 0])
     refused(name, [*given, *rest], "ValueError|TypeError")
-
-
-@compiled
-@each_that_writes
-def test_leaves_histories_and_inference_tensors_are_not_written(name):
-    given = example(name)
-    for i in OPERATORS[name].written:
-        leaf = given[i].clone().requires_grad_()
-        refused(name, [*given[:i], leaf, *given[i + 1 :]], "RuntimeError")
-        refused(name, [*given[:i], leaf * 1, *given[i + 1 :]], "RuntimeError")
-        with torch.no_grad():
-            OPERATORS[name].call(*given[:i], leaf * 1, *given[i + 1 :])
-        with torch.inference_mode():
-            inferred = given[i].clone()
-            OPERATORS[name].call(*given[:i], inferred, *given[i + 1 :])
-        with pytest.raises(RuntimeError, match="RuntimeError: Autograd lets nobody"):
-            OPERATORS[name].call(*given[:i], inferred, *given[i + 1 :])
 
 
 @compiled
@@ -216,14 +187,10 @@ NUMBERS = torch.zeros(64, dtype=torch.int64)
 INTO = NUMBERS.view(torch.float32)[8:68].view(1, 2, 5, 6)
 SHARED = {
     "table": ("rotary_out", (X[:1, :1], TABLE, TABLE.view(1, 1, 5, 6))),
-    "positions": ("rotary_at_out", (X[:1, :2], TABLE, NUMBERS[6:11], INTO)),
     "queries are keys": ("rotary_both_", (*[X.clone()] * 2, TABLE)),
-    "heads of both": ("rotary_both_", (ROWS.expand(1, 3, 5, 6)[:, :2], X[:1].clone(), TABLE)),
     "one head for all": ("rotary_", (X[:, :1].clone().expand(2, 3, 5, 6), TABLE)),
     "table of a sum": ("add_out", (X[0, 0], ROWS, ROWS)),
-    "positions of a sum": ("add_at_out", (X[:1, :2], ROWS, NUMBERS[6:11], INTO)),
     "ids": ("embed_out", (ROWS, NUMBERS[4:14].view(1, 2, 5), INTO)),
-    "weight": ("embed_out", (ROWS, PLACES[:3], ROWS[2:])),
     "positions of a table": ("sincos_", (NUMBERS.view(torch.float32)[:30].view(5, 2, 3),
                                          NUMBERS[:5], TURNS, RADIANS)),
     "one row for all": ("sincos_", (ROOM[:1].expand(5, 2, 3), PLACES, TURNS, RADIANS)),
@@ -256,9 +223,3 @@ def test_nothing_is_done_to_nothing():
             assert [x.shape for x in made] == [x.shape for x in contents]
         assert scaled_sum(q, torch.randn(shape[2], 4)).shape == shape
     assert scaled_sum(torch.empty(3, 0), torch.empty(3, 0)).shape == (3, 0)
-
-
-def test_zeros_that_have_no_memory_are_zeros():
-    zeros, x = torch._efficientzerotensor, torch.randn(1, 2, 3, 4)
-    assert not rotate_heads((x,), zeros((3, 2, 2)), None, RotaryLayout())[0].any()
-    assert same(scaled_sum(x, zeros((3, 4)), scale=2.0), 2 * x)

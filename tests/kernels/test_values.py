@@ -4,16 +4,15 @@ from fractions import Fraction
 
 import pytest
 import torch
-from tests.kernels.operands import OPERATORS, angles, bits, laid, same
+from tests.kernels.operands import OPERATORS, angles, laid, same
 
-from posenc import Rotary, Sinusoidal
-from posenc.frequencies import FromCheckpoint, Geometric, TurnsPerUnit
+from posenc.frequencies import Geometric, TurnsPerUnit
 from posenc.kernels.addition import reference
 from posenc.kernels.addition.front import scaled_sum
 from posenc.kernels.operators import NATIVE, TABLES
 from posenc.kernels.philox import Dropping
 from posenc.kernels.rotary.front import RotaryLayout, by_formula, rotate_heads
-from posenc.kernels.sincos.front import cos_sin
+from posenc.kernels.sincos.front import cos_sin, fill_columns
 from posenc.numerics.columns import Columns
 from posenc.numerics.exact import cos_sin_of_sum
 from posenc.numerics.sincos import SinCos
@@ -93,13 +92,6 @@ def test_large_sums_are_streamed_to_the_last_byte(dtype, dropping):
         assert same(room, reference.scaled_sum(x, table, None, 3.3, *dropping))
 
 
-@pytest.mark.parametrize("dropout", [0.0, 1.0])
-def test_at_its_ends_dropout_draws_nothing(dropout):
-    x, state = torch.randn(3, 4), torch.get_rng_state()
-    assert torch.equal(scaled_sum(x, x, dropout=dropout), 2 * x * (1 - dropout))
-    assert torch.equal(torch.get_rng_state(), state)
-
-
 # Tables of cosines and sines.
 
 
@@ -123,7 +115,7 @@ def test_long_tables_of_many_pieces(first, dtype):
     want = each_alone(places, schedule, dtype)
     assert same(filled(places, schedule, dtype), want)
     room = torch.full((64, 40_000), 7.0, dtype=dtype).T.unflatten(-1, (32, 2))
-    cos_sin(schedule, places, dtype, Columns(room, -1, cos_first=False))
+    fill_columns(schedule, places, Columns(room, -1, cos_first=False))
     assert same(room, want.flip(-2).mT)
 
 
@@ -159,21 +151,3 @@ def test_whole_quarters_of_a_turn_are_in_doubt_and_come_out_whole(dtype, factor)
     wanted = [[cos, cos, turned[:1].expand(13)], [sin, -sin, turned[1:2].expand(13)]]
     wanted = torch.stack([torch.stack(each, -1) for each in wanted], 1).to(dtype)
     assert torch.equal(filled(places, quarters, dtype, factor), wanted)
-
-
-def test_zero_is_zero_and_not_less():
-    cos, sin = cos_sin(SinCos(FromCheckpoint([0.0, 1.0])), torch.tensor([0, 1]), torch.bfloat16)
-    assert bits(sin)[0].tolist() == [0, 0]
-    assert cos[:, 0].tolist() == [1, 1]
-    assert bits(sin)[1, 0] == 0
-
-
-def test_what_operators_do_not_fill_stays_with_torch():
-    places = torch.arange(9)
-    for arithmetic, dtype in (("exact", torch.float64), ("float32", torch.float32)):
-        sincos = SinCos(Geometric(64), arithmetic)
-        assert same(cos_sin(sincos, places, dtype), sincos.cos_sin(places, dtype))
-    for encoding in (Rotary(64), Sinusoidal(64)):
-        room = torch.empty_like(encoding.table(places))
-        assert encoding.table(places, out=room) is room
-        assert same(room, encoding.table(places))

@@ -31,12 +31,6 @@ else:
 
 
 @pytest.fixture
-def interpreters_own(monkeypatch):
-    """The conversion that Triton ships."""
-    monkeypatch.setattr(interpreter, "_convert_float", cut_off)
-
-
-@pytest.fixture
 def accelerated():
     """Fronts call Triton for tensors on the CPU."""
     from benchmarks.accelerator import stand_in

@@ -13,7 +13,6 @@ from triton import language as tl
 from posenc.frequencies import Geometric
 from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.addition import triton as addition
-from posenc.kernels.rotary import reference
 from posenc.kernels.rotary import triton as rotary
 from posenc.kernels.rotary.layout import RotaryLayout
 from posenc.kernels.sincos import triton as sincos
@@ -86,13 +85,6 @@ def test_fronts_call_them_forward_and_backward(launched, run, shapes):
     want = run(*some)
     assert same((made, *grads), (want, *torch.autograd.grad(want, some, torch.ones_like(want))))
     stand_in.put(triton)
-
-
-def test_many_heads_are_rotated_in_groups(monkeypatch):
-    monkeypatch.setattr(rotary, "PAIRS_AT_ONCE", 16)
-    arguments = torch.randn(1, 7, 2, 10), angles(2, 4), None, RotaryLayout()
-    (made,) = rotary.rotate_heads(arguments[:1], *arguments[1:])
-    assert same(made, reference.rotate_heads(*arguments))
 
 
 def test_a_number_that_is_no_row_makes_its_token_nan():
