@@ -11,12 +11,7 @@ from posenc.interop.oracle import asked, watched
 
 
 def applies(name: str) -> bool:
-    """Whether a function of this name applies cosines and sines.
-
-    Example:
-        >>> applies("apply_rotary_pos_emb"), applies("rotate_half")
-        (True, False)
-    """
+    """Whether a function of this name applies cosines and sines."""
     return "apply" in name and ("rot" in name or "rope" in name)
 
 
@@ -29,14 +24,7 @@ def applied_alone(subject: Subject, applied: str | None) -> Subject:
 
 
 def applier_of(model: nn.Module, path: str, config: Any) -> str | None:
-    """The function by which the layers around a rotary module apply it; None if that is not seen.
-
-    Args:
-        model: A model.
-        path: Where its rotary module stands. Layers below the module that holds it use it, but
-            not those inside of such a layer, as indexers that choose keys.
-        config: Of the model. A small one of it is run where its layers name several functions.
-    """
+    """The function by which layers apply a rotary module; None if that is not seen."""
     around = model.get_submodule(path.rpartition(".")[0])
     users: dict[str, list[str]] = {}
     for name, module in around.named_modules():

@@ -15,12 +15,13 @@ from posenc.audit.adapters import grid, layouts
 from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.applied import applied_alone, applies
 from posenc.audit.encodings import implements, of_ours
-from posenc.audit.questions import added as of_added
-from posenc.audit.questions import bias as of_bias
 from posenc.audit.questions import grid as of_grid
-from posenc.audit.questions import rotary as of_rotary
-from posenc.audit.questions.asking import Question, asked
-from posenc.audit.questions.remedies import REMEDIES
+from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.questions.asking import asked
+from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.catalogue import QUESTIONS
+from posenc.audit.questions.remedies import NOTES, REMEDIES
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import (
     AddsNothingError,
     CannotCheckError,
@@ -40,17 +41,8 @@ KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
 LENGTH = 8_192
 """Up to where precision is judged where nothing says what a subject is built for."""
 
-FAULTS = frozenset(REMEDIES) | {
-    "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
-    "begins-elsewhere", "content-scaled", "values-shared", "buckets-by-side",
-}  # fmt: skip
+FAULTS = frozenset(REMEDIES) | NOTES
 """The names of all faults and notes."""
-
-QUESTIONS: dict[str, tuple[Question, ...]] = {
-    "added": of_added.QUESTIONS,
-    "rotary": (*of_rotary.QUESTIONS, of_grid.axes_go_as_configured),
-    "bias": of_bias.QUESTIONS,
-}
 
 
 def check(
@@ -188,11 +180,11 @@ def _report(subject: Subject, said: Said) -> Report:
 
 def _on_a_line(view: Any, said: Said, length: int, expected: Any = None) -> Report:
     if view.kind == "added":
-        inquiry: Any = of_added.AddedInquiry(view, length)
+        inquiry: Any = AddedInquiry(view, length)
     elif view.kind == "rotary":
-        inquiry = of_rotary.RotaryInquiry(view, length, expected)
+        inquiry = RotaryInquiry(view, length, expected)
     else:
-        inquiry = of_bias.BiasInquiry(view, length)
+        inquiry = BiasInquiry(view, length)
     verdicts, told, subject = said.verdicts(inquiry), view.understood, view.subject
     if subject.guessed:
         given = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())

@@ -8,12 +8,7 @@ LEVELS = {"wrong": "error", "lossy": "warning", "note": "note"}
 
 
 def sarif(report: Report, path: str | None = None) -> dict[str, Any]:
-    """SARIF 2.1.0: one result a fault, at a file where one is known.
-
-    Example:
-        >>> sarif(Report("mine", "rotary", "…"))["runs"][0]["results"]
-        []
-    """
+    """SARIF 2.1.0: one result a fault, at a file where one is known."""
     rules = [
         {"id": name, "help": {"text": text}}
         for name, text in {f.name: f.remedy or f.said for f in report.found}.items()

@@ -23,22 +23,14 @@ LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding"
 
 @dataclass(frozen=True)
 class Part:
-    """One positional part of a model.
+    """One positional part of a model."""
 
-    Attributes:
-        name: Its class, with where it stands.
-        subject: A function that builds it, or the part itself.
-        config: The configuration that it must agree with.
-        kind: What it is; found out if None.
-        length: What the model is built for.
-        applied: The function that applies its cosines and sines, where that was seen.
-    """
-
-    name: str
-    subject: Any
-    config: Any
-    kind: str | None
-    length: int | None
+    name: str  # its class, with where it stands
+    subject: Any  # A function that builds it, or the part itself
+    config: Any  # the configuration that it must agree with
+    kind: str | None  # what it is; found out if None
+    length: int | None  # what the model is built for
+    # the function that applies its cosines and sines, where that was seen
     applied: str | None = None
 
 
@@ -48,12 +40,7 @@ def named(model: Any) -> str:
 
 
 def parts(given: Any, config: Any) -> list[Part] | None:
-    """The positional parts of a model, of a configuration, or of its file; None for anything else.
-
-    Raises:
-        CannotCheckError: It is one of these, but transformers is missing, cannot build it, or
-            nothing in it can be asked.
-    """
+    """The positional parts of a model, a configuration, or its file; None for anything else."""
     if isinstance(given, str | Path):
         given = _read(Path(given))
     if _is_config(given):
@@ -95,7 +82,8 @@ def _read(path: Path) -> Any:
 
 def _built(config: Any) -> tuple[Any, Any]:
     """The text model of a configuration without memory, of one layer where all are alike; and its
-    own configuration."""
+    own configuration.
+    """
     from transformers import AutoModel
 
     try:

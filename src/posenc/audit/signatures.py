@@ -65,12 +65,7 @@ class Parameter:
 
 
 def role_of(name: str) -> str | None:
-    """What a parameter of this name stands for.
-
-    Example:
-        >>> role_of("position_ids"), role_of("theta"), role_of("whatever")
-        ('positions', 'base', None)
-    """
+    """What a parameter of this name stands for."""
     return BY_NAME.get(name.lower().strip("_"))
 
 

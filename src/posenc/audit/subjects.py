@@ -35,31 +35,19 @@ OWN_GUESSES = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A thing to check.
+    """A thing to check."""
 
-    Attributes:
-        name: What it is called in the report.
-        fresh: Gives one that nobody has used, in evaluation mode.
-        build: Builds one without copying, on whichever device is the default.
-        guessed: Arguments that were guessed.
-        namespace: Names beside it in its own module.
-        arguments: All with which its class is called, those by default too.
-    """
-
-    name: str
-    fresh: Callable[[], Any]
-    build: Callable[[], Any]
-    guessed: Mapping[str, Any] = field(default_factory=dict)
-    namespace: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # what it is called in the report
+    fresh: Callable[[], Any]  # gives one that nobody has used, in evaluation mode
+    build: Callable[[], Any]  # builds one without copying, on whichever device is the default
+    guessed: Mapping[str, Any] = field(default_factory=dict)  # arguments that were guessed
+    namespace: Mapping[str, Any] = field(default_factory=dict)  # names beside it in its own module
+    # all with which its class is called, those by default too
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:
-    """A source of fresh copies of what was given.
-
-    Raises:
-        CannotCheckError: It cannot be built or copied.
-    """
+    """A source of fresh copies of what was given."""
     name = name or str(getattr(factory, "__name__", type(factory).__name__))
     beside = _namespace(factory)
     if isinstance(factory, type):
@@ -86,11 +74,7 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
 
 
 def copied(thing: Any) -> Any:
-    """A deep copy; of a function, one whose enclosed modules and tensors are copies.
-
-    Raises:
-        CannotCheckError: It cannot be copied, so it cannot be asked without being changed.
-    """
+    """A deep copy; of a function, one whose enclosed modules and tensors are copies."""
     try:
         if isinstance(thing, types.FunctionType) and thing.__closure__:
             return _copied_function(thing)

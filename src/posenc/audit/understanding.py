@@ -43,11 +43,7 @@ TRIED = {
 def understood(
     subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None
 ) -> Any:
-    """How a subject is called.
-
-    Raises:
-        CannotCheckError: In no form that is known; the message lists them.
-    """
+    """How a subject is called."""
     if call is not None:
         return expression.called(subject, call, layout, dim, kind)
     nearly: NearlyError | None = None

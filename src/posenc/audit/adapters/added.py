@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters import layouts, refusals
+from posenc.audit.adapters import layouts
 from posenc.audit.adapters.added_view import SEQ, Added, Run
 from posenc.audit.adapters.calls import Call, calls_of, first_answer
 from posenc.audit.adapters.sizes import has_zeros, lengths_of, varies, widths_of
@@ -31,17 +31,16 @@ SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}
 
 KNOWN = SAYS_SIZE | {"offset", "dim", "dtype"}
 
+NOTHING = "it adds nothing, as where a table is still of zeros; give it numbers first"
+CHANCE = "it gives other numbers at each call, in eval mode too, as dropout or a table drawn anew"
+NO_SUM = "it changes content otherwise than by a sum"
+IDS = "equal numbers receive other rows at other places, as ids of tokens do, and positions do not"
+
 
 def added_of(
     subject: Subject, layout: str | None, width: int | None, *, fixed: bool = False
 ) -> Added:
-    """Find out how something is called that adds to embeddings.
-
-    With ``fixed`` the lengths are tried that it seems built for, as those of vision transformers.
-
-    Raises:
-        CannotCheckError: It does not, in any form known here, or adds nothing (yet).
-    """
+    """How something adds to embeddings; with ``fixed``, at lengths that it seems built for."""
     thing = subject.fresh()
     declared = declared_layout(thing)
     said = layout or (declared if declared in layouts.OF_EMBEDDINGS else None)
@@ -51,29 +50,29 @@ def added_of(
 
 
 def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> Added:
-    """What a call that is written out adds.
-
-    Raises:
-        CannotCheckError: Nothing, in any form known here.
-    """
+    """What a call that is written out adds."""
     return _best(subject, [call], layout, width, fixed=False)
 
 
 def _best(
     subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool
 ) -> Added:
-    if not layouts.orders(said, tuple(layouts.OF_EMBEDDINGS)):
-        raise CannotCheckError(f"nothing that is added to embeddings is laid out as {said}")
     best: tuple[int, Added] | None = None
     unfit: list[str] = []
-    for fit, view in _views(subject, calls, said, width, fixed, unfit):
-        if view.by_guess and (other := refusals.no_positions(view)) is not None:
-            unfit.append(other)
+    for view in _views(subject, calls, said, width, fixed):
+        try:
+            fit = _fit(view)
+        except UnfitError as error:
+            unfit.append(str(error))
             continue
-        if best is None or fit > best[0]:
+        if fit is None:
+            continue
+        if view.by_guess and (other := _no_positions(view)) is not None:
+            unfit.append(other)
+        elif best is None or fit > best[0]:
             best = fit, view
-        if best[0] == 2:
-            break
+            if fit == 2:
+                break
     if best is None:
         raise NearlyError(unfit[0]) if unfit else CannotCheckError("nothing that is added")
     return best[1]
@@ -82,11 +81,11 @@ def _best(
 def _uses(call: Call) -> Iterator[Call]:
     """With which optional roles: positions if they can be said, or an offset, or nothing."""
     moving = [role for role in ("positions", "offset") if role in call.roles]
-    if not call.required and "x" in call.roles:
-        yield from (call.using("x", role) for role in moving)
+    content = ("x",) if "x" in call.roles and not call.required else ()
+    yield from (call.using(*content, role) for role in moving)
+    if content:
         yield call.using("x")
         return
-    yield from (call.using(role) for role in moving)
     if not call.required and {"length", "dim"} & call.roles:
         yield call.using("length", "dim")
     if "x" in call.roles or not {"positions", "offset"} & call.required:
@@ -94,17 +93,16 @@ def _uses(call: Call) -> Iterator[Call]:
 
 
 def _views(
-    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool,
-    unfit: list[str],
-) -> Iterator[tuple[int, Added]]:  # fmt: skip
-    """Views that add, with how well each fits; reasons why others do not."""
+    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool
+) -> Iterator[Added]:
+    """Every call at every layout and width, each at the first length that it takes."""
     thing = subject.fresh()
     widths = (width,) if width else widths_of(thing)[:8]
+    known = layouts.orders(said, tuple(layouts.OF_EMBEDDINGS))
     for way in (way for call in calls for way in _uses(call)):
         if not way.required <= KNOWN or not way.said & SAYS_SIZE:
             continue
-        orders = layouts.orders(said, tuple(layouts.OF_EMBEDDINGS)) if "x" in way.said else ("sd",)
-        for layout, dim in product(orders, widths):
+        for layout, dim in product(known if "x" in way.said else ("sd",), widths):
             if layout in GRIDS and way.written is not None:
                 continue
             # of maps some that are no squares, so that height and width are told apart
@@ -114,13 +112,13 @@ def _views(
                     continue
                 view = _view(subject, way, layout, said is not None, dim, seq)
                 try:
-                    fit = _measured(view)
-                except OtherResultError as error:
-                    unfit += [str(error)] if isinstance(error, UnfitError) else []
+                    view.call(_blank(view))
+                except OtherResultError:
                     break
-                if fit is not None:
-                    yield fit, view
-                    break
+                except CallFailedError:
+                    continue
+                yield view
+                break
 
 
 def _view(subject: Subject, call: Call, layout: str, declared: bool, dim: int, seq: int) -> Added:
@@ -192,7 +190,7 @@ def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
             shapes = list(enumerate((*first, line[:, None], line.to(torch.float32))))
             # what it refuses in this shape, another would make something else of
             shapes = [shapes[taken[0]]] if taken else shapes
-        return first_answer((lambda each=each: at(*each) for each in shapes), "")
+        return first_answer(lambda each=each: at(*each) for each in shapes)
 
     return run
 
@@ -210,33 +208,30 @@ def _masker(call: Call) -> Callable[[Any, Tensor, Tensor], Tensor]:
     return masked
 
 
-def _measured(view: Added) -> int | None:
+def _blank(view: Added) -> Tensor:
+    return torch.zeros(1 if view.layout == "sd" else BATCH, view.seq, view.dim)
+
+
+def _fit(view: Added) -> int | None:
     """How well it fits: 2, the sequence axis alone carries the position; 1, another too; 0, none.
 
-    None where it refuses, or gives no numbers.
-
-    Raises:
-        OtherResultError: It is no sum.
+    None where it is no sum, refuses, or gives no numbers.
     """
-    zeros = torch.zeros(1 if view.layout == "sd" else BATCH, view.seq, view.dim)
+    zeros = _blank(view)
     x = torch.randn(zeros.shape)
     try:
         empty, once, twice = view.call(zeros), view.call(x), view.call(2 * x)
-    except OtherResultError:
-        raise
     except CallFailedError:
         return None
     if not torch.isfinite(empty).all():
         return None
     scale = _scale(empty, once, twice, x)
     if scale is not None and not empty.any() and has_zeros(view.subject.fresh()):
-        raise AddsNothingError(refusals.NOTHING)
+        raise AddsNothingError(NOTHING)
     if scale is None or (scale and not empty.any()):
         if not torch.equal(empty, view.call(zeros)):
-            raise UnfitError(refusals.CHANCE)
-        if view.layout != "sd" and once.shape == x.shape and refusals.is_bounded(view, x, once):
-            raise UnfitError(refusals.NO_SUM)
-        raise OtherResultError("it changes content otherwise than by a sum")
+            raise UnfitError(CHANCE)
+        return None
     view.scale = scale or None
     along = varies(empty, 1) > 0
     across = len(empty) > 1 and varies(empty, 0) > 1e-6
@@ -257,3 +252,23 @@ def _scale(empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | Non
         (change - scale * x).abs().max().item(), (twice - empty - 2 * change).abs().max().item()
     )
     return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max().item() else None
+
+
+def _no_positions(view: Added) -> str | None:
+    """What the argument is that was taken for positions, where it is none of these."""
+    rows = view.rows(view.seq)
+    if (rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3:
+        return NO_SUM  # content: every channel grows as it does
+    if view.moves != "positions":
+        return None
+    content = torch.zeros(BATCH, view.seq, view.dim)
+    few, all_of_it = (torch.zeros(1, n, dtype=torch.long) for n in (min(4, view.seq), view.seq))
+    equal = [each + number for number in (0, 5) for each in (few[0], few, all_of_it)]
+    for alike in (*equal, content):  # 5 is seldom an id of padding
+        try:
+            made = view.call(content if alike is content else content[:1, : alike.shape[-1]], alike)
+        except CallFailedError:
+            continue
+        if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
+            return NO_SUM if alike is content else IDS
+    return None

@@ -21,42 +21,25 @@ Run = Callable[[Any, Tensor, Tensor | None], Tensor]
 class Added:
     """Something that says what to add to ``[batch, seq, dim]``.
 
-    Attributes:
-        subject: The source of copies.
-        run: From a copy, x ``[batch, seq, dim]`` and positions ``[seq]``, or ``[batch, seq]``, to
-            the result, in the same order of axes.
-        text: How it is called, as Python.
-        dim: Width of the embeddings.
-        layout: The order of axes that it takes.
-        declared: Whether that order is said by its author or the caller, and not measured.
-        moves: Whether positions can be said: ``"positions"``, ``"offset"`` or nothing.
-        scale: What embeddings are multiplied with; None where it gives the table only.
-        seq: A length that it takes.
-        fixed: Whether it takes that length alone.
-        grid: Height and width, where a row is a grid.
-        masked: The same call with a padding mask, where there is one.
-        unsaid: The same call without positions, where these may be left out.
-        others: The same call with positions said by another of its parameters, by their names.
-        by_guess: Whether nothing but numbers says that an argument is positions or a length.
-        given: What the caller said of the call, to be said again.
+    ``run`` takes a copy, x ``[batch, seq, dim]`` and positions ``[seq]``, or ``[batch, seq]``.
     """
 
     subject: Subject
     run: Run
-    text: str
-    dim: int
-    layout: str
-    declared: bool
-    moves: str | None
-    scale: float | None = None
-    seq: int = SEQ
-    fixed: bool = False
-    grid: tuple[int, int] | None = None
-    masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None
-    unsaid: Run | None = None
-    others: tuple[tuple[str, Run], ...] = ()
-    by_guess: bool = False
-    given: Mapping[str, Any] = field(default_factory=dict)
+    text: str  # how it is called, as Python
+    dim: int  # width of the embeddings
+    layout: str  # the order of axes that it takes
+    declared: bool  # whether its author or the caller says that order
+    moves: str | None  # whether positions can be said: "positions", "offset" or nothing
+    scale: float | None = None  # what embeddings are multiplied with; None for the table alone
+    seq: int = SEQ  # a length that it takes
+    fixed: bool = False  # whether it takes that length alone
+    grid: tuple[int, int] | None = None  # height and width, where a row is a grid
+    masked: Callable[[Any, Tensor, Tensor], Tensor] | None = None  # the call with a padding mask
+    unsaid: Run | None = None  # the same call without positions, where these may be left out
+    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
+    by_guess: bool = False  # whether nothing but numbers says that an argument is positions
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"
@@ -70,25 +53,19 @@ class Added:
         seq: int | None = None,
         *,
         positions: Tensor | None = None,
-        batch: int = 1,
         dtype: torch.dtype = torch.float32,
         by: Any = None,
     ) -> Tensor:
-        """What is added to embeddings of zeros, ``[batch, seq, dim]``."""
+        """What is added to embeddings of zeros, ``[seq, dim]``."""
         seq = seq or (len(positions) if positions is not None else self.seq)
-        made = self.call(torch.zeros(batch, seq, self.dim, dtype=dtype), positions, by)
-        return made.expand(batch, *made.shape[1:])
+        return self.call(torch.zeros(1, seq, self.dim, dtype=dtype), positions, by)[0]
 
     def rows(self, seq: int, by: Any = None) -> Tensor:
         """Row p is what position p receives, ``[seq, dim]`` float64."""
-        return self.added(seq, by=by)[0].double()
+        return self.added(seq, by=by).double()
 
     def longest(self, most: int) -> int:
-        """The most positions up to ``most`` for which it answers.
-
-        Raises:
-            NotAskedError: It takes none of the lengths that were tried.
-        """
+        """The most positions up to ``most`` for which it answers."""
         if self.fixed:
             return self.seq
         if most not in self.longest_found:

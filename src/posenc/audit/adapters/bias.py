@@ -1,6 +1,7 @@
 """How something is called that gives a bias for scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +27,12 @@ FORMS = (
 LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"}, set())
 """What other things are called with too, so that these are tried last."""
 
+ONE_LENGTH = ({"length"}, {"length", "heads"}, {"mask"})
+"""What takes one length, for queries and keys."""
+
 
 class OtherShapeError(CallFailedError):
-    """The thing answered in a shape that is no bias of so many queries and keys.
-
-    Attributes:
-        made: What it answered.
-    """
+    """The thing answered in a shape that is no bias of so many queries and keys."""
 
     def __init__(self, said: str, made: Tensor) -> None:
         super().__init__(said)
@@ -42,40 +42,31 @@ class OtherShapeError(CallFailedError):
 def bias_of(
     subject: Subject, _layout: str | None, _width: int | None, *, loosely: bool = False
 ) -> BiasView:
-    """Find out how something gives its bias.
-
-    Raises:
-        CannotCheckError: It does not, in any form known here.
-    """
-    for call in _calls(subject.fresh(), LOOSE_FORMS if loosely else FORMS):
+    """How something gives its bias."""
+    for call in _calls(subject.fresh(), loosely):
         view = BiasView(subject, runner(subject, call), call.text, call.uses)
         if not measured(view) or (loosely and _takes_ids(view)):
             continue
-        if view.says_no_size and not 1 < view.heads == heads_of(subject.fresh()):
-            continue  # it may be a table, or a map of as many channels
-        return view
+        if view.takes or 1 < view.heads == heads_of(subject.fresh()):
+            return view  # told no size, it may be a table, or a map of as many channels
     raise CannotCheckError("nothing that gives a bias for scores")
 
 
-def _calls(thing: Any, forms: Sequence[set[str]]) -> Iterator[Call]:
+def _calls(thing: Any, loosely: bool) -> Iterator[Call]:
     for call in sorted(calls_of(thing), key=lambda each: each.name != "subject"):
         required = call.required - {"dtype"}
         if not required and "length" in call.roles:
             required = frozenset({"length"})
-        if required in forms:
+        if required in (LOOSE_FORMS if loosely else FORMS):
             yield call.using(*(role for role in required if role is not None))
-        if len(call.required) == 2 and LOOSE_FORMS is forms:  # two lengths by any names
+        if loosely and len(call.required) == 2:  # two lengths by any names
             roles = iter(("q_len", "k_len"))
             two = (replace(p, role=next(roles)) if p.required else p for p in call.parameters)
             yield replace(call, parameters=tuple(two)).using("q_len", "k_len")
 
 
 def of_call(subject: Subject, call: Call, _layout: str | None, _width: int | None) -> BiasView:
-    """The bias of a call that is written out.
-
-    Raises:
-        CannotCheckError: It gives none.
-    """
+    """The bias of a call that is written out."""
     view = BiasView(subject, runner(subject, call), call.text, call.required)
     if not measured(view):
         raise CannotCheckError("nothing that gives a bias for scores")
@@ -86,7 +77,8 @@ def runner(subject: Subject, call: Call) -> Run:
     """A call for so many queries and keys."""
     said = call.said - {"dtype"}
     beside = call.using(*(role for role in call.uses if role), "dtype", "offset")
-    takes_one_length = said in ({"length"}, {"length", "heads"}, {"mask"}) or (
+    gives_slopes = said == {"heads"} and call.written is None
+    takes_one_length = said in ONE_LENGTH or (
         call.written is not None and not said & {"q_len", "scores"}
     )
 
@@ -116,7 +108,7 @@ def runner(subject: Subject, call: Call) -> Run:
         made = beside(thing, values)
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
-        if said == {"heads"} and call.written is None and made.numel() != heads:
+        if gives_slopes and made.numel() != heads:
             raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
         return made
 
@@ -131,8 +123,9 @@ def runner(subject: Subject, call: Call) -> Run:
         made = given(thing, q_len, k_len, dtype, scores, **more)
         if more.get("mask") is not None or (scores is not None and len(scores) > 1):
             return made
-        if said == {"heads"} and call.written is None:
-            return _from_slopes(made.flatten(), q_len, k_len)
+        if gives_slopes:
+            distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+            return -made.flatten().double()[:, None, None] * distance.abs()
         if made.shape == (q_len, q_len, q_len) and q_len == k_len and heads_last(q_len):
             return made.permute(2, 0, 1)
         return _shaped(made, q_len, k_len)
@@ -150,18 +143,9 @@ def runner(subject: Subject, call: Call) -> Run:
 
 def heads_of(thing: Any) -> int | None:
     """The number of heads that a thing says."""
-    return next((n for name, n in _numbers(thing) if role_of(name) == "heads"), None)
-
-
-def _numbers(thing: Any) -> Iterator[tuple[str, int]]:
-    for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
-        if isinstance(value, int):
-            yield name, value
-
-
-def _from_slopes(slopes: Tensor, q_len: int, k_len: int) -> Tensor:
-    distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-    return -slopes.double()[:, None, None] * distance.abs()
+    said = vars(thing) if hasattr(thing, "__dict__") else {}
+    numbers = (n for name, n in said.items() if isinstance(n, int) and role_of(name) == "heads")
+    return next(numbers, None)
 
 
 def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
@@ -170,8 +154,6 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
         if made.ndim == 3 and made.shape[:2] == (q_len, k_len):
             return made.permute(2, 0, 1)
         raise OtherShapeError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}", made)
-    if made.ndim == 2:
-        return made[None]
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
         raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])
@@ -190,18 +172,15 @@ def measured(view: BiasView) -> bool:
             continue
         if not made.any() and has_zeros(view.subject.fresh()):
             raise AddsNothingError(
-                "its bias is 0 everywhere, as where a table is still of zeros. Give it numbers "
-                "first, as torch.nn.init.normal_ of the table does"
+                "its bias is 0, as where a table is still of zeros; give it numbers first"
             )
         view.heads = len(made)
         view.slopes_only = view.takes == {"heads"} and made.dtype == torch.float64
         view.fixed = seq if alone else None
         view.key_only = bool((made == made[:, :1]).all())
-        try:
+        with suppress(NotAskedError):
             view.bias(1, SEQ + 3)
             view.rows = not view.fixed
-        except NotAskedError:
-            view.rows = False
         return True
     return False
 
@@ -239,7 +218,7 @@ def _takes_ids(view: BiasView) -> bool:
 
 def _sizes(view: BiasView) -> Iterator[int]:
     """Numbers of tokens for which a module with windows or a fixed length is built."""
-    if view.says_no_size:
+    if not view.takes:
         try:
             yield view.bias(SEQ, SEQ).shape[-1]
         except OtherShapeError as other:

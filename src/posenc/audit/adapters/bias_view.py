@@ -19,53 +19,22 @@ Run = Callable[..., Tensor]
 class BiasView:
     """Something that gives a bias ``[heads, q_len, k_len]``.
 
-    Attributes:
-        subject: The source of copies.
-        run: From a copy, q_len, k_len and the dtype of scores to the bias; with ``scores``
-            ``[1, heads, q_len, k_len]``, where it takes some, to what it makes of them, and of
-            more rows to that as it comes.
-        text: How it is called, as Python.
-        takes: The roles that it is told.
-        heads: Number of heads.
-        rows: Whether fewer queries than keys can be asked for.
-        key_only: Whether all queries share one row, as slope × key position.
-        fixed: The only length that it takes, if it is but one.
-        slopes_only: Whether it gives slopes, and no bias.
-        given: What the caller said of the call, to be said again.
+    ``run`` takes a copy, q_len, k_len and the dtype of scores. With ``scores``
+    ``[1, heads, q_len, k_len]`` it gives what becomes of them; of more rows, as it comes.
     """
 
     subject: Subject
     run: Run
-    text: str
-    takes: frozenset[str | None]
+    text: str  # how it is called, as Python
+    takes: frozenset[str | None]  # the roles that it is told
     heads: int = 0
-    rows: bool = False
-    key_only: bool = False
-    fixed: int | None = None
-    slopes_only: bool = False
-    given: Mapping[str, Any] = field(default_factory=dict)
+    rows: bool = False  # whether fewer queries than keys can be asked for
+    key_only: bool = False  # whether all queries share one row, as slope × key position
+    fixed: int | None = None  # the only length that it takes, if it is but one
+    slopes_only: bool = False  # whether it gives slopes, and no bias
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
 
     kind = "bias"
-
-    @property
-    def takes_scores(self) -> bool:
-        """Whether it takes scores, to which it may add."""
-        return "scores" in self.takes
-
-    @property
-    def takes_positions(self) -> bool:
-        """Whether it takes positions of queries and of keys, which ``run`` has as ``at``."""
-        return "q_positions" in self.takes
-
-    @property
-    def takes_mask(self) -> bool:
-        """Whether it takes a mask of padding, by which ``run`` gives the bias as it comes."""
-        return "mask" in self.takes
-
-    @property
-    def says_no_size(self) -> bool:
-        """Whether a call tells it nothing of queries and keys."""
-        return not self.takes
 
     def bias(
         self, q_len: int, k_len: int, dtype: torch.dtype = torch.float32, by: Any = None
@@ -76,9 +45,9 @@ class BiasView:
             raise CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
         return made.expand(-1, q_len, -1)
 
-    def square(self, seq: int | None = None) -> Tensor:
+    def square(self, seq: int) -> Tensor:
         """The bias of as many queries as keys, float64; masked entries −∞."""
-        seq = self.fixed or seq or SEQ
+        seq = self.fixed or seq
         made = self.bias(seq, seq).double()
         return made.masked_fill(made < -1e8, -torch.inf)
 

@@ -1,7 +1,7 @@
-"""Calls of what others wrote: bound by the roles of their parameters, guarded, measured."""
+"""Calls of what others wrote: bound by the roles of their parameters, guarded, watched."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -20,26 +20,30 @@ METHODS = (
 )  # fmt: skip
 """Methods that serve where a thing cannot be called itself."""
 
+UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
+    0: ((),),
+    1: (("x",), ("positions",), ("length",), ("scores",)),
+    2: (("q", "k"), ("q_len", "k_len"), ("x", "positions"), ("length", "dim")),
+}
+"""What one or two parameters may be whose names say nothing."""
+
+OTHERWISE: dict[frozenset[str | None], tuple[tuple[str, str], ...]] = {
+    frozenset({"x"}): (("x", "positions"), ("x", "length")),
+    frozenset({"positions", "dim"}): (("positions", "length"),),
+}
+"""What parameters may be by any name."""
+
 
 @dataclass(frozen=True)
 class Call:
-    """One way to call a thing.
+    """One way to call a thing."""
 
-    Attributes:
-        name: What is called, as Python.
-        find: From a copy to what is called.
-        parameters: Its parameters, with roles for those whose names say nothing.
-        uses: Optional roles that get a value too.
-        written: The call itself, where it is written out; from a copy and values to the result.
-        by_guess: Whether nothing but numbers says what a parameter is.
-    """
-
-    name: str
-    find: Callable[[Any], Callable[..., Any]]
-    parameters: tuple[Parameter, ...]
-    uses: frozenset[str] = frozenset()
-    written: Callable[[Any, Mapping[str, Any]], Any] | None = None
-    by_guess: bool = False
+    name: str  # what is called, as Python
+    find: Callable[[Any], Callable[..., Any]]  # from a copy to what is called
+    parameters: tuple[Parameter, ...]  # with roles for those whose names say nothing
+    uses: frozenset[str] = frozenset()  # optional roles that get a value too
+    written: Callable[[Any, Mapping[str, Any]], Any] | None = None  # the call, where written out
+    by_guess: bool = False  # whether nothing but numbers says what a parameter is
 
     @cached_property
     def required(self) -> frozenset[str | None]:
@@ -73,18 +77,14 @@ class Call:
         return next(p.name for p in self.parameters if p.role == role)
 
     def __call__(self, thing: Any, values: Mapping[str, Any]) -> Any:
-        """Call with a value for each role that is said.
-
-        Raises:
-            CallFailedError: A required role has no value here, or the thing raised.
-        """
+        """Call with a value for each role that is said."""
         if self.written is not None:
             return as_tensor(self.written(thing, values))
         named = {}
         for p in self.parameters:
             if p.required and (p.role is None or p.role not in values):
                 raise CallFailedError(f"there is no value for its parameter {p.name}")
-            if p.role is not None and p.role in values and (p.required or p.role in self.uses):
+            elif p.role and p.role in values and (p.required or p.role in self.uses):
                 named[p.name] = values[p.role]
         function = self.find(thing)
         return as_tensor(witnessed(lambda: function(**named), named))
@@ -92,14 +92,13 @@ class Call:
 
 def calls_of(thing: Any) -> Iterator[Call]:
     """The ways to call a thing, or one of its methods, most likely first."""
-    has_forward = callable(thing)
-    if isinstance(thing, nn.Module):
-        has_forward = getattr(type(thing), "forward", None) is not nn.Module.forward
     for name in METHODS:
         if callable(getattr(thing, name, None)):
             find = lambda thing, name=name: getattr(thing, name)  # noqa: E731
             yield from calls(f"subject.{name}", find, getattr(thing, name))
-    if has_forward:
+    if isinstance(thing, nn.Module) and type(thing).forward is nn.Module.forward:
+        return
+    if callable(thing):
         yield from calls("subject", lambda thing: thing, thing)
 
 
@@ -113,37 +112,39 @@ def calls(name: str, find: Callable[[Any], Any], function: Any) -> Iterator[Call
         given = [p.role for p in filled if p.required]
         if len(given) == len(set(given)):
             yield Call(name, find, filled, by_guess=bool({*guess} - {"x"}))
-    if not unknown:
-        heard = {p.role for p in parameters if p.required}
-        for instead, other in OTHERWISE.get(frozenset(heard), ()):
-            changed = (
-                replace(p, role=other) if p.required and p.role == instead else p
-                for p in parameters
-            )
-            yield Call(name, find, tuple(changed), by_guess=True)
+    heard = frozenset(p.role for p in parameters if p.required)
+    for instead, other in OTHERWISE.get(heard, ()):
+        changed = (
+            replace(p, role=other) if p.required and p.role == instead else p for p in parameters
+        )
+        yield Call(name, find, tuple(changed), by_guess=True)
 
 
-UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
-    0: ((),),
-    1: (("x",), ("positions",), ("length",), ("scores",)),
-    2: (("q", "k"), ("q_len", "k_len"), ("x", "positions"), ("length", "dim")),
-}
-"""What one or two parameters may be whose names say nothing."""
+@dataclass(frozen=True)
+class Manner:
+    """How calls are made within ``asking``."""
 
-OTHERWISE: dict[frozenset[str | None], tuple[tuple[str, str], ...]] = {
-    frozenset({"x"}): (("x", "positions"), ("x", "length")),
-    frozenset({"positions", "dim"}): (("positions", "length"),),
-}
-"""What parameters may be by any name."""
+    gradients: bool = False  # whether they keep their graph
+    changes: dict[str, float] | None = None  # by how much they change each tensor given to them
+    lie: Callable[[Tensor], Tensor] | None = None  # how what they are given lies in memory
+
+
+MANNER: ContextVar[Manner] = ContextVar("manner", default=Manner())  # noqa: B039
+
+
+@contextmanager
+def asking(**how: Any) -> Iterator[None]:
+    """Within, calls are made in this manner."""
+    token = MANNER.set(replace(MANNER.get(), **how))
+    try:
+        yield
+    finally:
+        MANNER.reset(token)
 
 
 def guarded(call: Callable[[], Any]) -> Any:
-    """What a call gives, without gradients unless they are kept; its errors are reasons not to ask.
-
-    Raises:
-        CallFailedError: The thing raised.
-    """
-    with torch.set_grad_enabled(_keeps.get()), warnings.catch_warnings():
+    """What a call gives; its errors are reasons not to ask."""
+    with torch.set_grad_enabled(MANNER.get().gradients), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return call()
@@ -152,44 +153,17 @@ def guarded(call: Callable[[], Any]) -> Any:
             raise CallFailedError(f"{type(error).__name__}: {words[:160]}") from error
 
 
-_keeps: ContextVar[bool] = ContextVar("keeps", default=False)
-
-
-@contextmanager
-def keeping_gradients() -> Iterator[None]:
-    """Within, calls keep their graph."""
-    token = _keeps.set(True)
-    try:
-        yield
-    finally:
-        _keeps.reset(token)
-
-
 def witnessed(call: Callable[[], Any], named: Mapping[str, Any]) -> Any:
     """What a call gives; where somebody watches, how it changes what it is given by these names."""
-    watched = _watched.get()
-    if watched is None:
+    changes = MANNER.get().changes
+    if changes is None:
         return guarded(call)
     before = {name: v.clone() for name, v in named.items() if isinstance(v, Tensor)}
     made = guarded(call)
     for name, kept in before.items():
         change = (named[name] - kept).abs().max().item() if kept.numel() else 0.0
-        watched[name] = max(watched.get(name, 0.0), change)
+        changes[name] = max(changes.get(name, 0.0), change)
     return made
-
-
-_watched: ContextVar[dict[str, float] | None] = ContextVar("watched", default=None)
-
-
-@contextmanager
-def watching() -> Iterator[dict[str, float]]:
-    """Within, by how much calls change each tensor that they are given."""
-    seen: dict[str, float] = {}
-    token = _watched.set(seen)
-    try:
-        yield seen
-    finally:
-        _watched.reset(token)
 
 
 def as_tensor(made: Any) -> Any:
@@ -204,12 +178,8 @@ def as_tensor(made: Any) -> Any:
     return made
 
 
-def first_answer(calls: Iterator[Callable[[], Any]], refusal: str) -> Any:
-    """What the first of some calls gives that is not refused.
-
-    Raises:
-        CallFailedError: All are; with the first reason.
-    """
+def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
+    """What the first of some calls gives that is not refused; the first reason, if all are."""
     problem: CallFailedError | None = None
     for call in calls:
         try:
@@ -218,4 +188,4 @@ def first_answer(calls: Iterator[Callable[[], Any]], refusal: str) -> Any:
             raise
         except CallFailedError as error:
             problem = problem or error
-    raise problem or CallFailedError(refusal)
+    raise problem or CallFailedError("there is no way to call it")

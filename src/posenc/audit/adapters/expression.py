@@ -28,11 +28,7 @@ FORMS = {"rotary": rotary.of_call, "added": added.of_call, "bias": bias.of_call}
 def called(
     subject: Subject, text: str, layout: str | None, dim: int | None, kind: str | None
 ) -> Any:
-    """The view of a call that is written out.
-
-    Raises:
-        CannotCheckError: It is no expression, uses other names, or does not work.
-    """
+    """The view of a call that is written out."""
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:

@@ -27,20 +27,13 @@ FAR = 1 << 20
 
 @dataclass(frozen=True)
 class Form:
-    """How a thing is given points.
+    """How a thing is given points."""
 
-    Attributes:
-        kind: What holds it.
-        fresh: Gives a copy of it.
-        axes: Coordinates of a token.
-        last: Whether positions are ``[batch, seq, axes]``, and not ``[axes, batch, seq]``.
-        limits: How many coordinates each axis has, where it refuses others.
-    """
-
-    kind: "type[OnAxis]"
-    fresh: Callable[[], Any]
-    axes: int
-    last: bool
+    kind: "type[OnAxis]"  # what holds it
+    fresh: Callable[[], Any]  # gives a copy of it
+    axes: int  # coordinates of a token
+    last: bool  # whether positions are ``[batch, seq, axes]``, and not ``[axes, batch, seq]``
+    # how many coordinates each axis has, where it refuses others
     limits: tuple[int, ...] | None = None
 
     @property
@@ -68,13 +61,7 @@ class Form:
 
 
 class OnAxis(nn.Module):
-    """A thing that takes several coordinates a token, asked along one; the others stand at 0.
-
-    Args:
-        wrapped: The thing.
-        axis: That along which positions count; None for points by their numbers.
-        form: How it is given points.
-    """
+    """A thing that takes several coordinates a token, asked along one; the others stand at 0."""
 
     wrapped: Any
 
@@ -86,11 +73,7 @@ class OnAxis(nn.Module):
             self.max_position_embeddings = form.limits[axis]
 
     def points(self, line: Tensor) -> Tensor:
-        """Positions ``[*, seq]`` as points.
-
-        Raises:
-            CallFailedError: The grid has fewer.
-        """
+        """Positions ``[*, seq]`` as points."""
         axes, limits = self.form.axes, self.form.limits
         if self.axis is None:
             each = [line // FAR**power % FAR for power in reversed(range(axes))]

@@ -1,13 +1,13 @@
 """The orders of axes in which content is kept, and the ways to say positions."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from posenc.audit.adapters.calls import MANNER
 from posenc.audit.report import CallFailedError, FewerRowsError, OtherResultError
 
 # b batch, h heads, s sequence, d width, y and x height and width of a grid; axes together are one.
@@ -36,12 +36,7 @@ ONE_ROW = ("tx", "thd", "hsd")
 
 
 def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Those to try: the one that is said, where it is known; all if none is.
-
-    Example:
-        >>> orders(None, ("bsd", "sbd")), orders("sbd", ("bsd", "sbd")), orders("tx", ("bsd",))
-        (('bsd', 'sbd'), ('sbd',), ())
-    """
+    """Those to try: the one that is said, where it is known; all if none is."""
     return known if said is None else tuple(each for each in known if each == said)
 
 
@@ -56,13 +51,8 @@ def _arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
 
 
 def laid_out(x: Tensor, layout: str) -> Tensor:
-    """``[batch, heads, seq, head_dim]`` in another order of axes; of one row where it has no batch.
-
-    Example:
-        >>> laid_out(torch.zeros(1, 4, 7, 8), "tx").shape
-        torch.Size([7, 32])
-    """
-    made, lie = _arranged(x, "bhsd", AXES[layout]), _lies.get()
+    """``[batch, heads, seq, head_dim]`` in another order; of one row where that has no batch."""
+    made, lie = _arranged(x, "bhsd", AXES[layout]), MANNER.get().lie
     return made if lie is None else lie(made)
 
 
@@ -71,26 +61,8 @@ def embeddings_laid_out(x: Tensor, layout: str, grid: tuple[int, int]) -> Tensor
     return _arranged(x.unflatten(1, grid), "byxd", OF_EMBEDDINGS[layout])
 
 
-@contextmanager
-def in_memory(lie: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Within, what calls are given lies in memory as ``lie`` lays it."""
-    token = _lies.set(lie)
-    try:
-        yield
-    finally:
-        _lies.reset(token)
-
-
-_lies: ContextVar[Callable[[Tensor], Tensor] | None] = ContextVar("lies", default=None)
-
-
 def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
-    """What came in that order as ``[batch, heads, seq, head_dim]`` again.
-
-    Raises:
-        CallFailedError: It has another shape than what went in.
-        FewerRowsError: It has fewer numbers than went in.
-    """
+    """What came in that order as ``[batch, heads, seq, head_dim]`` again."""
     wanted = _arranged(like, "bhsd", AXES[layout]).shape
     if not isinstance(made, Tensor):
         raise OtherResultError(f"it gives {type(made).__name__}")
@@ -104,13 +76,17 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
     return made.permute([letters.index(axis) for axis in "bhsd"])
 
 
-def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
-    """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks.
+def both_taken_back(
+    made: Any, pairs: bool, layout: str, q: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Queries as they were laid out, and keys where pairs come back."""
+    if pairs and isinstance(made, tuple | list) and len(made) > 1:
+        return taken_back(made[0], layout, q), taken_back(made[1], layout, k)
+    return taken_back(made, layout, q), None
 
-    Raises:
-        CallFailedError: Its shape is none that can be added to such embeddings.
-        FewerRowsError: It has fewer rows than there are tokens.
-    """
+
+def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:
+    """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks."""
     shape = tuple(made.shape)
     if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
         made = made.permute(0, 2, 3, 1)
@@ -120,10 +96,9 @@ def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tens
         made = made[None]
     if made.shape == (seq, 1, dim) and layout == "sd":
         made = made.transpose(0, 1)
-    if made.ndim == 4 and layout not in ("bhwd", "bdhw") and 1 in shape[:3]:
-        made = made.reshape(1, -1, shape[-1]) if made.numel() == seq * dim else made
     if made.ndim == 4:
-        made = made.reshape(len(made), -1, made.shape[-1])
+        one = layout not in ("bhwd", "bdhw") and 1 in shape[:3] and made.numel() == seq * dim
+        made = made.reshape(1 if one else len(made), -1, made.shape[-1])
     if made.ndim == 3 and made.shape[1:] == (seq, dim):
         return made
     if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
@@ -142,12 +117,7 @@ def said_positions(positions: Tensor, layout: str, heads: int) -> Iterator[Tenso
         yield positions[0]
 
 
-def by_rows(
-    run: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor | None]],
-    q: Tensor,
-    k: Tensor,
-    positions: Tensor,
-) -> tuple[Tensor, Tensor | None]:
+def by_rows(run: Any, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor | None]:
     """Row by row, for what takes one row at a time."""
     made = [run(q[i : i + 1], k[i : i + 1], positions[i : i + 1]) for i in range(len(q))]
     keys = [key for _, key in made if key is not None]

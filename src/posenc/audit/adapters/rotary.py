@@ -20,29 +20,32 @@ KNOWN = {"x", "q", "k", "positions", "offset", "length", "dim", "mask", "dtype"}
 
 
 def rotary_of(subject: Subject, layout: str | None, width: int | None) -> RotaryView:
-    """Find out how something rotates queries and keys.
-
-    Raises:
-        CannotCheckError: It does not, in any form known here.
-    """
-    declared = declared_layout(subject.fresh())
+    """How something rotates queries and keys."""
+    thing = subject.fresh()
+    declared = declared_layout(thing)
     said = layout or (declared if declared in layouts.LAYOUTS else None)
-    (fit, sound), view = _best(_views(subject, said, width))
+    told = [subject.arguments.get(name) for name in ("head_dim", "head_size")]
+    told = [n for n in told if isinstance(n, int)]
+    widths = (width,) if width else tuple(dict.fromkeys((*told, *widths_of(thing)[:10])))
+
+    def views() -> Iterator[RotaryView]:
+        for call in calls_of(thing):
+            if call.required <= KNOWN and call.required & {"x", "q"}:
+                yield from _of_call(subject, call, said, widths)
+        yield from tables.applied_views(subject, said, widths)
+
+    (fit, sound), view = _best(views())
     if fit >= 2 and not sound:
         raise CannotCheckError(
             f"which of several functions beside {subject.name} applies its cosines and sines was "
-            f"not seen, and those that could be tried make no rotation of them. Check the function "
+            f"not seen, and none that could be tried makes a rotation of them. Check the function "
             f"that rotates."
         )
     return view
 
 
 def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> RotaryView:
-    """How a call that is written out rotates.
-
-    Raises:
-        CannotCheckError: It does not.
-    """
+    """How a call that is written out rotates."""
     widths = (width,) if width else tuple(widths_of(subject.fresh())[:8])
     return _best(_of_call(subject, call, layout, widths))[1]
 
@@ -54,16 +57,20 @@ def _best(views: Iterator[RotaryView]) -> tuple[tuple[int, bool], RotaryView]:
     for view in views:
         if view.text in other:
             continue
-        if best is not None and best[0][0] >= 2 and _may_end(view, best[0]):
+        # what fits is not given up for tables that others apply, unless one of several did so
+        if (
+            best
+            and best[0][0] >= 2
+            and (view.applied or view.fed)
+            and (best[0][1] or not view.is_one_of_several)
+        ):
             break
         try:
             fit = measured(view)
         except OtherResultError:
             other.add(view.text)
             continue
-        if fit is None:
-            continue
-        if best is not None and best[1].moves == "rows" and _takes_heads_for_tokens(view):
+        if fit is None or (best and best[1].moves == "rows" and _takes_heads_for_tokens(view)):
             continue
         _take_back(view)
         rank = fit, not view.is_one_of_several or _is_sound(view)
@@ -76,14 +83,6 @@ def _best(views: Iterator[RotaryView]) -> tuple[tuple[int, bool], RotaryView]:
     if best is None:
         raise CannotCheckError("nothing that rotates queries and keys")
     return best
-
-
-def _may_end(view: RotaryView, rank: tuple[int, bool]) -> bool:
-    """Whether a call that fits is kept for good: not given up for tables that others apply.
-
-    Unless one of several functions applied its own, and made no rotation of them.
-    """
-    return bool(view.applied or view.fed) and (rank[1] or not view.is_one_of_several)
 
 
 def _takes_heads_for_tokens(view: RotaryView) -> bool:
@@ -112,24 +111,22 @@ def _take_back(view: RotaryView) -> None:
     sides = [x[:, 0, 0] for x in made if x is not None]
     sides = [x / size if (size := x.abs().max()) > 0 else x for x in sides]  # attention factors
     places = sides[0].argmax(1)
-    wanted = torch.eye(view.dim)[places]
-    if len(places.unique()) < view.dim or any((x - wanted).abs().max() > 1e-6 for x in sides):
+    wanted, usual = torch.eye(view.dim)[places], torch.arange(view.dim)
+    is_order = len(places.unique()) == view.dim and not torch.equal(places, usual)
+    if not is_order or any((x - wanted).abs().max() > 1e-6 for x in sides):
         return
-    if torch.equal(places, torch.arange(view.dim)):
-        return
-    view.order = places
-    view.run = _in_order(view.run, places)
-    view.unsaid = view.unsaid and _in_order(view.unsaid, places)
-    view.others = tuple((name, _in_order(run, places)) for name, run in view.others)
-    view.unheard = view.unheard and (view.unheard[0], _in_order(view.unheard[1], places))
 
+    def ordered(run: Run) -> Run:
+        def inner(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
+            made, keys = run(thing, q, k, positions)
+            return made[..., places], None if keys is None else keys[..., places]
 
-def _in_order(run: Run, places: Tensor) -> Run:
-    def ordered(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
-        made, keys = run(thing, q, k, positions)
-        return made[..., places], None if keys is None else keys[..., places]
+        return inner
 
-    return ordered
+    view.order, view.run = places, ordered(view.run)
+    view.unsaid = view.unsaid and ordered(view.unsaid)
+    view.others = tuple((name, ordered(run)) for name, run in view.others)
+    view.unheard = view.unheard and (view.unheard[0], ordered(view.unheard[1]))
 
 
 def _is_sound(view: RotaryView) -> bool:
@@ -161,9 +158,8 @@ def measured(view: RotaryView) -> int | None:
     except CallFailedError:
         return None
     size = once.abs().max()
-    if not torch.isfinite(once).all() or zero.any() or (twice - 2 * once).abs().max() > 1e-3 * size:
-        return None
-    if size == 0:
+    is_linear = not zero.any() and (twice - 2 * once).abs().max() <= 1e-3 * size
+    if size == 0 or not is_linear or not torch.isfinite(once).all():
         return None
     view.sees_keys = view.sees_keys and keys is not None
     if view.moves and not _moves_by_position(view, q, k):
@@ -202,23 +198,12 @@ def _moves_by_position(view: RotaryView, q: Tensor, k: Tensor) -> bool:
     return any(bool(c[-1] > 1e-6) and not bool((c[:-1] > 1e-6).any()) for c in changes)
 
 
-def _views(subject: Subject, said: str | None, width: int | None) -> Iterator[RotaryView]:
-    thing = subject.fresh()
-    told = [subject.arguments.get(name) for name in ("head_dim", "head_size")]
-    told = [n for n in told if isinstance(n, int)]
-    widths = (width,) if width else tuple(dict.fromkeys((*told, *widths_of(thing)[:10])))
-    for call in calls_of(thing):
-        if call.required <= KNOWN and call.required & {"x", "q"}:
-            yield from _of_call(subject, call, said, widths)
-    yield from tables.applied_views(subject, said, widths)
-
-
 def _of_call(
     subject: Subject, call: Call, said: str | None, widths: tuple[int, ...]
 ) -> Iterator[RotaryView]:
     for moves, way in _ways(call):
         for layout in layouts.orders(said, layouts.LAYOUTS):
-            if (moves == "rows" and layout == "hsd") or (moves == "line" and layout == "tx"):
+            if (moves, layout) in (("rows", "hsd"), ("line", "tx")):
                 continue
             view = _view(subject, call, moves, way, layout, said)
             for dim in widths:
@@ -264,7 +249,7 @@ def _view(
 
 def runner(call: Call, moves: str, layout: str) -> Run:
     """A call with queries and keys in one order of axes, positions in shapes that it takes."""
-    pairs = "q" in call.roles and "k" in call.roles
+    pairs = {"q", "k"} <= call.roles
 
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
         shapes = list(layouts.said_positions(positions, layout, q.shape[1]))
@@ -274,16 +259,12 @@ def runner(call: Call, moves: str, layout: str) -> Run:
             shapes = [some for some in shapes[-1:] if some.ndim == 1]
         if not shapes:
             raise CallFailedError("it takes one position a token, for all rows alike")
+        x = layouts.laid_out(q, layout)
         values = {
-            "q": layouts.laid_out(q, layout), "x": layouts.laid_out(q, layout),
-            "k": layouts.laid_out(k, layout), "offset": int(positions[0, 0]),
-            "length": int(positions.max()) + 1, "dim": q.shape[-1], "dtype": q.dtype,
-            "positions": shapes[0].clone(),
+            "q": x, "x": x, "k": layouts.laid_out(k, layout), "positions": shapes[0].clone(),
+            "offset": int(positions[0, 0]), "length": int(positions.max()) + 1,
+            "dim": q.shape[-1], "dtype": q.dtype,
         }  # fmt: skip
-        made = call(thing, values)
-        if isinstance(made, tuple | list) and pairs and len(made) >= 2:
-            back = (layouts.taken_back(m, layout, x) for m, x in zip(made, (q, k), strict=False))
-            return tuple(back)  # type: ignore[return-value]
-        return layouts.taken_back(made, layout, q), None
+        return layouts.both_taken_back(call(thing, values), pairs, layout, q, k)
 
     return run

@@ -22,46 +22,27 @@ Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
 class RotaryView:
     """Something that rotates ``[batch, heads, seq, head_dim]``.
 
-    Attributes:
-        subject: The source of copies.
-        run: From a copy, q, k and positions ``[batch, seq]`` to both rotated; None for keys that
-            it does not return.
-        text: How it is called, as Python.
-        dim: Width of a head.
-        layout: The order of axes that it takes.
-        declared: Whether that order is said by its author or the caller, and not measured.
-        moves: How positions are said: ``rows``, ``line``, ``offset``, or ``""`` for not at all.
-        sees_keys: Whether keys go through the call beside queries, and may be treated otherwise.
-        kv_heads: Number of key heads that it takes beside the query heads.
-        applied: Who applies its cosines and sines, where it gives only these: whom, in words.
-        fed: Whether the cosines and sines are ours.
-        unheard: The same call with a first position said, by the name of its parameter, where it
-            has one that changed nothing or was refused.
-        unsaid: The same call without positions, where these may be left out.
-        others: The same call with positions said by another of its parameters, by their names.
-        left: Its other parameters that may move positions, which are never said.
-        order: Where each channel comes out, if queries and keys come out in another order; here
-            they are taken back.
-        given: What the caller said of the call, to be said again.
+    ``run`` takes a copy, q, k and positions ``[batch, seq]``, and gives both rotated; None for keys
+    that it does not return.
     """
 
     subject: Subject
     run: Run
-    text: str
-    dim: int
-    layout: str
-    declared: bool
-    moves: str
-    sees_keys: bool
-    kv_heads: int
-    applied: str = ""
-    fed: bool = False
-    unheard: tuple[str, Run] | None = None
-    unsaid: Run | None = None
-    others: tuple[tuple[str, Run], ...] = ()
-    left: tuple[str, ...] = ()
-    order: Tensor | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    text: str  # how it is called, as Python
+    dim: int  # width of a head
+    layout: str  # the order of axes that it takes
+    declared: bool  # whether its author or the caller says that order
+    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
+    sees_keys: bool  # whether keys go through the call beside queries
+    kv_heads: int  # key heads that it takes beside the query heads
+    applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
+    fed: bool = False  # whether the cosines and sines are ours
+    unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
+    unsaid: Run | None = None  # the same call without positions, where these may be left out
+    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
+    left: tuple[str, ...] = ()  # other parameters that may move positions, which are never said
+    order: Tensor | None = None  # where each channel comes out, if in another order
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
 
     kind = "rotary"
     fixed = False
@@ -100,11 +81,7 @@ class RotaryView:
         return self.turned(basis, by=by, side=side)[:, 0].permute(1, 2, 0).double()
 
     def at(self, positions: list[int], probe: Tensor, side: str = "q", by: Any = None) -> Tensor:
-        """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64.
-
-        Raises:
-            NotAskedError: It refuses them, or positions cannot be said and are too far.
-        """
+        """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64."""
         content = lambda seq: probe.expand(1, HEADS, seq, -1).contiguous()  # noqa: E731
         if self.moves:
             runs = [positions] if self.moves != "offset" else _consecutive(positions)
@@ -121,10 +98,14 @@ class RotaryView:
         return "several" in self.applied
 
     @property
+    def gives_tables(self) -> bool:
+        """Whether it gives cosines and sines whose use was not seen."""
+        return self.applied.startswith("it gives")
+
+    @property
     def built_for(self) -> int | None:
         """The length that it says it is built for."""
-        said = lengths_of(self.subject.fresh())
-        return said[0] if said else None
+        return next(iter(lengths_of(self.subject.fresh())), None)
 
     @property
     def understood(self) -> str:
@@ -142,12 +123,7 @@ class RotaryView:
 
 
 def _consecutive(positions: list[int]) -> list[list[int]]:
-    """Runs of positions that follow each other.
-
-    Example:
-        >>> _consecutive([0, 1, 5])
-        [[0, 1], [5]]
-    """
+    """Runs of positions that follow each other."""
     runs: list[list[int]] = []
     for p in positions:
         if runs and p == runs[-1][-1] + 1:

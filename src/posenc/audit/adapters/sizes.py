@@ -1,6 +1,6 @@
 """Widths and lengths that a thing may be built for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
@@ -21,20 +21,23 @@ def _parts(thing: Any) -> list[Any]:
     return list(thing.modules()) if isinstance(thing, nn.Module) else [thing]
 
 
-def _modules(thing: Any) -> Iterator[nn.Module]:
-    return (part for part in _parts(thing) if isinstance(part, nn.Module))
+def _tensors(part: Any, *, kept: bool = False) -> list[Tensor]:
+    """Parameters and buffers of one module, and what it keeps else."""
+    if not isinstance(part, nn.Module):
+        return []
+    own = [*part.parameters(recurse=False), *part.buffers(recurse=False)]
+    return own + [v for v in vars(part).values() if kept and isinstance(v, Tensor)]
 
 
 def widths_of(thing: Any) -> list[int]:
     """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
-    found = [getattr(part, name, None) for part in _parts(thing) for name in WIDTH_NAMES]
-    for part in _modules(thing):
-        tensors = [*part.parameters(), *part.buffers()]
-        found += [t.shape[-1] for t in tensors if t.ndim > 1]
-        found += [2 * t.shape[-1] for t in tensors if t.ndim > 0]
+    parts = _parts(thing)
+    found = [getattr(part, name, None) for part in parts for name in WIDTH_NAMES]
+    tensors = [t for part in parts for t in _tensors(part) if t.ndim]
+    for t in tensors:
+        found += [t.shape[-1], 2 * t.shape[-1]] if t.ndim > 1 else [2 * len(t), len(t)]
         # flattened: cos | sin caches, real views of complex numbers
-        found += [t.shape[-2] * 2 for t in tensors if t.ndim > 2 and t.shape[-1] == 2]
-        found += [t.shape[0] for t in tensors if t.ndim == 1]
+        found += [t.shape[-2] * 2] if t.ndim > 2 and t.shape[-1] == 2 else []
     found = [w for w in found if isinstance(w, int) and 1 < w <= 8192]
     return list(dict.fromkeys((*found, *USUAL_WIDTHS)))
 
@@ -42,25 +45,17 @@ def widths_of(thing: Any) -> list[int]:
 def lengths_of(thing: Any) -> list[int]:
     """Lengths that a thing may be built for: what it says, and the rows of its tensors."""
     found: list[Any] = []
+    rows: list[int] = []
     for part in _parts(thing):
         found += [getattr(part, name, None) for name in LENGTH_NAMES]
         found.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
+        rows += [n for t in _tensors(part, kept=True) for n in t.shape[:-1] if n >= 4]
     said = [n for n in found if isinstance(n, int) and not isinstance(n, bool) and n > 1]
-    rows = []
-    for part in _modules(thing):
-        kept = (v for v in vars(part).values() if isinstance(v, Tensor))
-        tensors = [*part.parameters(recurse=False), *part.buffers(recurse=False), *kept]
-        rows += [n for t in tensors if t.ndim > 1 for n in t.shape[:-1] if n >= 4]
     return list(dict.fromkeys((*said, *sorted(rows, reverse=True))))
 
 
 def most_taken(takes: Callable[[int], bool], bound: int) -> int:
-    """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is.
-
-    Example:
-        >>> most_taken(lambda n: n <= 23, 63)
-        23
-    """
+    """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is."""
     low, high = 0, bound
     while low < high:
         middle = (low + high + 1) // 2
@@ -74,12 +69,6 @@ def has_zeros(thing: Any) -> bool:
 
 
 def varies(values: Tensor, axis: int) -> float:
-    """The largest change of ``values`` along an axis.
-
-    Example:
-        >>> import torch
-        >>> varies(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), 0)
-        0.0
-    """
+    """The largest change of ``values`` along an axis."""
     values = values.double()
     return (values - values.narrow(axis, 0, 1)).abs().max().item() if values.numel() else 0.0

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import Call, as_tensor, calls, calls_of, first_answer
-from posenc.audit.adapters.rotary_view import Both, RotaryView
+from posenc.audit.adapters.rotary_view import Both, RotaryView, Run
 from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import parameters_of
@@ -20,42 +20,42 @@ from posenc.encodings.queries_keys import Rotary
 Table = tuple[Tensor, Tensor | None]
 """Cosines and sines ``[batch, seq, width]``, or complex numbers and None."""
 
+Rows = Callable[[Any, Tensor, Tensor], Table]
+"""From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``."""
+
 ROLES = {"x", "positions", "length", "dim", "offset", "base", "dtype"}
 """What is known of a function that gives cosines and sines."""
+
+BUILDERS = ("precompute", "freqs_cis", "build_rope", "rope_cache", "rotary_table", "cos_sin")
+
+SHAPES: tuple[Callable[[Tensor], Tensor], ...] = (
+    lambda t: t,  # [batch, seq, width]
+    lambda t: t[0],  # [seq, width]
+    lambda t: t[:, None],  # [batch, 1, seq, width]
+    lambda t: t[:, :, None],  # [batch, seq, 1, width]
+    lambda t: t[0][:, None, None],  # [seq, 1, 1, width]
+    lambda t: t[0][:, None],  # [seq, 1, width]
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where cosines and sines come from.
+    """Where cosines and sines come from."""
 
-    Attributes:
-        rows: From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``.
-        text: How they are called, as Python.
-        moves: How positions are said.
-        fed: Whether they are ours.
-    """
-
-    rows: Callable[[Any, Tensor, Tensor], Table]
-    text: str
-    moves: str
-    fed: bool = False
+    rows: Rows
+    text: str  # how they are called, as Python
+    moves: str  # how positions are said
+    fed: bool = False  # whether they are ours
 
 
 @dataclass(frozen=True)
 class Applier:
-    """A function that applies cosines and sines.
+    """A function that applies cosines and sines."""
 
-    Attributes:
-        text: How it is called.
-        call: From a copy and values by their roles to the result.
-        roles: What it takes.
-        words: Whose it is, in words; empty for the subject itself.
-    """
-
-    text: str
-    call: Callable[[Any, dict[str, Any]], Any]
+    text: str  # how it is called
+    call: Callable[[Any, dict[str, Any]], Any]  # from a copy and values by their roles
     roles: frozenset[str | None]
-    words: str = ""
+    words: str = ""  # whose it is, in words; empty for the subject itself
 
 
 def applied_views(
@@ -84,18 +84,12 @@ def _sources(subject: Subject, thing: Any) -> Iterator[Source]:
             yield from _own(call)
         return
     for name, function in subject.namespace.items():
-        if _builds_tables(name, function):
+        builds = any(word in name.lower() for word in BUILDERS) and not name.startswith("apply")
+        if builds and callable(function) and not isinstance(function, type | nn.Module):
             for call in calls(name, lambda _, f=function: f, function):
                 yield from _own(call)
     for form in ("half", "interleaved", "pairs"):
         yield Source(_ours(form), f"exact cosines and sines, {form}", "rows", fed=True)
-
-
-def _builds_tables(name: str, function: Any) -> bool:
-    words = ("precompute", "freqs_cis", "build_rope", "rope_cache", "rotary_table", "cos_sin")
-    if not callable(function) or isinstance(function, type | nn.Module):
-        return False
-    return any(word in name.lower() for word in words) and not name.startswith("apply")
 
 
 def _own(call: Call) -> Iterator[Source]:
@@ -110,7 +104,7 @@ def _own(call: Call) -> Iterator[Source]:
         yield Source(_by_length(call.using()), f"{call.name}(x)", "")
 
 
-def _by_positions(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
+def _by_positions(call: Call) -> Rows:
     def rows(thing: Any, x: Tensor, positions: Tensor) -> Table:
         values = {"x": x, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
 
@@ -118,19 +112,19 @@ def _by_positions(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
             if some.ndim == 1 and bool((positions != positions[:1]).any()):
                 raise CallFailedError("rows of a batch cannot have positions of their own")
             made = call(thing, {**values, "positions": some})
-            if isinstance(made, Tensor) and not made.is_complex():
-                if made.shape[:-1] == some.shape:
-                    raise CallFailedError("it gives one table, not cosines and sines")
-                _split(made)
+            is_table = isinstance(made, Tensor) and made.shape[:-1] == some.shape
+            if is_table and not made.is_complex():
+                raise CallFailedError("it gives one table, not cosines and sines")
             return _table(made, positions, False)
 
-        shapes = (positions, positions[0], positions.float())
-        return first_answer((lambda some=some: at(some) for some in shapes), "")
+        return first_answer(
+            lambda some=some: at(some) for some in (positions, positions[0], positions.float())
+        )
 
     return rows
 
 
-def _by_length(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
+def _by_length(call: Call) -> Rows:
     says_length = "length" in call.said
     call_ = call.using(*(role for role in call.uses if role in call.roles))
 
@@ -151,7 +145,7 @@ def _by_length(call: Call) -> Callable[[Any, Tensor, Tensor], Table]:
             return _table(made, positions, True)
 
         orders = ("bhsd", "bshd") if "x" in call.roles else ("bhsd",)
-        return first_answer((lambda order=order: of(order) for order in orders), "")
+        return first_answer(lambda order=order: of(order) for order in orders)
 
     return rows
 
@@ -176,10 +170,9 @@ def _table(made: Any, positions: Tensor, by_row: bool) -> Table:
 
 def _split(part: Tensor) -> list[Tensor]:
     """cos and sin kept together: stacked last, or one after the other (vLLM's cos_sin_cache)."""
-    if part.ndim >= 3 and part.shape[-1] == 2:
-        return list(part.unbind(-1))
-    if part.ndim >= 3 and part.shape[0] == 2:
-        return list(part.unbind(0))
+    for axis in (-1, 0):
+        if part.ndim >= 3 and part.shape[axis] == 2:
+            return list(part.unbind(axis))
     raise CallFailedError("it gives one table, not cosines and sines")
 
 
@@ -199,13 +192,13 @@ def _rows(part: Tensor, positions: Tensor, by_row: bool) -> Tensor:
     return part
 
 
-def _ours(form: str) -> Callable[[Any, Tensor, Tensor], Table]:
+def _ours(form: str) -> Rows:
     """Exact cosines and sines, for a function that only applies them."""
 
     def rows(_thing: Any, x: Tensor, positions: Tensor) -> Table:
         cos, sin = Rotary(x.shape[-1]).table(positions).unbind(-2)
         if form == "half":
-            return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+            return _twice(cos), _twice(sin)
         if form == "interleaved":
             return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
         return cos, sin
@@ -225,8 +218,8 @@ def _appliers(subject: Subject, thing: Any) -> Iterator[Applier]:
             call = next(calls(name, lambda _, f=function: f, function), None)
             if call and call.roles & {"x", "q"} and call.roles & {"cos", "cis"}:
                 beside.append(call)
+    one = ", one of several" if len(beside) > 1 else ""
     for call in beside:
-        one = ", one of several" if len(beside) > 1 else ""
         words = f"applied by {call.name} beside it{one}"
         yield Applier(call.name, _taking(call), call.required, words)
     words = "it gives cosines and sines; how they are applied was not seen"
@@ -254,7 +247,7 @@ def _plainly(_thing: Any, values: dict[str, Any]) -> Any:
     if sin is None:
         cos, sin = cos.real, cos.imag
     if cos.shape[-1] * 2 == x.shape[-1]:
-        twice = (lambda t: t.repeat_interleave(2, -1)) if by_neighbors else _both_halves
+        twice = (lambda t: t.repeat_interleave(2, -1)) if by_neighbors else _twice
         cos, sin = twice(cos), twice(sin)
     elif by_neighbors or cos.shape[-1] != x.shape[-1]:
         raise CallFailedError("its cosines have another width than heads")
@@ -268,23 +261,13 @@ def _plainly(_thing: Any, values: dict[str, Any]) -> Any:
     return (x * cos + turned * sin).to(x.dtype)
 
 
-def _both_halves(t: Tensor) -> Tensor:
+def _twice(t: Tensor) -> Tensor:
     return torch.cat((t, t), -1)
-
-
-SHAPES: tuple[Callable[[Tensor], Tensor], ...] = (
-    lambda t: t,  # [batch, seq, width]
-    lambda t: t[0],  # [seq, width]
-    lambda t: t[:, None],  # [batch, 1, seq, width]
-    lambda t: t[:, :, None],  # [batch, seq, 1, width]
-    lambda t: t[0][:, None, None],  # [seq, 1, 1, width]
-    lambda t: t[0][:, None],  # [seq, 1, width]
-)
 
 
 def _runner(
     source: Source, applier: Applier, layout: str, shape: Callable[[Tensor], Tensor]
-) -> Callable[[Any, Tensor, Tensor, Tensor], Both]:
+) -> Run:
     pairs = {"q", "k"} <= applier.roles
 
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
@@ -294,12 +277,11 @@ def _runner(
         if applier.call is _plainly:
             cos, sin = (None if t is None else t[:, None] for t in (first, second))
             return _plainly(thing, {"x": q, "cos": cos, "sin": sin}), None
-        values = {"cos": shape(first), "sin": None if second is None else shape(second)}
-        content = layouts.laid_out(q, layout), layouts.laid_out(k if pairs else q, layout)
-        values |= {"q": content[0], "x": content[0], "k": content[1]}
-        made = applier.call(thing, values)
-        if isinstance(made, tuple | list) and pairs:
-            return layouts.taken_back(made[0], layout, q), layouts.taken_back(made[1], layout, k)
-        return layouts.taken_back(made, layout, q), None
+        x = layouts.laid_out(q, layout)
+        values = {
+            "cos": shape(first), "sin": None if second is None else shape(second),
+            "q": x, "x": x, "k": layouts.laid_out(k if pairs else q, layout),
+        }  # fmt: skip
+        return layouts.both_taken_back(applier.call(thing, values), pairs, layout, q, k)
 
     return run

@@ -31,9 +31,6 @@ def content_of(
 
     Either tensors ``q`` and ``k`` ``[…, seq, head_dim]``, or the projections ``q_proj.weight`` and
     ``k_proj.weight`` of a layer with their biases, applied to standard normal hidden states.
-
-    Raises:
-        CannotCheckError: The file has neither, or they do not fit the width of a head.
     """
     from safetensors import safe_open
 

@@ -10,29 +10,17 @@ INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 @dataclass(frozen=True)
 class Difference:
-    """How two tensors of one shape and dtype differ.
+    """How two tensors of one shape and dtype differ."""
 
-    Attributes:
-        name: Of what.
-        count: Elements whose bits differ.
-        total: Elements.
-        by_one: Those that differ by one unit in the last place.
-        most_ulp: The largest number of representable values between two elements.
-        largest: The largest absolute difference.
-        position: The first position at which elements differ; None where none does.
-        pair: The first pair there.
-        values: The two values there.
-    """
-
-    name: str
-    count: int
-    total: int
-    by_one: int = 0
-    most_ulp: int = 0
-    largest: float = 0.0
-    position: int | None = None
-    pair: int | None = None
-    values: tuple[float, float] | None = None
+    name: str  # of what
+    count: int  # elements whose bits differ
+    total: int  # elements
+    by_one: int = 0  # those that differ by one unit in the last place
+    most_ulp: int = 0  # the largest number of representable values between two elements
+    largest: float = 0.0  # the largest absolute difference
+    position: int | None = None  # the first position at which elements differ; None where none does
+    pair: int | None = None  # the first pair there
+    values: tuple[float, float] | None = None  # the two values there
 
     @property
     def is_none(self) -> bool:
@@ -41,16 +29,7 @@ class Difference:
 
 
 def difference(name: str, a: Tensor, b: Tensor, positions: Tensor) -> Difference:
-    """How ``a`` and ``b`` differ, ``[*, positions, 2, pairs]``, the first axes read as one.
-
-    Example:
-        >>> one = torch.ones(1, 2, 2, 1)
-        >>> other = one.clone()
-        >>> other[0, 1, 0, 0] += 2**-23
-        >>> found = difference("q", one, other, torch.tensor([5, 6]))
-        >>> found.count, found.most_ulp, found.position, found.pair
-        (1, 1, 6, 0)
-    """
+    """How ``a`` and ``b`` differ, ``[*, positions, 2, pairs]``, the first axes read as one."""
     a, b = a.flatten(0, -4), b.flatten(0, -4)
     apart = (ordered(a) - ordered(b)).abs()
     if not apart.any():
@@ -66,12 +45,7 @@ def difference(name: str, a: Tensor, b: Tensor, positions: Tensor) -> Difference
 
 
 def ordered(x: Tensor) -> Tensor:
-    """Whole numbers in the order of floating ones: neighbors differ by 1, and 0 is −0.
-
-    Example:
-        >>> ordered(torch.tensor([0.0, -0.0, 2**-149, -(2**-149)])).tolist()
-        [0, 0, 1, -1]
-    """
+    """Whole numbers in the order of floating ones: neighbors differ by 1, and 0 is −0."""
     whole = INTEGERS[x.element_size()]
     bits = x.contiguous().view(whole).long()
     magnitude = bits & torch.iinfo(whole).max

@@ -11,36 +11,20 @@ QUERIES = 64
 
 @dataclass(frozen=True)
 class Effect:
-    """The change of scores and softmax from one implementation to the other.
+    """The change of scores and softmax from one implementation to the other."""
 
-    Attributes:
-        content: Whose q and k.
-        tokens: How many.
-        score: Largest change of a score.
-        spread: Standard deviation of the scores, to compare with.
-        weight: Largest change of an attention weight.
-        divergence: Largest Kullback–Leibler divergence of a row of weights, in nats.
-    """
-
-    content: str
-    tokens: int
-    score: float
-    spread: float
-    weight: float
-    divergence: float
+    content: str  # whose q and k
+    tokens: int  # how many
+    score: float  # largest change of a score
+    spread: float  # standard deviation of the scores, to compare with
+    weight: float  # largest change of an attention weight
+    divergence: float  # largest Kullback–Leibler divergence of a row of weights, in nats
 
 
 def effect(
     content: str, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor], scale: float
 ) -> Effect:
-    """Causal attention of both, in float64 from the rotated q and k on.
-
-    Args:
-        content: In words.
-        one: q ``[1, heads, seq, head_dim]`` and k ``[1, kv_heads, seq, head_dim]``.
-        other: The same of the other implementation.
-        scale: Of the scores.
-    """
+    """Causal attention of both, in float64 from the rotated q and k on."""
     seq = one[0].shape[2]
     rows = torch.linspace(0, seq - 1, min(QUERIES, seq)).round().long().unique()
     shown = torch.arange(seq) <= rows[:, None]

@@ -28,13 +28,7 @@ EVIDENCE = {
 
 @dataclass
 class ProfileSide:
-    """A profile, at the frequencies of a rotary encoding.
-
-    Attributes:
-        name: Of the profile.
-        told: What it is, and how that is known.
-        encoding: The encoding in its arithmetic and pairing.
-    """
+    """A profile, at the frequencies of a rotary encoding."""
 
     profile: Profile
     rotary: Rotary
@@ -70,15 +64,11 @@ class ProfileSide:
 
 @dataclass
 class OwnSide:
-    """Somebody's own implementation, called as ``posenc check`` calls it.
-
-    Attributes:
-        pairing: Which channels it pairs; None for another order.
-        turned: The first channel that it rotates, and how many.
-    """
+    """Somebody's own implementation, called as ``posenc check`` calls it."""
 
     name: str
     view: RotaryView
+    # which channels it pairs; None for another order
     pairing: Pairing | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -101,11 +91,7 @@ class OwnSide:
         return models.expected(self.view.subject, None)
 
     def both(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """By its own call; keys as queries where it takes one tensor.
-
-        Raises:
-            CannotCheckError: It refuses these positions or this dtype.
-        """
+        """By its own call; keys as queries where it takes one tensor."""
         rows = positions[None]
         try:
             queries, keys = self.view.both(q, k, rows)
@@ -132,18 +118,7 @@ def side_of(
     call: str | None = None,
     dim: int | None = None,
 ) -> Side:
-    """A profile by its name, or an own implementation called by what is said as of ``check``.
-
-    Args:
-        given: A name of a profile; the path of a configuration or a model of transformers, whose
-            rotary part is taken; or a class, a function or an instance.
-        encoding: What profiles compute.
-        name: What to call an own implementation.
-
-    Raises:
-        CannotCheckError: A profile without an encoding, one that cannot express it, or something
-            that does not rotate queries and keys.
-    """
+    """A profile by its name, or an own implementation called by what is said as of ``check``."""
     if isinstance(given, str) and given in PROFILES:
         if encoding is None:
             raise CannotCheckError(

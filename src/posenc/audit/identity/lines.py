@@ -10,19 +10,12 @@ from posenc.numerics import slopes
 
 @dataclass(frozen=True)
 class Linear:
-    """A bias that falls linearly with distance.
+    """A bias that falls linearly with distance."""
 
-    Attributes:
-        fall: By how much it falls from one key to the one before, for each head.
-        rule: ``alibi``, ``geometric``, ``alibi in another order`` or empty.
-        most: The exponent of the last slope, 8 in the paper.
-        off: Largest relative difference to the nearest rule.
-    """
-
-    fall: Tensor
-    rule: str
-    most: float
-    off: float
+    fall: Tensor  # by how much it falls from one key to the one before, for each head
+    rule: str  # ``alibi``, ``geometric``, ``alibi in another order`` or empty
+    most: float  # the exponent of the last slope, 8 in the paper
+    off: float  # largest relative difference to the nearest rule
 
     @property
     def said(self) -> str:
@@ -74,11 +67,6 @@ def room(
 
     A line that a 16-bit dtype holds, as few whole numbers of steps of a power of two, is not
     rounded by it.
-
-    Example:
-        >>> far = torch.arange(300.0)
-        >>> room(far, far), room((far / 3).bfloat16(), far / 3)
-        (0.0001, 0.02)
     """
     rounded = of_16_bits(given) - (set() if line is None else of_16_bits(line))
     return bfloat16 if torch.bfloat16 in rounded else float16 if rounded else float32
@@ -90,21 +78,13 @@ HIDDEN = 1000.0
 
 @dataclass(frozen=True)
 class Parting:
-    """Where a bias leaves the line that it follows for near keys.
+    """Where a bias leaves the line that it follows for near keys."""
 
-    Attributes:
-        distance: The nearest key that is away from it.
-        head: Of which head.
-        given: The bias there, less that of the query's own key.
-        wanted: What slope × distance would be.
-        length: How many keys were looked at.
-    """
-
-    distance: int
-    head: int
-    given: float
-    wanted: float
-    length: int
+    distance: int  # the nearest key that is away from it
+    head: int  # of which head
+    given: float  # the bias there, less that of the query's own key
+    wanted: float  # what slope × distance would be
+    length: int  # how many keys were looked at
 
 
 def parting(row: Tensor, fall: Tensor) -> Parting | None:
@@ -129,12 +109,7 @@ def parting(row: Tensor, fall: Tensor) -> Parting | None:
 
 
 def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
-    """The 16-bit dtypes that hold all numbers, whatever their own is.
-
-    Example:
-        >>> of_16_bits(torch.tensor([0.5, 257.0]))
-        {torch.float16}
-    """
+    """The 16-bit dtypes that hold all numbers, whatever their own is."""
     known = (torch.bfloat16, torch.float16)
     wide = numbers.double()
     return {dtype for dtype in known if bool((numbers.to(dtype).double() == wide).all())}

@@ -12,23 +12,14 @@ from posenc.numerics.buckets import t5_buckets
 
 @dataclass(frozen=True)
 class Buckets:
-    """A bias that is looked up by T5's buckets.
+    """A bias that is looked up by T5's buckets."""
 
-    Attributes:
-        index: The row of the table that each distance −n … n reads; −1 where keys are hidden.
-        rows: Number of rows.
-        kind: ``t5`` with its numbers, ``clipped`` of one row a distance, or what slipped.
-        max_distance: Of the fitted rule; of one row a distance, the last that has its own.
-        bidirectional: Of the fitted rule.
-        off: At how many distances another row is read than T5 reads.
-    """
-
-    index: Tensor
-    rows: int
-    kind: str
-    max_distance: int
-    bidirectional: bool
-    off: int
+    index: Tensor  # the row of the table that each distance −n … n reads; −1 where keys are hidden
+    rows: int  # number of rows
+    kind: str  # ``t5`` with its numbers, ``clipped`` of one row a distance, or what slipped
+    max_distance: int  # of the fitted rule; of one row a distance, the last that has its own
+    bidirectional: bool  # of the fitted rule
+    off: int  # at how many distances another row is read than T5 reads
     first_off: int = 0
 
     @property

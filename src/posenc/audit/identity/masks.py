@@ -11,17 +11,11 @@ FAR_BELOW = 5000.0
 
 @dataclass(frozen=True)
 class Mask:
-    """What a bias hides.
+    """What a bias hides."""
 
-    Attributes:
-        said: Which keys, in words that follow "it".
-        slip: Whether no mask is meant to hide these.
-        doubtful: Whether few are, so that it is worth knowing.
-    """
-
-    said: str
-    slip: bool = False
-    doubtful: bool = False
+    said: str  # which keys, in words that follow "it"
+    slip: bool = False  # whether no mask is meant to hide these
+    doubtful: bool = False  # whether few are, so that it is worth knowing
 
 
 def hidden(given: Tensor) -> Tensor:
@@ -29,11 +23,6 @@ def hidden(given: Tensor) -> Tensor:
 
     Those of a bias that falls so far step by step are not hidden, but far; and the largest of a
     row are not, where others of it are as far below them.
-
-    Example:
-        >>> hidden(torch.tensor([[[0.0, -10000.0], [-torch.inf, -600.0]]]))
-        tensor([[[False,  True],
-                 [ True, False]]])
     """
     made = given.double()
     top = made.masked_fill(~made.isfinite(), -1e8).amax((1, 2), keepdim=True)
@@ -45,15 +34,7 @@ def hidden(given: Tensor) -> Tensor:
 
 
 def mask(away: Tensor) -> Mask:
-    """What is hidden of a square ``[heads, n, n]``.
-
-    Example:
-        >>> later = torch.ones(5, 5, dtype=torch.bool).triu(1)
-        >>> mask(later[None]).said
-        'hides the keys after each query, and no others'
-        >>> mask(later[None].triu(2)).said
-        'hides keys after each query, but not the next one'
-    """
+    """What is hidden of a square ``[heads, n, n]``."""
     if not bool(away.any()):
         return Mask("hides no key")
     if bool((away == away[:1]).all()):

@@ -122,16 +122,7 @@ def _rotation(encoding: Any) -> tuple[Any, ...]:
 
 
 def of_sinusoidal(ours: Sinusoidal, scale: float | None) -> str:
-    """The recipe that adds so to embeddings times ``scale``, as Python; empty if there is none.
-
-    Example:
-        >>> of_sinusoidal(Sinusoidal(512), 512**0.5)
-        'posenc.recipes.vaswani2017()'
-        >>> of_sinusoidal(Sinusoidal(512), 1.0)
-        ''
-        >>> of_sinusoidal(Sinusoidal(64, convention="tensor2tensor"), None)
-        'posenc.recipes.whisper_encoder(64)'
-    """
+    """The recipe that adds so to embeddings times ``scale``, as Python; empty if there is none."""
     for recipe in (recipes.vaswani2017, recipes.m2m100, recipes.whisper_encoder):
         theirs = recipe(ours.dim).tokens[0]
         wanted = ours.dim**0.5 if theirs.scale == "sqrt_dim" else 1.0
@@ -146,10 +137,6 @@ def of_sinusoidal(ours: Sinusoidal, scale: float | None) -> str:
 
 
 def _joined(calls: list[str]) -> str:
-    """
-    Example:
-        >>> _joined(["a()", "b()"])
-        'posenc.recipes.a() and b()'
-    """
+    """"""
     *first, last = calls
     return "posenc.recipes." + (f"{', '.join(first)} and {last}" if first else last)

@@ -43,25 +43,15 @@ FACTORS = (2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0)
 
 @dataclass(frozen=True)
 class Rotation:
-    """A rotation by a schedule.
+    """A rotation by a schedule."""
 
-    Attributes:
-        structure: Of the subject.
-        schedule: Ours, whose frequencies it has.
-        unusual: Whether the base is one that nobody publishes.
-        slip: What slipped in the exponent, in words; empty if nothing did.
-        rounded: The dtype in which its frequencies are kept, if that shows.
-        missing: Pairs of the schedule that never turn, by index.
-        said_otherwise: The schedule in words, where it has others.
-    """
-
-    structure: Structure
-    schedule: Schedule
-    unusual: bool = False
-    slip: str = ""
-    rounded: str = ""
-    missing: tuple[int, ...] = ()
-    said_otherwise: str = ""
+    structure: Structure  # of the subject
+    schedule: Schedule  # ours, whose frequencies it has
+    unusual: bool = False  # whether the base is one that nobody publishes
+    slip: str = ""  # what slipped in the exponent, in words
+    rounded: str = ""  # the dtype in which its frequencies are kept, if that shows
+    missing: tuple[int, ...] = ()  # pairs of the schedule that never turn, by index
+    said_otherwise: str = ""  # the schedule in words, where it has others
 
     @property
     def named(self) -> str:
@@ -77,8 +67,7 @@ class Rotation:
     def rates(self) -> Tensor:
         """The frequencies of the pairs that turn."""
         rates = radians(self.schedule)
-        if self.rounded:
-            rates = rates.to(DTYPES[self.rounded]).double()
+        rates = rates.to(DTYPES[self.rounded]).double() if self.rounded else rates
         return rates[[i for i in range(len(rates)) if i not in self.missing]]
 
     def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,12 +117,9 @@ class Rotation:
 def identify(
     shape: Structure, expected: Schedule | None = None, *, coarse: bool = False
 ) -> Rotation | None:
-    """The first reference whose frequencies a structure has, if it has those of one.
+    """The first reference whose frequencies a structure has, ``expected`` before all others.
 
-    Args:
-        shape: The structure.
-        expected: A schedule to try first.
-        coarse: Whether frequencies were measured from numbers of 16 bits.
+    ``coarse`` says that frequencies were measured from numbers of 16 bits.
     """
     if not shape.firsts or shape.odd:
         return None

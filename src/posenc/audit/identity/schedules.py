@@ -54,35 +54,20 @@ def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
 
 
 def nearest(base: float, tolerance: float = 2e-3) -> float | None:
-    """The known base that a measured one means, within a share of its logarithm.
-
-    Example:
-        >>> nearest(500_100.0), nearest(3_000.0)
-        (500000.0, None)
-    """
+    """The known base that a measured one means, within a share of its logarithm."""
     if base <= 0:
         return None
     return next((b for b in KNOWN if abs(log(base) - log(b)) < tolerance * log(b)), None)
 
 
 def shortest(base: float, tolerance: float = 1e-6) -> float:
-    """The number of fewest digits that a measured base may be.
-
-    Example:
-        >>> shortest(12345.6781), shortest(80_000_001.0)
-        (12345.68, 80000000.0)
-    """
+    """The number of fewest digits that a measured base may be."""
     digits = range(1, 18)
     return next(b for d in digits if abs((b := float(f"{base:.{d}g}")) / base - 1) <= tolerance)
 
 
 def is_round(base: float) -> bool:
-    """Whether a base has three digits or fewer, as those have that somebody chose.
-
-    Example:
-        >>> is_round(80_000_000.0), is_round(41_829.0)
-        (True, False)
-    """
+    """Whether a base has three digits or fewer, as those have that somebody chose."""
     return base == float(f"{base:.3g}")
 
 
@@ -101,12 +86,7 @@ def base_of(width: int, omegas: Tensor) -> float | None:
 
 
 def describe(schedule: Schedule) -> str:
-    """A schedule in words.
-
-    Example:
-        >>> describe(Llama3(Geometric(128, 500_000.0), 8.0))
-        'base 500,000, Llama 3 scaling by 8 from 8,192'
-    """
+    """A schedule in words."""
     match schedule:
         case Geometric():
             base = float(schedule.base)
@@ -129,12 +109,7 @@ def describe(schedule: Schedule) -> str:
 
 
 def without_defaults(schedule: Schedule) -> str:
-    """A schedule as Python, without what it would have unsaid.
-
-    Example:
-        >>> without_defaults(YaRN(Geometric(64), 4.0, 2048))
-        'YaRN(Geometric(64), 4.0, trained_length=2048)'
-    """
+    """A schedule as Python, without what it would have unsaid."""
     said = []
     for each in fields(schedule):  # type: ignore[arg-type]
         value = getattr(schedule, each.name)

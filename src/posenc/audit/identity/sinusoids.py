@@ -35,17 +35,11 @@ WHOLE = 1e-5
 
 @dataclass(frozen=True)
 class Sinusoid:
-    """A fitted table.
+    """A fitted table."""
 
-    Attributes:
-        encoding: Ours, which it equals near position 0.
-        size: What its sines and cosines are multiplied with.
-        off: How far it is from ours there.
-    """
-
-    encoding: Sinusoidal
-    size: float
-    off: float
+    encoding: Sinusoidal  # ours, which it equals near position 0
+    size: float  # what its sines and cosines are multiplied with
+    off: float  # how far it is from ours there
 
     def exact(self, positions: Tensor | int) -> Tensor:
         """Our rows at these positions, float64."""
@@ -234,11 +228,7 @@ def has_whole_angles(rows: Tensor) -> bool:
 
 
 def _counted(is_whole: Tensor) -> Tensor:
-    """To which number each channel counts, at each position by 1 or not at all; −1 for none.
-
-    Args:
-        is_whole: Whether each channel is that of each number, ``[seq, dim, numbers]``.
-    """
+    """To which number each channel counts, at each position by 1 or not at all; −1 for none."""
     reached = is_whole[0] & (torch.arange(is_whole.shape[-1]) <= LATEST)
     for here in is_whole[1:]:
         reached = here & (reached | reached.roll(1, -1))

@@ -17,32 +17,22 @@ COARSE = 2e-2
 NEAR = 48
 """Positions by which a rotation is fitted."""
 
+LENGTHS_CHANGE = "lengths of pairs change with position"
+
 
 @dataclass(frozen=True)
 class Structure:
-    """What the matrices of a subject have in common.
+    """What the matrices of a subject have in common."""
 
-    Attributes:
-        dim: Width of a head.
-        firsts: First channels of the pairs that turn.
-        seconds: Their partners.
-        frequencies: Radians per position of each pair, float64, signed.
-        size: What the pairs are multiplied with.
-        odd: What is no rotation about it, in words; empty for a rotation.
-        odd_number: The number of that.
-        rest: What a channel that never turns is multiplied with, the one farthest from 1.
-        phases: Radians by which each pair is turned at position 0, float64, signed; none if empty.
-    """
-
-    dim: int
-    firsts: tuple[int, ...]
-    seconds: tuple[int, ...]
-    frequencies: Tensor
-    size: float
-    odd: str = ""
+    dim: int  # width of a head
+    firsts: tuple[int, ...] = ()  # first channels of the pairs that turn
+    seconds: tuple[int, ...] = ()  # their partners
+    frequencies: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    size: float = 1.0  # what the pairs are multiplied with
+    odd: str = ""  # what is no rotation about it, in words
     odd_number: float = 0.0
-    rest: float = 1.0
-    phases: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    rest: float = 1.0  # of what channels that never turn are multiplied with, the farthest from 1
+    phases: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # at 0
 
     @cached_property
     def begin(self) -> int | None:
@@ -51,20 +41,21 @@ class Structure:
             return 0
         slowest = int(self.frequencies.abs().argmin())  # the last whose turns are told apart
         number = (self.phases[slowest] / self.frequencies[slowest]).round()
-        off = torch.remainder(self.phases - number * self.frequencies + pi, 2 * pi) - pi
+        off = _turn(self.phases - number * self.frequencies)
         return int(number) if bool((off.abs() < COARSE).all()) else None
+
+    @cached_property
+    def steps(self) -> set[int]:
+        """How far partners stand apart."""
+        return {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
 
     @property
     def pairing(self) -> Literal["half", "interleaved", "other"]:
         """``half``, ``interleaved`` or ``other``."""
-        if not self.firsts:
-            return "other"
-        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
-        if steps == {1}:
+        if self.steps == {1}:
             return "interleaved"
-        if len(steps) == 1 and (step := steps.pop()) >= len(self.firsts):
-            return "half" if self.width == 2 * step else "other"
-        return "other"
+        apart = len(self.steps) == 1 and min(self.steps) >= len(self.firsts)
+        return "half" if apart else "other"
 
     @property
     def sense(self) -> int:
@@ -79,13 +70,9 @@ class Structure:
     @property
     def width(self) -> int:
         """How many channels the pattern of pairs spans, those that never turn among them."""
-        steps = {b - a for a, b in zip(self.firsts, self.seconds, strict=True)}
-        if len(steps) != 1:
-            return 2 * len(self.firsts)
-        step = steps.pop()
-        if step == 1:
+        if self.steps == {1}:
             return self.seconds[-1] - self.firsts[0] + 1
-        return 2 * step
+        return 2 * (next(iter(self.steps)) if len(self.steps) == 1 else len(self.firsts))
 
     @property
     def start(self) -> int:
@@ -105,34 +92,31 @@ class Structure:
         content[list(self.firsts)] = 1.0
         return content
 
-    def table(self, turned: Tensor) -> tuple[Tensor, Tensor]:
+    def table(self, turned: Tensor) -> Tensor:
         """Cosines and sines from the turned probe ``[positions, dim]``."""
-        return turned[:, list(self.firsts)], turned[:, list(self.seconds)]
+        return turned[:, [*self.firsts, *self.seconds]]
 
 
 def structure(matrices: Tensor) -> Structure:
     """The pairs, and the frequency of each, from R(0) … R(n − 1) ``[n, dim, dim]``."""
     dim = matrices.shape[-1]
     off = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
-    moving = off.abs().amax(0)
+    moving = off.abs().amax(0)  # by how much a channel goes into another
     firsts, seconds, odd, number = [], [], "", 0.0
     for channel in range(dim):
-        partners = (
-            moving[:, channel] > 1e-4 * max(1e-3, moving[:, channel].max().item())
-        ).nonzero()
-        partners = partners.flatten()
-        if moving[:, channel].max() < 1e-9:
+        most = moving[:, channel].max().item()
+        if most < 1e-9:
             continue
-        if len(partners) > 1:
-            odd, number = "one channel goes into several", float(len(partners))
+        partners = int((moving[:, channel] > 1e-4 * max(1e-3, most)).sum())
+        if partners > 1:
+            odd, number = "one channel goes into several", float(partners)
         partner = int(moving[:, channel].argmax())
         if partner > channel and partner not in seconds:
             firsts.append(channel)
             seconds.append(partner)
     if not firsts:
-        return Structure(dim, (), (), torch.zeros(0, dtype=torch.float64), 1.0)
-    aa = matrices[:, firsts, firsts]
-    bb = matrices[:, seconds, seconds]
+        return Structure(dim)
+    aa, bb = matrices[:, firsts, firsts], matrices[:, seconds, seconds]
     ba = matrices[:, seconds, firsts]  # what the first sends to the second: + sin
     ab = matrices[:, firsts, seconds]
     if not odd:
@@ -145,8 +129,13 @@ def structure(matrices: Tensor) -> Structure:
     return Structure(dim, *pairs, size, odd, number, rest, angles[0])
 
 
+def _turn(angles: Tensor) -> Tensor:
+    """Angles from −π to π."""
+    return torch.remainder(angles + pi, 2 * pi) - pi
+
+
 def _rest(kept: Tensor, size: float) -> float:
-    """Of what channels that never turn are multiplied with, the one farthest from 1.
+    """The factor farthest from 1 of channels that never turn.
 
     A pair of frequency 0 has the size of those that turn.
     """
@@ -166,16 +155,10 @@ def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]
     return (LENGTHS_CHANGE, far) if far > 1e-2 else ("", 0.0)
 
 
-LENGTHS_CHANGE = "lengths of pairs change with position"
-
-
 def _frequencies(angles: Tensor) -> Tensor:
-    """Radians per position, refined by farther and farther positions, float64.
-
-    Counted from the angle at position 0, wherever positions begin.
-    """
+    """Radians per position from the angle at 0, refined by farther and farther positions."""
     angles = angles - angles[0]
-    found = torch.remainder(angles[1] + pi, 2 * pi) - pi
+    found = _turn(angles[1])
     for p in (2, 3, 5, 8, 13, 21, 34):
         if p < len(angles):
             turns = ((p * found - angles[p]) / (2 * pi)).round()

@@ -1,21 +1,21 @@
 """Along which differences a bias goes: of one axis, or of the sides of a window."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import isqrt
+from math import isqrt, prod
 
 import torch
 from torch import Tensor
+
+LARGEST_OBLONG = 1024
+"""Tokens of oblong windows whose sides are looked for."""
 
 
 def along(seen: Tensor) -> tuple[Tensor, Tensor]:
     """For each head, how far numbers of one diagonal are apart, and how large they are.
 
     Of keys before the query, in a bias ``[heads, seq, seq]`` with −∞ where keys are hidden.
-
-    Example:
-        >>> along(torch.tensor([[[0.0, 9.0, 9.0], [1.0, 0.0, 9.0], [2.0, 1.5, 0.0]]]))
-        (tensor([0.5000], dtype=torch.float64), tensor([2.]))
     """
     seq = seen.shape[-1]
     each = torch.zeros(len(seen), dtype=torch.float64)
@@ -27,138 +27,105 @@ def along(seen: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class Square:
-    """Tokens of a square, row after row, whose bias goes by differences of rows and of columns.
+class Window:
+    """Tokens of a window, row after row, whose bias goes by differences along its sides."""
 
-    Attributes:
-        side: How many tokens a row has.
-        before: How many stand before the first row; a class token is one.
-        off: How far numbers of pairs that lie alike are apart.
-        seen: The bias less that of each query's own key; −∞ where keys are hidden, of which
-            nothing is told.
-    """
+    sides: tuple[int, ...]
+    before: int  # how many tokens stand before the first row; a class token is one
+    off: float  # how far numbers of pairs that lie alike are apart
+    seen: Tensor  # the bias less that of each query's own key; −∞ where keys are hidden
 
-    side: int
-    before: int
-    off: float
-    seen: Tensor
+    @property
+    def size(self) -> str:
+        """Its sides, in words."""
+        return " × ".join(map(str, self.sides))
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it has two equal sides."""
+        return len(self.sides) == 2 and len(set(self.sides)) == 1
 
     @property
     def said(self) -> str:
         """One line."""
+        if not self.is_square:
+            return f"of {self.size} tokens: it depends on the differences along each axis alone"
         behind = " behind a class token" if self.before else ""
+        hides = ", of keys that it does not hide" if bool(self.seen.isneginf().any()) else ""
         return (
-            f"of {self.side} × {self.side} tokens, row after row{behind}: it depends on the "
-            "differences of rows and of columns alone"
-            + (", of keys that it does not hide" if bool(self.seen.isneginf().any()) else "")
+            f"of {self.size} tokens, row after row{behind}: it depends on the differences of rows "
+            f"and of columns alone{hides}"
         )
 
+    def shared(self) -> list[tuple[int, int]]:
+        """Two differences of rows and columns that receive one number in every head.
 
-def on_square(seen: Tensor, share: float) -> Square | None:
-    """The square on which a bias ``[heads, seq, seq]`` goes by rows and columns, if it does.
+        Empty where none do but those that differ in signs alone.
+        """
+        profile = _ends(self.seen[:, self.before :, self.before :], self.sides)[1].T.contiguous()
+        apart = torch.cartesian_prod(*(torch.arange(1 - n, n) for n in self.sides))
+        known = profile.isfinite().any(1)
+        _, group = profile[known].unique(dim=0, return_inverse=True)
+        first: dict[int, tuple[int, int]] = {}
+        for here, number in zip(apart[known].tolist(), group.tolist(), strict=True):
+            there = first.setdefault(number, tuple(here))
+            if [abs(n) for n in there] != [abs(n) for n in here]:
+                return [there, tuple(here)]
+        return []
 
-    All queries give one number to a class token, and it gives one to all keys. A bias of rows
-    alone, or of columns alone, is none: it cannot be told from one that wraps around.
 
-    Args:
-        seen: The bias less that of each query's own key; −∞ where keys are hidden.
-        share: What numbers of pairs that lie alike may be apart, of the largest of their head.
+def window(seen: Tensor, share: float, *, oblong: bool) -> Window | None:
+    """The window by all of whose differences a bias ``[heads, seq, seq]`` goes, if it does.
 
-    Example:
-        >>> row, column = torch.arange(9) // 3, torch.arange(9) % 3
-        >>> apart = (row[:, None] - row).abs() + 2.0 * (column[:, None] - column).abs()
-        >>> on_square(-apart[None], 1e-4).side
-        3
+    ``seen`` is the bias less that of each query's own key, ``share`` what numbers of pairs that lie
+    alike may be apart, of the largest of their head. All queries give one number to a class token,
+    and it gives one to all keys. A bias of rows alone cannot be told from one that wraps around.
     """
     room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
-    for before in (0, 1):
-        side = isqrt(seen.shape[-1] - before)
-        if side < 3 or side**2 != seen.shape[-1] - before:
-            continue
-        least, most = _ends(seen[:, before:, before:], side)
+    for before, sides in _shapes(seen.shape[-1], oblong):
+        least, most = _ends(seen[:, before:, before:], sides)
         off = _apart(most, least)
-        if before:
-            for end in (seen[:, :1, 1:].flatten(1), seen[:, 1:, :1].flatten(1)):
-                lowest, highest = (each.unsqueeze(1) for each in extremes(end, 1))
-                off = torch.cat((off, _apart(lowest, highest)), 1)
-        if bool((off <= room).all()) and _knows_all(most, room, [1, 2 * side - 1, 2 * side - 1]):
-            return Square(side, before, off.max().item(), seen)
+        for end in (seen[:, :1, 1:], seen[:, 1:, :1]) if before else ():
+            lowest, highest = (each.unsqueeze(1) for each in extremes(end.flatten(1), 1))
+            off = torch.cat((off, _apart(lowest, highest)), 1)
+        if bool((off <= room).all()) and _knows_all(most, room, sides):
+            return Window(sides, before, off.max().item(), seen)
     return None
 
 
-def shared(square: Square) -> list[tuple[int, int]]:
-    """Two differences of rows and of columns that receive one number in every head.
-
-    Empty where none do but those that differ in signs alone.
-    """
-    side, before = square.side, square.before
-    profile = _ends(square.seen[:, before:, before:], side)[1].T.contiguous()
-    reach = torch.arange(len(profile))
-    apart = torch.stack((reach // (2 * side - 1), reach % (2 * side - 1)), 1) - (side - 1)
-    known = profile.isfinite().any(1)
-    profile, apart = profile[known], apart[known]
-    _, group = profile.unique(dim=0, return_inverse=True)
-    first: dict[int, tuple[int, int]] = {}
-    for each, number in zip(apart.tolist(), group.tolist(), strict=True):
-        down, along = first.setdefault(number, (each[0], each[1]))
-        if (abs(down), abs(along)) != (abs(each[0]), abs(each[1])):
-            return [(down, along), (each[0], each[1])]
-    return []
+def _shapes(count: int, oblong: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Squares, also behind a class token, and oblong windows of two or three sides."""
+    for before in (0, 1):
+        side = isqrt(count - before)
+        if side >= 3 and side**2 == count - before:
+            yield before, (side, side)
+    if oblong and count <= LARGEST_OBLONG:
+        divisors = [n for n in range(1, count) if count % n == 0]
+        for first, second in product(divisors, divisors[1:]):
+            third = count // (first * second)
+            if third > 1 and first * second * third == count:
+                yield 0, (first, second, third)[first == 1 :]
 
 
-def window(seen: Tensor, share: float) -> tuple[int, ...] | None:
-    """Sides of two or three axes, by all of whose differences a bias goes; None for none.
-
-    Example:
-        >>> row, column = torch.arange(8) // 4, torch.arange(8) % 4
-        >>> apart = (row[:, None] - row).abs() + 2.0 * (column[:, None] - column).abs()
-        >>> window(-apart[None], 1e-4)
-        (2, 4)
-    """
-    count = seen.shape[-1]
-    room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
-    divisors = [n for n in range(1, count) if count % n == 0 and count <= LARGEST_WINDOW]
-    for first, second in product(divisors, divisors[1:]):
-        third = count // (first * second)
-        if third < 2 or first * second * third != count:
-            continue
-        sides = first, second, third
-        grid = torch.cartesian_prod(*(torch.arange(n) for n in sides))
-        steps = grid[:, None] - grid + torch.tensor(sides) - 1
-        reach = [2 * n - 1 for n in sides]
-        alike = (steps[..., 0] * reach[1] + steps[..., 1]) * reach[2] + steps[..., 2]
-        least, most = _ends_of(seen, alike, reach[0] * reach[1] * reach[2])
-        if bool((_apart(most, least) <= room).all()) and _knows_all(most, room, reach):
-            return sides[first == 1 :]
-    return None
-
-
-LARGEST_WINDOW = 1024
-"""Tokens of windows whose sides are looked for."""
-
-
-def _knows_all(profile: Tensor, room: Tensor, reach: list[int]) -> bool:
+def _knows_all(profile: Tensor, room: Tensor, sides: tuple[int, ...]) -> bool:
     """Whether numbers by differences along some axes change with each that has any."""
-    numbers = profile.unflatten(1, reach)
-    ends = [extremes(numbers, 1 + axis) for axis, n in enumerate(reach) if n > 1]
-    room = room.view(-1, *(1 for _ in reach[1:]))
+    numbers = profile.unflatten(1, [2 * n - 1 for n in sides])
+    ends = [extremes(numbers, 1 + axis) for axis in range(len(sides))]
+    room = room.view(-1, *(1 for _ in sides[1:]))
     return all(bool((most - least > room).any()) for least, most in ends)
 
 
-def _ends(patches: Tensor, side: int) -> tuple[Tensor, Tensor]:
-    """The least and the largest number of pairs that lie alike, ``[heads, differences]``."""
-    index, reach = torch.arange(side * side), 2 * side - 1
-    rows, columns = index // side, index % side
-    down, along = (axis[:, None] - axis + side - 1 for axis in (rows, columns))
-    return _ends_of(patches, down * reach + along, reach**2)
-
-
-def _ends_of(patches: Tensor, alike: Tensor, kinds: int) -> tuple[Tensor, Tensor]:
-    """The least and the largest number of each kind of pairs, ``[heads, kinds]``.
+def _ends(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The least and the largest number of pairs that lie alike, ``[heads, differences]``.
 
     Of those that are seen; −∞ where none is.
     """
+    grid = torch.cartesian_prod(*(torch.arange(n) for n in sides))
+    steps, alike = grid[:, None] - grid, torch.zeros(1, dtype=torch.long)
+    for axis, n in enumerate(sides):
+        alike = alike * (2 * n - 1) + steps[..., axis] + n - 1
     alike, numbers = alike.flatten().expand(len(patches), -1), patches.flatten(1)
+    kinds = prod(2 * n - 1 for n in sides)
     blank = patches.new_full((len(patches), kinds), -torch.inf)
     most = blank.scatter_reduce(1, alike, numbers, "amax")
     least = -blank.scatter_reduce(1, alike, _turned(numbers), "amax")
@@ -167,9 +134,7 @@ def _ends_of(patches: Tensor, alike: Tensor, kinds: int) -> tuple[Tensor, Tensor
 
 def extremes(numbers: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The least and the largest along an axis of those that are seen; −∞ where none is."""
-    least, most = numbers.amin(axis), numbers.amax(axis)
-    if bool(least.isneginf().any()):
-        least = -_turned(numbers).amax(axis)
+    least, most = -_turned(numbers).amax(axis), numbers.amax(axis)
     return least.masked_fill(least == torch.inf, -torch.inf), most
 
 

@@ -13,21 +13,13 @@ Answer = str | Fault | list[Fault]
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to ask.
+    """One thing to ask."""
 
-    Attributes:
-        name: Words joined by hyphens.
-        asks: The sentence.
-        essential: Whether a run without it has learned nothing.
-        ask: From an inquiry to the answer.
-        after: Names of faults of which its answer would be a mere consequence.
-    """
-
-    name: str
-    asks: str
-    essential: bool
-    ask: Callable[[Any], Answer]
-    after: frozenset[str] = frozenset()
+    name: str  # words joined by hyphens
+    asks: str  # the sentence
+    essential: bool  # whether a run without it has learned nothing
+    ask: Callable[[Any], Answer]  # from an inquiry to the answer
+    after: frozenset[str] = frozenset()  # faults of which its answer would be a consequence
 
     def of(self, name: str, asks: str, *after: str) -> "Question":
         """The same question in the words of a place."""
@@ -66,16 +58,13 @@ class Question:
         )
 
 
-def question(
-    essential: bool = False, after: Iterable[str] = ()
-) -> Callable[[Callable[[Any], Answer]], Question]:
+def question(essential: bool = False, after: Iterable[str] = ()) -> Callable[..., Question]:
     """A function as a question: its name, and the first line of its docstring."""
 
     def made(function: Callable[[Any], Answer]) -> Question:
         asks = (function.__doc__ or "").strip().splitlines()[0]
-        return Question(
-            function.__name__.replace("_", "-"), asks, essential, function, frozenset(after)
-        )
+        name = function.__name__.replace("_", "-")
+        return Question(name, asks, essential, function, frozenset(after))
 
     return made
 

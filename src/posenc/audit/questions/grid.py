@@ -39,15 +39,10 @@ POINTS = 1024
 
 @dataclass(frozen=True)
 class Axes:
-    """What each axis turns.
+    """What each axis turns."""
 
-    Attributes:
-        view: How it is called.
-        form: How it is given points.
-    """
-
-    view: RotaryView
-    form: Form
+    view: RotaryView  # how it is called
+    form: Form  # how it is given points
     length: int = LENGTH
     expected: Any = None
 
@@ -174,18 +169,7 @@ def report_of(
     verdicts_of: Callable[[RotaryInquiry], list[Verdict]],
     expected: Any = None,
 ) -> Report:
-    """All that is found: the axes first, and if they are sound, each as on a line.
-
-    Args:
-        subject: What is asked.
-        readings: The ways to call it, at least one; the first in which axes are sound counts.
-        length: Up to where precision is judged.
-        verdicts_of: Asks the questions of a line.
-        expected: What a configuration means.
-
-    Raises:
-        CannotCheckError: Its grid is too small to be asked.
-    """
+    """All that is found: the axes first, and if they are sound, each as on a line."""
     tried: list[tuple[Axes, Verdict]] = []
     for view, form in readings:
         axes = Axes(view, form, length or LENGTH, expected)

@@ -28,47 +28,27 @@ ANYHOW = [7, 3, 19, 3, 0]
 
 
 def listed(line: Tensor) -> str:
-    """Positions in words.
-
-    Example:
-        >>> listed(torch.tensor([7, 3, 19]))
-        '7, 3, 19'
-    """
+    """Positions in words."""
     return ", ".join(f"{p:,}" for p in line.tolist())
 
 
 @dataclass
 class Inquiry(ABC):
-    """What the generic questions ask, by the data and the calls of a place.
+    """What the generic questions ask, by the data and the calls of a place."""
 
-    Attributes:
-        view: How the subject is called.
-        length: Up to where precision counts.
-        errors: How far it is from exact values, by position.
-        what: What a token receives, in words.
-        words: What an error does, in words that go before "by".
-        lossy: What it may do.
-        decoded: Positions at which one token is asked alone.
-        long_rows: Lengths of rows whose far tokens are held against themselves alone.
-        of_rows: The fault where rows of a batch take positions of others.
-        counts_rows: Whether as many rows must differ in 16 bits as can.
-        in_float16: What float16 may cost.
-        marks: Positions to which errors are told.
-    """
+    view: Any  # how the subject is called
+    length: int  # up to where precision counts
+    errors: dict[int, float] = field(default_factory=dict, kw_only=True)  # by position
 
-    view: Any
-    length: int
-    errors: dict[int, float] = field(default_factory=dict, kw_only=True)
-
-    what: ClassVar[str] = ""
-    words: ClassVar[str] = ""
-    lossy: ClassVar[float] = 0.0
-    decoded: ClassVar[tuple[int, ...]] = (2, 3, 4, 5, 6, 7, 8)
-    long_rows: ClassVar[tuple[int, ...]] = ()
-    of_rows: ClassVar[str] = "padding-shifts-positions"
-    counts_rows: ClassVar[bool] = False
-    in_float16: ClassVar[float] = 2.0**-8
-    marks: ClassVar[tuple[int, ...]] = (10, 100, 1_000, 10_000, 100_000)
+    what: ClassVar[str] = ""  # what a token receives
+    words: ClassVar[str] = ""  # what an error does, in words that go before "by"
+    lossy: ClassVar[float] = 0.0  # what it may do
+    decoded: ClassVar[tuple[int, ...]] = (2, 3, 4, 5, 6, 7, 8)  # tokens that are asked alone
+    long_rows: ClassVar[tuple[int, ...]] = ()  # whose far tokens are held against themselves alone
+    of_rows: ClassVar[str] = "padding-shifts-positions"  # where rows take positions of others
+    counts_rows: ClassVar[bool] = False  # whether as many rows must differ in 16 bits as can
+    in_float16: ClassVar[float] = 2.0**-8  # what float16 may cost
+    marks: ClassVar[tuple[int, ...]] = (10, 100, 1_000, 10_000, 100_000)  # errors are told to these
 
     # What a place says.
 
@@ -98,6 +78,14 @@ class Inquiry(ABC):
     @abstractmethod
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str | None]:
         """Positions, errors there, and the 16-bit dtype that holds all numbers, if one does."""
+
+    @abstractmethod
+    def of_equal_tokens(self) -> list[Tensor]:
+        """What equal tokens come to, in equal rows of a batch."""
+
+    @abstractmethod
+    def trained(self, thing: Any) -> Iterator[tuple[Any, Tensor | None, bool]]:
+        """Calls with the content that needs a gradient, and whether parameters need one too."""
 
     @cached_property
     @abstractmethod
@@ -146,6 +134,11 @@ class Inquiry(ABC):
         """What float64 may be apart from float32."""
         return self.dense
 
+    @property
+    def end(self) -> int:
+        """How many positions there are to be asked for."""
+        return self.length
+
     def made(self, x: Tensor, at: Tensor | None = None, by: Any = None, side: str = "q") -> Tensor:
         """What becomes of content; of keys where the side is k."""
         sides = self.called(self.view.run, x, at, by)
@@ -156,10 +149,6 @@ class Inquiry(ABC):
     def most(self, count: int) -> int:
         """As many tokens up to a number as it takes."""
         return count
-
-    def of_equal_tokens(self) -> list[Tensor]:
-        """What equal tokens come to, in equal rows of a batch."""
-        raise NotImplementedError
 
     def once(self) -> object:
         """Call it."""
@@ -197,6 +186,14 @@ class Inquiry(ABC):
         """The answer of what takes no positions."""
         raise NotAskedError("positions cannot be said")
 
+    def edges(self) -> list[int]:
+        """Where its positions end, as far as is known."""
+        return []
+
+    def trained_otherwise(self, thing: Any) -> Any:
+        """A call that trains parameters which content does not."""
+        return None
+
     def lines(self) -> Iterator[Tensor]:
         """Positions of some tokens, near and far, in order and not."""
         limit = self.end
@@ -208,19 +205,10 @@ class Inquiry(ABC):
             if limit > 50:
                 yield torch.tensor([limit - 1, 2, limit // 2])
 
-    @property
-    def end(self) -> int:
-        """How many positions there are to be asked for."""
-        return self.length
-
     def alone(self, x: Tensor, line: Tensor, side: str) -> Tensor:
         """What tokens come to, each in a call of its own."""
         each = [self.made(x[..., [i], :], line[i : i + 1], side=side) for i in range(len(line))]
         return torch.cat(each, -2)
-
-    def alone_row(self, x: Tensor, line: Tensor, side: str) -> Tensor:
-        """What one row comes to."""
-        return self.made(x, line[None], side=side)
 
     def by_other_parameters(self) -> Iterator[tuple[str, float]]:
         """Other parameters that say positions, and how far three tokens are from what they mean."""
@@ -244,10 +232,6 @@ class Inquiry(ABC):
         plain, wanted = (self.called(run, x, line) for run in (self.view.unsaid, self.view.run))
         return len(line), max(apart(a, b) for a, b in zip(plain, wanted, strict=False))
 
-    def edges(self) -> list[int]:
-        """Where its positions end, as far as is known."""
-        return []
-
     def moved(self, errors: Tensor) -> Tensor:
         """What errors do."""
         return errors.abs().amax(1)
@@ -257,11 +241,3 @@ class Inquiry(ABC):
         off = (made[0] - exact[0]).abs().amax(1) / exact[0].abs().max().clamp(min=1.0)
         row = int(off.nan_to_num(torch.inf).argmax())
         return off[row].item(), row
-
-    def trained(self, thing: Any) -> Iterator[tuple[Any, Tensor | None, bool]]:
-        """Calls with the content that needs a gradient, and whether parameters need one too."""
-        raise NotImplementedError
-
-    def trained_otherwise(self, thing: Any) -> Any:
-        """A call that trains parameters which content does not."""
-        return None

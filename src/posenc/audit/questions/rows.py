@@ -17,12 +17,7 @@ ANOTHER = 0.25
 
 
 def held_against(ours: str, off: float, last: int) -> str:
-    """How far something is from ours to the last position that was asked, in words.
-
-    Example:
-        >>> held_against("posenc.Sinusoidal(32)", 2.0, 127)
-        'like posenc.Sinusoidal(32) near position 0 alone, and up to 2 away from it by position 127'
-    """
+    """How far something is from ours to the last position that was asked, in words."""
     if off > ANOTHER:
         away = f"up to {off:.1g} away from it by position {last:,}"
         return f"like {ours} near position 0 alone, and {away}"
@@ -40,13 +35,7 @@ def broken(table: Tensor, line: Tensor, what: str) -> Fault | None:
 
 
 def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
-    """A fault where rows repeat and no encoding's do: clamped, wrapped, stopped, shared.
-
-    Args:
-        table: ``[positions, width]`` at the positions ``line``, which rise.
-        line: Those positions.
-        what: What a row is, in words.
-    """
+    """A fault where rows ``[positions, width]`` at rising positions repeat, as no encoding's do."""
     if (lost := broken(table, line, what)) is not None:
         return lost
     sizes = table.abs().amax(1).clamp(min=1e-30)  # of each row: xPos' grow and shrink
@@ -79,8 +68,8 @@ def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
 
 
 def _is_unrotated(row: Tensor) -> bool:
-    half = len(row) // 2
-    return bool(((row[:half] - 1).abs() < 1e-7).all() and (row[half:].abs() < 1e-7).all())
+    cos, sin = row[: len(row) // 2], row[len(row) // 2 :]
+    return bool(((cos - 1).abs() < 1e-7).all() and (sin.abs() < 1e-7).all())
 
 
 def _wrapped(table: Tensor, line: Tensor, what: str) -> Fault | None:
@@ -105,10 +94,6 @@ def parting(line: Tensor, off: Tensor) -> int | None:
 
     What rounding does to angles grows as positions do, from the first on; a sudden error is none
     of it.
-
-    Example:
-        >>> parting(torch.tensor([100, 200, 300]), torch.tensor([1e-6, 2e-6, 0.5]))
-        2
     """
     positions = line.double().clamp(min=1)
     grown = (off / positions).clamp(min=2.0**-22)
@@ -122,8 +107,8 @@ def is_held_in(table: Tensor) -> str | None:
     varied = table[(table.abs() > 1e-3) & ((table.abs() - 1).abs() > 1e-2)]
     if len(varied) < 16:
         return None
-    for name, dtype in (("bfloat16", torch.bfloat16), ("float16", torch.float16)):
-        if torch.equal(varied.to(dtype).double(), varied.double()):
+    for name in ("bfloat16", "float16"):
+        if torch.equal(varied.to(getattr(torch, name)).double(), varied.double()):
             return name
     return None
 

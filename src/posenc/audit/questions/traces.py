@@ -6,17 +6,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.calls import guarded, keeping_gradients, watching
+from posenc.audit.adapters.calls import asking, guarded
 from posenc.audit.questions.asking import Answer, fault
 from posenc.audit.report import NotAskedError
 
 Case = tuple[str, int, torch.dtype, int]
 """A fault, the tokens and dtype of a call, and the tokens of the call after it."""
 
+LINE = 1e-4
+"""What float32 may be away from a straight line, as a share of all numbers."""
+
+CONTENT = "what it is given"
+
 
 def untouched(call: Callable[[], object]) -> Answer:
     """Whether what a call is given is after it what it was before."""
-    with watching() as seen:
+    seen: dict[str, float] = {}
+    with asking(changes=seen):
         call()
     if not seen:
         raise NotAskedError("it takes no tensor")
@@ -27,14 +33,7 @@ def untouched(call: Callable[[], object]) -> Answer:
 
 
 def apart(one: Tensor, other: Tensor) -> float:
-    """The largest difference; infinite where one has a number and the other none.
-
-    Example:
-        >>> apart(torch.tensor([1.0, torch.nan]), torch.tensor([1.5, torch.nan]))
-        0.5
-        >>> apart(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, 2.0]))
-        inf
-    """
+    """The largest difference; infinite where one has a number and the other none."""
     off = (one.double() - other.double()).abs()
     alike = (one == other) | one.isnan() & other.isnan()
     return off.masked_fill(alike, 0.0).nan_to_num(torch.inf, torch.inf).max().item()
@@ -83,9 +82,10 @@ def gradients(
     learned = {name: p for name, p in learned.items() if p.requires_grad}
     if not learned and x is None:
         raise NotAskedError("it has no parameters and takes no content")
-    made = _with_gradients(call)
+    with asking(gradients=True):
+        made = call()
     weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
-    named = {**learned, **({"what it is given": x} if x is not None else {})}
+    named = learned if x is None else {**learned, CONTENT: x}
     found: dict[str, Tensor | None] = dict.fromkeys(named)
     if made.requires_grad:
         total = (made * weights.to(made.dtype)).sum()
@@ -103,7 +103,7 @@ def gradients(
         return fault("not-a-number", said, len(lost))
     if x is None:
         return f"{len(learned)} parameters, no content"
-    gradient = found["what it is given"]
+    gradient = found[CONTENT]
     if gradient is None or not gradient.any():
         said = "no gradient reaches what it is given: layers before it are not trained"
         return fault("gradient-cut", said, 0.0, expected=1.0)
@@ -116,13 +116,11 @@ def gradients(
 def _untrained(call: Callable[[], Tensor], learned: dict[str, Tensor]) -> list[str]:
     """The names of those that get no gradient from this call either."""
     try:
-        made = _with_gradients(call)
+        with asking(gradients=True):
+            made = call()
         found = torch.autograd.grad(made.square().sum(), [*learned.values()], allow_unused=True)
     except (NotAskedError, RuntimeError):
-        raise NotAskedError(
-            f"{', '.join(learned)}: no gradient reaches it from content, and ids of tokens, of "
-            "which it may be, were refused"
-        ) from None
+        raise NotAskedError(f"no gradient reaches {', '.join(learned)} from content") from None
     return [n for n, g in zip(learned, found, strict=True) if g is None or not g.any()]
 
 
@@ -149,13 +147,3 @@ def _gradient_off(
     change = (there - back).sum().item() / 2
     off = abs((gradient.double() * step).sum().item() - change)
     return off / size if off > LINE * size else None
-
-
-LINE = 1e-4
-"""What float32 may be away from a straight line, as a share of all numbers."""
-
-
-def _with_gradients(call: Callable[[], Tensor]) -> Tensor:
-    """Adapters call without gradients; here a call keeps them."""
-    with keeping_gradients():
-        return call()

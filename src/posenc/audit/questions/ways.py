@@ -42,10 +42,7 @@ def alike(ways: Iterable[Way], scale: float) -> Answer:
 
 def training(thing: Any) -> Any:
     """The thing in training mode, with dropout set to 0."""
-    if not isinstance(thing, nn.Module):
-        return thing
-    thing.train()
-    for part in thing.modules():
+    for part in thing.train().modules() if isinstance(thing, nn.Module) else ():
         is_dropout = "drop" in type(part).__name__.lower()
         for name, value in list(vars(part).items()):
             drops = "drop" in name.lower() or (name == "p" and is_dropout)

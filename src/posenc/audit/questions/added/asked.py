@@ -132,7 +132,7 @@ class AddedRows(Inquiry):
         return None
 
     def _points_apart(self) -> Answer:
-        table = self.view.added()[0].double()
+        table = self.view.added().double()
         if (lost := rows.broken(table, torch.arange(len(table)), self.what)) is not None:
             return lost
         different = len((table * 1e6).round().unique(dim=0))
@@ -147,17 +147,6 @@ class AddedRows(Inquiry):
         said = f"the first {short} of {len(self.table)} tokens receive other encodings than alone"
         return (said, off) if off >= ROUNDING else None
 
-    def alone(self, x: Tensor, line: Tensor, side: str) -> Tensor:
-        return self._row(line)[None]
-
-    def alone_row(self, x: Tensor, line: Tensor, side: str) -> Tensor:
-        return self._row(line)[None]
-
-    def _row(self, line: Tensor) -> Tensor:
-        if int(line.max()) >= len(self.table):
-            raise NotAskedError(f"it has {len(self.table)} positions")
-        return self.table[line]
-
     def not_said(self) -> Answer:
         refused = "".join(f"; {name} was refused" for name, _ in self.view.others)
         raise NotAskedError(f"the first position cannot be said{refused}")
@@ -166,13 +155,13 @@ class AddedRows(Inquiry):
         return [] if self.view.fixed else [len(self.table)]
 
     def row_at(self, line: Tensor) -> Tensor:
-        return self.view.added(positions=line)[0]
+        return self.view.added(positions=line)
 
     def far_rows(
         self, dtype: torch.dtype = torch.float32, by: Any = None
     ) -> tuple[list[int], list[Tensor]]:
         seq = self.view.longest(min(self.length, 4096))
-        made = self.view.added(seq, dtype=dtype, by=by)[0].double()
+        made = self.view.added(seq, dtype=dtype, by=by).double()
         return list(range(seq)), [made]
 
     # What it trains.

@@ -7,7 +7,7 @@ from math import isqrt
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.calls import keeping_gradients
+from posenc.audit.adapters.calls import asking
 from posenc.audit.adapters.sizes import varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
@@ -77,8 +77,8 @@ class AddedInquiry(AddedRows):
         learned = [p.requires_grad_() for p in thing.parameters() if p.is_floating_point()]
         weights = torch.randn(self.view.dim, generator=torch.Generator().manual_seed(3))
         try:
-            with keeping_gradients():
-                made = self.view.added(by=thing)[0].float() @ weights
+            with asking(gradients=True):
+                made = self.view.added(by=thing).float() @ weights
             if not made.requires_grad:
                 return True
             every, one = (
@@ -209,7 +209,7 @@ class AddedInquiry(AddedRows):
         if self.view.grid is None or self.view.dim % 2 or min(self.view.grid) < 4:
             return ""
         height, width = self.view.grid
-        first, second = self.view.added()[0].double().unflatten(0, (height, width)).chunk(2, -1)
+        first, second = self.view.added().double().unflatten(0, (height, width)).chunk(2, -1)
         for name, (across, down) in {"width": (first, second), "height": (second, first)}.items():
             if max(varies(across, 0), varies(down, 1)) >= ROUNDING:
                 continue

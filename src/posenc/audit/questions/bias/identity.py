@@ -33,7 +33,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
         return fault("unknown-function", f"{said} state alone", 0.0)
     if found is None:
         raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
-    if q.learns:
+    if q.numbers:
         raise NotAskedError("its slopes are learned")
     heads, off = len(found.fall), 100 * found.off
     if found.rule == "alibi":

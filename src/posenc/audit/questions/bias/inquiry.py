@@ -28,11 +28,7 @@ LARGEST_SQUARE = FAR_SQUARE + 2
 
 
 def longest(call: Callable[[int], Tensor], least: int, most: int) -> Tensor:
-    """``call`` of as many tokens, up to ``most``, as it answers; what it refuses, it does of more.
-
-    Raises:
-        NotAskedError: It refuses ``least``.
-    """
+    """``call`` of as many tokens, up to ``most``, as it answers."""
     with suppress(NotAskedError):
         return call(most)
     made = call(least)
@@ -53,6 +49,11 @@ class BiasInquiry:
     length: int
     errors: dict[int, float] = field(default_factory=dict)
     _hidden: dict[int, Tensor] = field(default_factory=dict)
+
+    @property
+    def seq(self) -> int:
+        """A number of tokens that it takes."""
+        return self.view.fixed or SEQ
 
     @cached_property
     def seen(self) -> Tensor:
@@ -94,6 +95,8 @@ class BiasInquiry:
             return None
         return masks.mask(self.hidden(self.far_square.shape[-1]))
 
+    # Along which differences it goes.
+
     @cached_property
     def room(self) -> float:
         """What numbers of one diagonal may be apart, as a share of the largest."""
@@ -123,8 +126,8 @@ class BiasInquiry:
 
     @cached_property
     def later_strays(self) -> float:
-        """How far later keys of one distance are apart, where only a causal mask makes that right;
-        0 where they are not, by more than rounding."""
+        """How far later keys of one distance are apart by more than rounding, where only a causal
+        mask makes that right."""
         each, sizes = windows.along(self.far_square.mT)
         off = each.masked_fill(each <= self.room * sizes, 0.0)
         return 0.0 if self.shows_later_keys else off.max().item()
@@ -138,37 +141,29 @@ class BiasInquiry:
         return head if shares[head] > self.room else None
 
     @cached_property
-    def square(self) -> windows.Square | None:
-        """The square on which it goes by rows and columns, where it does not by distance alone."""
+    def window(self) -> windows.Window | None:
+        """The window by whose sides it goes, where it does not by distance alone."""
         if self.strays is None:
             return None
-        far = self.far_square
-        if (found := windows.on_square(far, self.room)) is None and len(far[0]) == FAR_ROWS:
-            found = windows.on_square(self._seen_to(FAR_ROWS, LARGEST_SQUARE), self.room)
-        if found is None and self.view.fixed:  # -100 hides what another window has
+        far, fixed = self.far_square, self.view.fixed
+        ends = bool(fixed) or len(far[0]) < min(FAR_ROWS, self.length)
+        found = windows.window(far, self.room, oblong=ends and not fixed)
+        if found is None and len(far[0]) == FAR_ROWS:
+            more = self._seen_to(FAR_ROWS, LARGEST_SQUARE)
+            found = windows.window(more, self.room, oblong=False)
+        if found is None and fixed:  # -100 hides what another window has
             top = far.amax((1, 2), keepdim=True)
-            found = windows.on_square(far.masked_fill(far < top - NO_WEIGHT, -torch.inf), self.room)
+            kept = far.masked_fill(far < top - NO_WEIGHT, -torch.inf)
+            found = windows.window(kept, self.room, oblong=False)
+            found = found or windows.window(self.seen, self.room, oblong=True)
         return found
 
-    @cached_property
-    def sides(self) -> tuple[int, ...] | None:
-        """The sides of an oblong window by whose axes it goes, where it gives no more tokens."""
-        if self.strays is None or self.square is not None:
-            return None
-        if not self.view.fixed and len(self.far_square[0]) >= min(FAR_ROWS, self.length):
-            return None
-        return windows.window(self.seen if self.view.fixed else self.far_square, self.room)
-
-    @property
-    def sides_said(self) -> str:
-        """The sides of its square or its window, in words."""
-        square = () if self.square is None else (self.square.side,) * 2
-        return " × ".join(map(str, self.sides or square))
+    # What it is made of.
 
     @cached_property
-    def learns(self) -> bool:
-        """Whether it is made of parameters, be it in part."""
-        return self.numbers > 0
+    def numbers(self) -> int:
+        """How many numbers it learns."""
+        return learned.numbers(self.view, self.seen.shape[-1])
 
     @cached_property
     def computes(self) -> bool:
@@ -178,11 +173,6 @@ class BiasInquiry:
         """
         return sum(len(row.unique()) for row in self.seen[:, -1]) > self.numbers
 
-    @cached_property
-    def numbers(self) -> int:
-        """How many numbers it learns."""
-        return learned.numbers(self.view, self.seen.shape[-1])
-
     @property
     def shares(self) -> bool:
         """Whether pairs that are seen have half as many numbers, or fewer: none has its own."""
@@ -190,53 +180,45 @@ class BiasInquiry:
         numbers = sum(len(head[some].unique()) for head, some in zip(self.given, seen, strict=True))
         return 2 * numbers <= int(seen.sum())
 
+    @property
+    def is_square(self) -> bool:
+        """Whether it goes by the rows and columns of a square."""
+        return self.window is not None and self.window.is_square
+
     @cached_property
     def linear(self) -> lines.Linear | None:
         """Its slopes, if it falls linearly; the first row of a square alone does not count."""
-        return None if self.square is not None else lines.linear(self.seen, self.given)
+        return None if self.is_square else lines.linear(self.seen, self.given)
 
     @cached_property
     def buckets(self) -> lookups.Buckets | None:
         """The buckets by which it reads a table, if it does."""
-        thing = self.view.subject.fresh()
-        if not isinstance(thing, nn.Module) or self.square is not None:
+        thing, fixed = self.view.subject.fresh(), self.view.fixed
+        if not isinstance(thing, nn.Module) or self.is_square:
             return None
-        sizes = (self.view.fixed,) * 2 if self.view.fixed else (SEQ + 1, FAR_ROWS)
-        try:
+        sizes = (fixed, fixed) if fixed else (SEQ + 1, FAR_ROWS)
+        with suppress(NotAskedError):
             made = longest(lambda seq: self.view.bias(seq, seq, by=thing), *sizes)
-        except NotAskedError:
-            return None
-        found = lookups.looked_up(made.double(), thing)
-        if found is None:
-            return None
-        rule = lookups.buckets(*found)
-        count = made.shape[-1]
-        if rule.kind == "clipped" and (self.view.fixed or count < FAR_ROWS):  # it gives no more
-            return replace(rule, max_distance=min(rule.max_distance, count - 1))
-        return rule
+            if (found := lookups.looked_up(made.double(), thing)) is not None:
+                rule, count = lookups.buckets(*found), made.shape[-1]
+                if rule.kind == "clipped" and (fixed or count < FAR_ROWS):  # it gives no more
+                    return replace(rule, max_distance=min(rule.max_distance, count - 1))
+                return rule
+        return None
+
+    # Far keys.
 
     def longest_row(self, dtype: torch.dtype) -> Tensor:
-        """The bias of the last of as many keys as it gives, ``[heads, keys]``.
-
-        Raises:
-            NotAskedError: It gives none of this dtype.
-        """
+        """The bias of the last of as many keys as it gives, ``[heads, keys]``."""
         view = self.view
         if view.fixed:
             return view.bias(view.fixed, view.fixed, dtype)[:, -1]
         most = min(self.length, FAR if view.rows or view.key_only else FAR_SQUARE)
-        return longest(
-            lambda size: view.bias(1 if view.rows else size, size, dtype)[:, -1],
-            SEQ + 1,
-            max(SEQ + 1, most),
-        )
+        row = lambda size: view.bias(1 if view.rows else size, size, dtype)[:, -1]  # noqa: E731
+        return longest(row, SEQ + 1, max(SEQ + 1, most))
 
     def visible_row(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The same without keys that are hidden from a head, and how far each stands away.
-
-        Raises:
-            NotAskedError: It gives none of this dtype.
-        """
+        """The same without keys that are hidden from a head, and how far each stands away."""
         row = self.longest_row(dtype)
         away = masks.hidden(row[:, None])[:, 0].any(0)
         distance = torch.arange(row.shape[-1] - 1, -1, -1, dtype=torch.float64)
@@ -264,73 +246,56 @@ class BiasInquiry:
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
-        try:
+        with suppress(NotAskedError):
             return lines.parting(self.longest_row(torch.float32), self.linear.fall)
-        except NotAskedError:
-            return None
+        return None
 
     @property
     def identity(self) -> str:
         """One line."""
+        slips = f", though it {self.mask.said}" if self.mask is not None and self.mask.slip else ""
         if self.linear is not None and self.linear.said:
-            return self._of_slopes(self.linear)
-        if self.buckets is not None and self.buckets.kind == "t5":
-            ours = self.buckets.ours(len(self.seen))
-            return f"{self.buckets.said}: equal to {ours}, {self._looked_up(self.buckets)}"
-        if self.buckets is not None and self.buckets.said:
-            return f"{self.buckets.said}: {self._looked_up(self.buckets)}"
-        kind = "a learned bias" if self.learns else ""
-        if self.square is not None:
-            return f"{kind or 'a bias'} {self.square.said}"
-        return kind
+            return self._of_slopes(self.linear, slips)
+        if (found := self.buckets) is not None and found.said:
+            ours = f"equal to {found.ours(len(self.seen))}, " if found.kind == "t5" else ""
+            said = (
+                f"{found.said}: {ours}bucket for bucket to distance {(len(found.index) - 1) // 2}"
+            )
+            if not slips and found.kind == "t5" and not found.knows_later_keys:
+                slips = ", for keys up to the query's; those after it read other rows"
+            return said + slips
+        kind = "a learned bias" if self.numbers else ""
+        return f"{kind or 'a bias'} {self.window.said}" if self.window and self.is_square else kind
 
-    def _of_slopes(self, found: lines.Linear) -> str:
+    def _of_slopes(self, found: lines.Linear, slips: str) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
-        if bool((found.fall < 0).any()) or self.parting is not None or self.strays is not None:
-            return ""
-        if self.broken is not None:
+        parts = (self.parting, self.strays, self.broken)
+        if bool((found.fall < 0).any()) or any(part is not None for part in parts):
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
-        said += self._rounded(found)
-        if self.mask is not None and self.mask.slip:
-            return f"{said}, though it {self.mask.said}"
-        if lines.knows_later_keys(self.seen, self.given, found.fall):
-            return said
-        return f"{said}, for keys up to the query's; those after it receive another bias"
-
-    def _rounded(self, found: lines.Linear) -> str:
-        """That its line is told by 16 bits alone, if it is."""
         with suppress(NotAskedError):
             row, distance = self.visible_row(torch.float32)
             line = found.fall[:, None] * distance
             if lines.room(row, line) != lines.room(line, line):
-                return ", as far as numbers of 16 bits tell"
-        return ""
-
-    def _looked_up(self, found: lookups.Buckets) -> str:
-        said = f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
-        if self.mask is not None and self.mask.slip:
-            return f"{said}, though it {self.mask.said}"
-        if found.kind != "t5" or found.knows_later_keys:
-            return said
-        return f"{said}, for keys up to the query's; those after it read other rows"
+                said += ", as far as numbers of 16 bits tell"
+        if slips or lines.knows_later_keys(self.seen, self.given, found.fall):
+            return said + slips
+        return f"{said}, for keys up to the query's; those after it receive another bias"
 
     # What the generic questions ask.
 
     def once(self) -> object:
         """Call it."""
-        seq = self.view.fixed or SEQ
-        return self.view.bias(seq, seq)
+        return self.view.bias(self.seq, self.seq)
 
     def trained(self, thing: object) -> Iterator[tuple[Any, None, bool]]:
         """A call; of a method of attention, other parameters belong to other methods."""
-        seq = self.view.fixed or SEQ
         if not isinstance(thing, nn.Module) or not any(p.requires_grad for p in thing.parameters()):
             raise NotAskedError("it has no parameters")
         if "." in self.view.text.split("(")[0]:
             for p in thing.parameters():
                 p.requires_grad_(p.ndim == 2 and self.view.heads in p.shape)
-        yield lambda: self.view.bias(seq, seq, by=thing), None, True
+        yield lambda: self.view.bias(self.seq, self.seq, by=thing), None, True
 
     def trained_otherwise(self, thing: object) -> None:
         """No other call trains it."""

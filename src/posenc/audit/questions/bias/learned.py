@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from posenc.audit.adapters.bias_view import BiasView
-from posenc.audit.adapters.calls import keeping_gradients
+from posenc.audit.adapters.calls import asking
 from posenc.audit.report import NotAskedError
 
 
@@ -28,7 +28,7 @@ def _reached(view: BiasView, seq: int) -> set[str]:
     thing = view.subject.fresh()
     learned = {name: p for name, p in thing.named_parameters() if p.requires_grad}
     try:
-        with keeping_gradients():
+        with asking(gradients=True):
             made = view.bias(seq, seq, by=thing)
     except NotAskedError:  # as of what is made by NumPy
         return set()

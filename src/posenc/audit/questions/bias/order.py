@@ -48,17 +48,19 @@ def tells_distances_apart(q: BiasInquiry) -> Answer:
 @question(essential=True, after=("encodes-nothing", "depends-on-length", *NO_STATE))
 def knows_distance_alone(q: BiasInquiry) -> Answer:
     """Up to what a softmax cannot see, is the bias the same along each diagonal?"""
-    if q.square is not None:
-        return _of_square(q, q.square)
-    if q.sides is not None:
-        return f"of {q.sides_said} tokens: it depends on the differences along each axis alone"
-    if q.strays is not None and (count := q.view.fixed):
-        if isqrt(count) ** 2 != count:
-            raise NotAskedError(f"it takes {count} tokens alone, in an order that was not found")
-        if q.numbers >= q.far_square.numel() and not q.shares:
-            raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
+    if (window := q.window) is not None:
+        learned = q.is_square and q.numbers and not q.computes
+        if learned and (pair := window.shared()):
+            said = f"{window.said}, but tokens that are {pair[0]} and {pair[1]} rows and columns"
+            return fault("values-shared", f"{said} apart share one learned number", 2.0, expected=1)
+        return f"{window.said}; {window.off:.1g} apart"
     (each, sizes), head = q.along, q.strays
     if head is not None:
+        if count := q.view.fixed:
+            if isqrt(count) ** 2 != count:
+                raise NotAskedError(f"it takes {count} tokens alone, in an order that is not known")
+            if q.numbers >= q.far_square.numel() and not q.shares:
+                raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g} between"
         said += f" queries (its size is up to {sizes[head]:.3g})"
         return fault("depends-on-absolute-positions", said, each[head].item())
@@ -76,9 +78,8 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
 
 def _table_of_square(q: BiasInquiry) -> Fault | None:
     """A note where a table has a row for each step in a square, and is read by distance alone."""
-    count = q.far_square.shape[-1]
-    side = isqrt(count)
-    if side < 3 or side**2 != count or (found := q.buckets) is None:
+    side = isqrt(q.far_square.shape[-1])
+    if side < 3 or side**2 != q.far_square.shape[-1] or (found := q.buckets) is None:
         return None
     if found.rows != (2 * side - 1) ** 2:
         return None
@@ -88,12 +89,10 @@ def _table_of_square(q: BiasInquiry) -> Fault | None:
     return fault("values-shared", said, float(found.rows - read))
 
 
-def _of_square(q: BiasInquiry, square: windows.Square) -> Answer:
-    """By rows and columns; a note where two ways to lie share what is learned."""
-    if q.learns and not q.computes and (pair := windows.shared(square)):
-        said = f"{square.said}, but tokens that are {pair[0]} and {pair[1]} rows and columns apart"
-        return fault("values-shared", f"{said} share one learned number", 2.0, expected=1.0)
-    return f"{square.said}; {square.off:.1g} apart"
+def _refuse_in_window(q: BiasInquiry) -> None:
+    """Rows of another length and queries behind a cache are none of an image."""
+    if q.window is not None:
+        raise NotAskedError(f"it is made for all of {q.window.size} tokens at once")
 
 
 @question(essential=True, after=("encodes-nothing", *NO_STATE))
@@ -101,7 +100,7 @@ def same_at_another_length(q: BiasInquiry) -> Answer:
     """Does a pair of tokens receive the same in a short row and in a long one?"""
     if q.view.fixed:
         raise NotAskedError(f"it takes {q.view.fixed} tokens alone")
-    _refuse_on_square(q)
+    _refuse_in_window(q)
     seq, visible = q.seen.shape[-1], torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
     off = _off(q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ), visible)
     if off <= ROUNDING:
@@ -115,7 +114,7 @@ def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     """Is the row of one query behind a cache the last row of the square?"""
     if not q.view.rows:
         raise NotAskedError("it gives square matrices only")
-    _refuse_on_square(q)
+    _refuse_in_window(q)
     far, worst = q.far_square.shape[-1], 0.0
     for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
         hidden = masks.hidden(q.view.bias(q_len, k_len))
@@ -145,10 +144,8 @@ def _off(one: Tensor, other: Tensor, visible: Tensor) -> float:
 def reads_every_position(q: BiasInquiry) -> Answer:
     """Does a pair receive what its own two positions mean, in any order of queries and keys?"""
     view = q.view
-    if not view.takes_positions:
+    if "q_positions" not in view.takes or view.fixed:
         raise NotAskedError("positions of queries and keys cannot be said")
-    if view.fixed:
-        raise NotAskedError(f"it takes {view.fixed} tokens alone")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
     thing, sizes = view.subject.fresh(), (len(queries), len(keys))
     made = view.run(thing, *sizes, torch.float32, at=(queries, keys)).double()
@@ -165,7 +162,7 @@ def reads_every_position(q: BiasInquiry) -> Answer:
 def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     """In a batch with padding, does each row get the bias of its own mask, for each head?"""
     view = q.view
-    if not view.takes_mask or view.fixed:
+    if "mask" not in view.takes or view.fixed:
         raise NotAskedError("it takes no mask of padding")
     masks = torch.ones(3, SEQ, dtype=torch.long)
     masks[0, :3], masks[2, -2:] = 0, 0
@@ -188,10 +185,3 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
         return f"{worst:.1g} apart for rows with padding on the left and on the right"
     said = f"beside padding keys receive biases up to {worst:.3g} away from rows without it"
     return fault("padding-shifts-positions", said, worst)
-
-
-def _refuse_on_square(q: BiasInquiry) -> None:
-    """Rows of another length and queries behind a cache are none of an image."""
-    side = q.square.side if q.square is not None else 0
-    if side or q.sides is not None:
-        raise NotAskedError(f"it is made for all of {q.sides_said} tokens at once")

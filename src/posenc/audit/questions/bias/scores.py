@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.bias_view import SEQ
 from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
@@ -20,7 +19,7 @@ SIZE = 32.0
 @question()
 def keeps_no_state(q: BiasInquiry) -> Answer:
     """Does a call leave no trace in the next?"""
-    view, seq = q.view, q.view.fixed or SEQ
+    view, seq = q.view, q.seq
     cases = (
         ("state-between-calls", seq, torch.float32, seq),
         ("first-dtype-cached", seq, torch.bfloat16, seq),
@@ -34,8 +33,8 @@ def keeps_no_state(q: BiasInquiry) -> Answer:
 @question(after=("input-written", "state-between-calls", "history-changes-result"))
 def hands_scores_on(q: BiasInquiry) -> Answer:
     """Do scores come out as they came, with the bias added, and gradients with them?"""
-    view, seq = q.view, q.view.fixed or SEQ
-    if not view.takes_scores:
+    view, seq = q.view, q.seq
+    if "scores" not in view.takes:
         raise NotAskedError("it takes no scores")
     thing, plain = view.subject.fresh(), view.bias(seq, seq)
     scores, seen = _drawn(q, seq), plain.isfinite() & (plain > -HIDDEN)
@@ -79,10 +78,10 @@ def same_in_training(q: BiasInquiry) -> Answer:
     view, thing = q.view, q.view.subject.fresh()
     if not isinstance(thing, nn.Module):
         raise NotAskedError("it has no training")
-    seq, trained = view.fixed or SEQ, training(thing)
+    seq, trained = q.seq, training(thing)
     content = torch.randn(1, view.heads, seq, seq, generator=torch.Generator().manual_seed(7))
     runs: list[Any] = [lambda thing: view.bias(seq, seq, by=thing)]
-    if view.takes_scores:
+    if "scores" in view.takes:
         runs.append(lambda thing: view.run(thing, seq, seq, torch.float32, content))
     if any(by_chance(lambda run=run: run(trained)) for run in runs):
         raise NotAskedError("in training it differs by chance")

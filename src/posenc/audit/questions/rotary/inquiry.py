@@ -137,7 +137,7 @@ class RotaryInquiry(Inquiry):
     def table_at(self, line: list[int]) -> Tensor:
         """Cosines and sines of the pairs at positions, as content shows them."""
         made = self.view.at(line, self.shape.probe(), self.side)
-        return torch.cat(self.shape.table(made), -1)
+        return self.shape.table(made)
 
     def row_at(self, line: Tensor) -> Tensor:
         return self.view.at(line.tolist(), self.shape.probe(), self.side)

@@ -75,8 +75,7 @@ def _is_mixed(q: RotaryInquiry) -> bool:
     half = diagonal.shape[1] // 2
     by_neighbors = (diagonal[:, 0::2] - diagonal[:, 1::2]).abs().max() < 1e-5
     by_halves = (diagonal[:, :half] - diagonal[:, half:]).abs().max() < 1e-5
-    steps = {b - a for a, b in zip(q.shape.firsts, q.shape.seconds, strict=True)}
-    return bool((by_neighbors and steps != {1}) or (by_halves and steps == {1}))
+    return bool((by_neighbors and q.shape.steps != {1}) or (by_halves and q.shape.steps == {1}))
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import keeping_gradients
+from posenc.audit.adapters.calls import asking
 from posenc.audit.adapters.rotary_view import HEADS
 from posenc.audit.questions.ways import Way
 from posenc.audit.report import NotAskedError
@@ -51,7 +51,7 @@ def own(q: Any, x: Tensor, plain: Tensor, side: str) -> list[Way]:
 
 
 def _lying(turned: Any, x: Tensor, lie: Any) -> Tensor:
-    with layouts.in_memory(lie):
+    with asking(lie=lie):
         return turned(x)
 
 
@@ -64,5 +64,5 @@ def _transposed(x: Tensor) -> Tensor:
 
 
 def _with_gradient(turned: Any, x: Tensor) -> Tensor:
-    with keeping_gradients():
+    with asking(gradients=True):
         return turned(x.clone().requires_grad_()).detach()

@@ -1,7 +1,4 @@
-"""Questions to all that gives tokens something by their place: order, lengths, positions.
-
-An inquiry has the data of its place: which content is asked with, how much rounding costs.
-"""
+"""Questions to all that encodes positions: order, lengths, and what each position means."""
 
 from typing import Any
 
@@ -233,7 +230,7 @@ def _off_from_rows(q: Inquiry, x: Tensor, at: Tensor) -> float:
     offs = []
     for side in q.sides:
         made = q.made(x, at, side=side)
-        alone = [q.alone_row(x[i : i + 1], at[i], side) for i in range(len(x))]
+        alone = [q.made(x[i : i + 1], at[i][None], side=side) for i in range(len(x))]
         offs.append(apart(made, torch.cat(alone)))
     return max(offs)
 

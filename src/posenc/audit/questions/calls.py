@@ -1,7 +1,4 @@
-"""Questions to all that gives tokens something by their place: what calls leave, and how precisely.
-
-An inquiry has the data of its place: which content is asked with, how much rounding costs.
-"""
+"""Questions to all that encodes positions: what calls leave behind, and how precise they are."""
 
 from inspect import isfunction
 from typing import Any
