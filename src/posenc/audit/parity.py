@@ -25,6 +25,9 @@ LONGEST = 1 << 20
 NEAR = 64
 """So many positions are compared with a model's own code."""
 
+RESOLVING = ("transformers", "exact")
+"""Profiles whose way with frequencies by the length of a row is known."""
+
 
 @dataclass
 class Parity:
@@ -118,9 +121,7 @@ def parity(
         check_whole(length=length)
     scale, by_length = None, False
     if config is not None:
-        encoding, scale, by_length = _of_config(config, length, layer_type)
-        if by_length:
-            _check_by_length(a, b)
+        encoding, scale, by_length = _of_config(config, length, layer_type, (a, b))
     one, other = sides = [
         side_of(each, encoding, name, **(said or {}))
         for each, name in zip((a, b), names, strict=True)
@@ -128,27 +129,23 @@ def parity(
     own = [side for side in sides if isinstance(side, OwnSide)]
     told = "" if encoding is None else repr(encoding)
     if encoding is None:
-        meant = [(side, side.meant) for side in own if side.meant is not None]
-        encoding = meant[0][1] if meant else None
+        meant = {repr(side.meant): side for side in own[::-1] if side.meant is not None}
+        told = " and ".join(
+            f"{each} ({side.name})" if len(meant) > 1 else each for each, side in meant.items()
+        )
+        encoding = next((side.meant for side in own if side.meant is not None), None)
         scale = next((n for s in own if (n := expected_scale(s.view.subject))), None)
-        told = repr(encoding) if meant else ""
-        if len({repr(each) for _, each in meant}) == 2:
-            told = " and ".join(f"{each!r} ({side.name})" for side, each in meant)
     if one.head_dim != other.head_dim:
         raise CannotCheckError(
             f"{one.name} rotates heads of width {one.head_dim} and {other.name} of "
             f"{other.head_dim}; give one width with --config or --arguments, or say with --call "
             f"how whole heads are rotated"
         )
-    length = length or min([LENGTH, *(_built_for(side) for side in own)])
-    notes = [
-        *_of_pairings(own, encoding),
-        *(
-            f"how cosines and sines of {s.name} are applied was not seen"
-            for s in own
-            if s.gives_tables
-        ),
-    ]
+    length = length or min([LENGTH, *(side.length or LENGTH for side in own)])
+    notes = list(_of_pairings(own, encoding))
+    for side in own:
+        if side.view.gives_tables:
+            notes.append(f"how cosines and sines of {side.name} are applied was not seen")
     if by_length:
         notes.append(f"frequencies are those of rows of {length:,} tokens; others have others")
     elif config is not None:
@@ -162,8 +159,7 @@ def parity(
         contents.append(content_of(Path(weights), kv_heads, length, one.head_dim, layer, seed))
     made = [[_rotated(side, q, k, dtype, notes) for side in sides] for q, k, _ in contents]
     held: Pairing = (encoding or own[0]).pairing or "half"
-    turned = _turned(own, encoding)
-    line = torch.arange(length)
+    turned, line = _turned(own, encoding), torch.arange(length)
     q_part, k_part = (
         difference(name, _pairs(x, held, *turned), _pairs(y, held, *turned), line)
         for name, x, y in zip("qk", *made[0], strict=True)
@@ -199,9 +195,8 @@ def _turned(own: list[OwnSide], encoding: Rotary | None) -> tuple[int, int]:
     if encoding is not None:
         return turned_by(encoding)
     (begin, width), *others = {side.turned for side in own}
-    width_of_head = own[0].head_dim
-    agree = not others and (width_of_head - width) % 2 == 0
-    return (begin, width) if agree else (0, width_of_head)
+    whole = own[0].head_dim
+    return (0, whole) if others or (whole - width) % 2 else (begin, width)
 
 
 def _of_pairings(own: list[OwnSide], encoding: Rotary | None) -> Iterator[str]:
@@ -229,7 +224,7 @@ def _of_its_own_code(sides: list[Side], config: Any, dtype: torch.dtype) -> Iter
         assert isinstance(own, OwnSide)
         if own.head_dim != profile.head_dim:
             raise CannotCheckError(f"it rotates {own.head_dim} of {profile.head_dim} channels")
-        q, k = random_content(own.kv_heads, min(NEAR, _built_for(own)), own.head_dim, 0)
+        q, k = random_content(own.kv_heads, min(NEAR, own.length or NEAR), own.head_dim, 0)
         made = [_rotated(side, q, k, dtype, []) for side in (profile, own)]
     except (CannotCheckError, ValueError, RuntimeError, ImportError, OSError) as reason:
         words = re.split(r"\n|; |: ", str(reason))[0]
@@ -270,37 +265,20 @@ def stages(sides: list[Side], positions: Tensor, dtype: torch.dtype) -> list[Dif
     return [*found, difference("the kept table", kept[0], kept[1], positions)]
 
 
-def _check_by_length(*targets: Any) -> None:
-    """Refuse profiles of engines whose way with dynamic lengths was not read."""
-    named = [t for t in targets if isinstance(t, str) and t in PROFILES]
-    if unread := [t for t in named if t not in ("transformers", "exact")]:
-        raise CannotCheckError(
-            f"the configuration means other frequencies by the length of a row, and when "
-            f"{unread[0]} chooses which was not read; compare transformers, exact and own "
-            f"implementations"
-        )
-
-
 def _of_config(
-    config: Any, length: int | None, layer_type: str | None
+    config: Any, length: int | None, layer_type: str | None, targets: tuple[Any, Any]
 ) -> tuple[Rotary, float, bool]:
     """What rows of a length are rotated by, the scale of scores, and whether length matters."""
     from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
     at = lambda n: rotary_from_config(config, layer_type=layer_type, length=n)  # noqa: E731
     found, by_length = at(length), repr(at(None)) != repr(at(LONGEST))
-    if length is None and by_length:
-        raise CannotCheckError(
-            "the configuration means other frequencies for longer rows (dynamic or longrope); say "
-            "the length that is meant: length=, or --length"
-        )
+    if by_length and length is None:
+        raise CannotCheckError("frequencies go by the length of a row: say length=, or --length")
+    unread = [t for t in targets if isinstance(t, str) and t in PROFILES and t not in RESOLVING]
+    if by_length and unread:
+        raise CannotCheckError(f"when {unread[0]} chooses frequencies by length was not read")
     found = found.rotary if isinstance(found, MultimodalRotary) else found
     if not isinstance(found, Rotary):
         raise CannotCheckError(f"the configuration means {found!r}; Rotary is compared alone")
     return found, softmax_scale_from_config(config, layer_type=layer_type), by_length
-
-
-def _built_for(side: OwnSide) -> int:
-    """The rows that an own module keeps."""
-    known = side.view.built_for
-    return known if known and known >= 16 else LENGTH

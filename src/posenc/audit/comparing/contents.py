@@ -34,26 +34,26 @@ def content_of(
     """
     from safetensors import safe_open
 
-    if not path.is_file():
-        raise CannotCheckError(f"{path} is no file; give a .safetensors file with the weights")
     try:
         file = safe_open(path, "pt")
     except Exception as error:  # of whatever kind that library raises
         raise CannotCheckError(f"{path} is no safetensors file: {error}") from None
     with file as stored:
-        names = set(stored.keys())
-        direct = [sorted(names & each) for each in CONTENT]
+        names = sorted(stored.keys())
+        direct = [next((n for n in names if n in each), None) for each in CONTENT]
         if all(direct):
-            q, k = (stored.get_tensor(each[0]).float() for each in direct)
+            q, k = (stored.get_tensor(name).float() for name in direct)
             told = f"tensors q and k of {path.name}, "
         else:
-            q, k, told = _projected(path, stored, sorted(names), length, head_dim, layer, seed)
+            q, k, told = _projected(path, stored, names, length, head_dim, layer, seed)
     if q.shape[-1] != head_dim or k.shape[-1] != head_dim:
         raise CannotCheckError(f"{path} has heads of {q.shape[-1]} channels, not {head_dim}")
     q, k = (x.reshape(-1, *x.shape[-2:]) for x in (q, k))
+    if len(q) % len(k):
+        raise CannotCheckError(f"{path} has {len(q)} query heads and {len(k)} key heads")
     rows = min(length, q.shape[1], k.shape[1])
     told += f"{rows:,} tokens" if all(direct) else ""
-    return *_some_heads(path, q[:, :rows], k[:, :rows], kv_heads), told
+    return *_some_heads(q[:, :rows], k[:, :rows], kv_heads), told
 
 
 def _projected(
@@ -62,22 +62,20 @@ def _projected(
     """What the projections of a layer make of standard normal hidden states."""
     chosen = _of_layer(names, layer)
     if chosen is None:
-        few = ", ".join([*names[:6], *(["…"] if len(names) > 6 else [])])
         raise CannotCheckError(
-            f"{path} has neither tensors q and k nor q_proj.weight and k_proj.weight of layer "
-            f"{layer}; it has {few}"
+            f"{path} has neither q and k nor projections of layer {layer}, as q_proj.weight and "
+            f"k_proj.weight; it has {', '.join(names[:6])}"
         )
-    generator, made, hidden = torch.Generator().manual_seed(seed), [], torch.empty(0)
+    made, hidden = [], torch.empty(0)
     for name in chosen:
         weight = stored.get_tensor(name).float()
         bias = f"{name.removesuffix('.weight')}.bias"
         added = stored.get_tensor(bias).float() if bias in names else 0.0
         if not made:
+            generator = torch.Generator().manual_seed(seed)
             hidden = torch.randn(length, weight.shape[-1], generator=generator)
         if weight.shape[0] % head_dim:
-            raise CannotCheckError(
-                f"{name} of {path} has {weight.shape[0]} rows, no multiple of head_dim {head_dim}"
-            )
+            raise CannotCheckError(f"{name} has {weight.shape[0]} rows, for heads of {head_dim}")
         made.append((hidden @ weight.T + added).unflatten(-1, (-1, head_dim)).transpose(0, 1))
     told = f"{chosen[0]} and {chosen[1]} of {path.name}, on standard normal hidden states"
     if left := [n for n in names if any(_norms(n, each) for each in chosen)]:
@@ -104,17 +102,12 @@ def _norms(name: str, projection: str) -> bool:
     return name.startswith(before) and bool(re.search(rf"(^|\.){side}_(layer)?norm\.weight$", name))
 
 
-def _some_heads(path: Path, q: Tensor, k: Tensor, kv_heads: int) -> tuple[Tensor, Tensor]:
+def _some_heads(q: Tensor, k: Tensor, kv_heads: int) -> tuple[Tensor, Tensor]:
     """Four query heads and the key heads that they look at, ``[1, heads, rows, head_dim]``.
 
     The model's query head h looks at its key head h // group. Where it has fewer key heads than
     are taken here, they come again, with other queries of their groups where there are some.
     """
-    if len(q) % len(k):
-        raise CannotCheckError(
-            f"{path} has {len(q)} query heads and {len(k)} key heads; each key head must serve as "
-            f"many query heads"
-        )
     group, each = len(q) // len(k), QUERY_HEADS // kv_heads
     keys = [j % len(k) for j in range(kv_heads)]
     queries = [

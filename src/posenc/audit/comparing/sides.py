@@ -1,7 +1,7 @@
 """One of two implementations: a profile, or somebody's own code through the adapters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -68,22 +68,22 @@ class OwnSide:
 
     name: str
     view: RotaryView
-    # which channels it pairs; None for another order
-    pairing: Pairing | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.told = self.view.understood
         self.kv_heads, self.head_dim = self.view.kv_heads, self.view.dim
         shape = structures.structure(self.view.matrices(8))
-        self.turned = (0, shape.dim)
-        if shape.pairing in ("half", "interleaved"):
-            self.pairing = shape.pairing  # type: ignore[assignment]
-            self.turned = self.turned if shape.width % 2 else (shape.start, shape.width)
+        known = shape.pairing != "other"
+        self.pairing: Pairing | None = shape.pairing if known else None  # type: ignore[assignment]
+        whole = not known or shape.width % 2
+        # the first channel that it rotates, and how many
+        self.turned = (0, shape.dim) if whole else (shape.start, shape.width)
 
     @property
-    def gives_tables(self) -> bool:
-        """Whether it gives cosines and sines whose use was not seen."""
-        return self.view.applied.startswith("it gives")
+    def length(self) -> int | None:
+        """The rows that it keeps."""
+        known = self.view.built_for
+        return known if known and known >= 16 else None
 
     @cached_property
     def meant(self) -> Rotary | None:
@@ -95,14 +95,12 @@ class OwnSide:
         rows = positions[None]
         try:
             queries, keys = self.view.both(q, k, rows)
-            if keys is None:
-                keys = self.view.both(k, k, rows)[0]
+            return queries, self.view.both(k, k, rows)[0] if keys is None else keys
         except NotAskedError as reason:
             raise CannotCheckError(
                 f"{self.name} refuses {len(positions):,} positions of {q.dtype}: {reason}. Try a "
                 f"smaller --length"
             ) from None
-        return queries, keys
 
 
 Side = ProfileSide | OwnSide
@@ -133,10 +131,8 @@ def side_of(
     if parts is not None:
         found = [part for part in parts if part.kind == "rotary"]
         if len(found) != 1:
-            raise CannotCheckError(
-                f"{models.named(given)} has {len(found)} rotary parts; give the one to compare, "
-                f"as MODULE:FACTORY"
-            )
+            told = f"{models.named(given)} has {len(found)} rotary parts"
+            raise CannotCheckError(f"{told}; give the one to compare, as MODULE:FACTORY")
         (part,) = found
         given, applied, name = part.subject, part.applied, name or part.name
     subject = applied_alone(subject_of(given, dict(arguments or {}), name), applied)
@@ -165,8 +161,8 @@ def _of_whole_heads(view: RotaryView, layout: str | None, encoding: Rotary) -> R
     except CannotCheckError:
         return view
     shape = structures.structure(whole.matrices(8))
-    seen = not whole.applied.startswith("it gives")
-    return whole if seen and (shape.start, shape.width) == turned_by(encoding) else view
+    same = (shape.start, shape.width) == turned_by(encoding)
+    return whole if same and not whole.gives_tables else view
 
 
 def turned_by(encoding: Rotary) -> tuple[int, int]:
