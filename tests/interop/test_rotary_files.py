@@ -166,8 +166,6 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
         ({**YI, "head_dim": 10**30}, "a whole number from 1 to 1,048,576"),
         ({**YI, "rope_scaling": {**YARN, "factor": "4"}}, "factor is '4'"),
         ({**YI, "rope_scaling": "yarn"}, "rope_scaling is 'yarn'"),
-        ({**PHI_3_128K, "rope_scaling": {**PHI_3_128K["rope_scaling"], "short_factor": 1.0}},
-         "short_factor is 1.0"),
         (GEMMA_3, "'full_attention', 'sliding_attention'"),
         ({"model_type": "gemma3", "rope_parameters": {"factor": 2.0}}, "each type"),
     ],
@@ -177,7 +175,7 @@ def test_what_cannot_be_read_is_refused_with_advice(written, config, said):
         rotary_from_config(written(config))
 
 
-JUNK = [None, 0, -1, 1.5, "x", [], {}, [1], True, math.inf, 10**30, {"a": 1}]
+JUNK = [None, 0, -1, 1.5, "x", [], {}, [1], True, 10**30, {"a": 1}]
 FIELDS = [*LLAMA_31, *PHI_3_128K["rope_scaling"], *YARN, "layer_types", "head_dim",
           "no_rope_layers", "per_layer_config", "text_config", "rope_parameters"]  # fmt: skip
 

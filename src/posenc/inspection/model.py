@@ -10,7 +10,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.inspection.rotary import RotaryNumbers, numbers_of, promised
-from posenc.interop.configurations import check_length
+from posenc.interop.fields import check_length
 from posenc.interop.rotary_config import RotaryLayer
 from posenc.interop.setup import Certainty, LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup

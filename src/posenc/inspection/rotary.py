@@ -11,7 +11,8 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
-from posenc.interop.configurations import check_length, read, warn_of_strays
+from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.fields import check_length
 from posenc.interop.rope_types import schedule_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 

@@ -1,14 +1,14 @@
 """Configurations of Hugging Face models: objects, dictionaries and files, and their parts."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 from posenc.interop.families import known, respelled, spelled
-from posenc.interop.fields import ALIASES, Configuration, check_length, finite, has_own_class
+from posenc.interop.fields import ALIASES, Configuration, has_own_class
 
 NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
 """Where a model of several modalities keeps the configuration of its language model."""
@@ -143,9 +143,9 @@ def unreached(config: Configuration) -> list[str]:
         stacks = part.facts.get("tokens", ())
         counts = any(each.get("first") == "pad_token_id" for each in stacks)
         told |= part.own if counts else part.own - {"pad_token_id"}
-    kept = _kept(config)
+    told -= _kept(config)
     turns = lambda name: "rope_" in name or "rotary_" in name  # noqa: E731
-    return [name for name in there if name not in kept and (name in told or turns(name))]
+    return [name for name in there if name in told or (turns(name) and name not in _kept(config))]
 
 
 def is_made_of_parts(config: Configuration) -> bool:
@@ -159,23 +159,13 @@ def stray_words(config: Configuration) -> str | None:
     """What to say of fields that ``unreached`` names; None without any."""
     if not (fields := unreached(config)):
         return None
-    stand, are, them = standing(fields)
-    left = config.facts.get("flat") or is_made_of_parts(config)
+    whole = is_made_of_parts(config)
+    parts = " or ".join(config.facts["parts"]) if whole else "text_config"
+    done = "left out" if whole or config.facts.get("flat") else "read as its own"
     return (
-        f"{stand} beside a missing {missing_parts(config)}, where transformers does not look for "
-        f"{them}, and {are} {'left out' if left else 'read as its own'} here"
+        f"transformers does not look for fields beside a missing {parts} ({done} here): "
+        f"{', '.join(fields)}"
     )
-
-
-def missing_parts(config: Configuration) -> str:
-    """The parts beside which such fields stand, in words."""
-    return " or ".join(config.facts.get("parts", ())) if is_made_of_parts(config) else "text_config"
-
-
-def standing(fields: Sequence[str]) -> tuple[str, str, str]:
-    """Fields with their verb, whether they are or it is, and what they are called after that."""
-    told = ", ".join(fields)
-    return (f"{told} stands", "is", "it") if len(fields) == 1 else (f"{told} stand", "are", "them")
 
 
 def warn_of_strays(config: object) -> None:
@@ -208,21 +198,3 @@ def _type_of(config: Configuration, name: str, value: Mapping[str, Any]) -> str:
     named = str(value.get("model_type") or usual)
     within = known(spelled(named, value)).get("parts", {})
     return named if name in value or not within.get(name) else within[name]
-
-
-__all__ = [
-    "NESTS",
-    "Configuration",
-    "check_length",
-    "finite",
-    "has_own_class",
-    "is_made_of_parts",
-    "missing_parts",
-    "parts_of",
-    "read",
-    "read_whole",
-    "standing",
-    "stray_words",
-    "unreached",
-    "warn_of_strays",
-]

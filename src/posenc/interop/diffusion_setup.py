@@ -10,8 +10,8 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.tokens.learned_grid import LearnedGrid
-from posenc.interop.configurations import Configuration
 from posenc.interop.families import diffusers
+from posenc.interop.fields import Configuration
 from posenc.interop.setup import LayerSetup, Part
 from posenc.numerics.pairing import Pairing
 

@@ -83,12 +83,6 @@ def diffusers() -> Mapping[str, Any]:
     return _file()["diffusers"]
 
 
-def families_with(key: str, value: object) -> frozenset[str]:
-    """The types of which a fact is so, without the part that tells a text model."""
-    types = _file()["types"]
-    return frozenset(family_of(name) for name in types if types[name].get(key) == value)
-
-
 def family_of(model_type: str) -> str:
     """A type without the part that tells a text model from what it is a part of."""
     return model_type.replace("-", "_").removesuffix("_model").removesuffix("_text")

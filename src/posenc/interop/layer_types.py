@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc.interop.configurations import Configuration
+from posenc.interop.fields import Configuration
 
 FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
 

@@ -8,7 +8,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.interop.configurations import Configuration, read_whole
+from posenc.interop.configurations import read_whole
+from posenc.interop.fields import Configuration
 from posenc.positions.modalities import After, mixed_modalities
 
 FRAMES_APART = frozenset(

@@ -7,12 +7,8 @@ from typing import Any
 
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop.configurations import (
-    NESTS,
-    Configuration,
-    has_own_class,
-    is_made_of_parts,
-)
+from posenc.interop.configurations import NESTS, is_made_of_parts
+from posenc.interop.fields import Configuration, has_own_class
 from posenc.interop.layer_types import FULL, layer_types
 from posenc.interop.rope_types import rope_type_of
 

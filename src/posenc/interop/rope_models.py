@@ -1,17 +1,15 @@
 """What the code of a model does with queries and keys, and no configuration says."""
 
-from posenc.interop.configurations import Configuration
-from posenc.interop.families import families_with
+from posenc.interop.fields import Configuration
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 TEMPERATURE = ("llama_4_scaling_beta", "original_max_position_embeddings")
 """Keys of a rope dictionary from which some models read the temperature of their queries."""
 
-TEMPERED = families_with("temperature", "mistral")
-"""Models whose code does so, whatever the type of the dictionary."""
 
-LATENT_SOFTMAX = families_with("scale", "latent")
-"""Models that multiply their softmax scale with m(mscale_all_dim)², as DeepSeek does."""
+def temperature_keys(config: Configuration) -> tuple[str, ...]:
+    """These keys in models whose code reads them, whatever the type of the dictionary."""
+    return TEMPERATURE if config.facts.get("temperature") == "mistral" else ()
 
 
 def pairing_of(config: Configuration) -> Pairing:

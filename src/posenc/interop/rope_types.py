@@ -6,17 +6,13 @@ from decimal import Decimal
 from typing import Any
 
 from posenc.frequencies import Schedule
-from posenc.frequencies.huggingface import COMMON, LISTS, SWITCHES, Rope, RopeType
+from posenc.frequencies.huggingface import COMMON, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.frequencies.schedule import Rescaled
-from posenc.interop.configurations import finite
 from posenc.interop.rope_models import TEMPERATURE
 
 OURS = "posenc_"
 """Before the names under which transformers knows the exact types, once they are registered."""
-
-POSITIVE = ("factor", "attention_factor", "original_max_position_embeddings", "rope_theta")
-"""Keys of numbers above 0."""
 
 
 def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
@@ -33,27 +29,7 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
             f"The rope dictionary of type {found.name!r} has the unknown key "
             f"{', '.join(map(repr, unknown))}."
         )
-    for key, value in values.items():
-        _check_value(found, key, value)
     return found
-
-
-def _check_value(rope_type: RopeType, key: str, value: Any) -> None:
-    """Refuse what is not of the kind that a key has; null is as good as absent."""
-    if value is None or key in ("rope_type", "type"):
-        return
-    if key in SWITCHES + rope_type.switches:
-        if not isinstance(value, bool):
-            raise ValueError(f"{key} is {value!r}; true or false is needed.")
-        return
-    if key not in LISTS + rope_type.lists:
-        if finite(key, value) <= 0 and key in POSITIVE:
-            raise ValueError(f"{key} is {value!r}; a number above 0 is needed.")
-        return
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError(f"{key} is {value!r}; a list of numbers is needed.")
-    for number in value:
-        finite(f"A number of {key}", number)
 
 
 def schedule_of(rope: Rope, length: int | None = None) -> Schedule:

@@ -10,7 +10,8 @@ from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRota
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop.configurations import Configuration, check_length, read, warn_of_strays
+from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import (
     checked,
@@ -84,23 +85,25 @@ def rotary_from_config(
     warn_of_strays(config)
     known = checked(read(config))
     check_unheeded(known, length)
-    if _field_of_layers(known) is None:
-        found = layers_by_type(known, length)
-    else:
-        types = layer_types(known) or [None] * known.whole("layers")
-        found = {}
-        for kind, layer in zip(types, read_layers_of(known, length), strict=True):
-            if layer and repr(found.setdefault(kind, layer).encoding) != repr(layer.encoding):
-                raise ValueError("The layers differ one by one; call rotaries_from_config.")
-    if layer_type is not None and layer_type not in found:
+    found: list[tuple[Any, Any]] = [*layers_by_type(known, length).items()]
+    if _field_of_layers(known) is not None:
+        layers = read_layers_of(known, length)
+        found = [*zip(layer_types(known) or [None] * len(layers), layers, strict=True)]
+    return _one_of([(kind, layer.encoding) for kind, layer in found if layer], layer_type)
+
+
+def _one_of(found: Sequence[tuple[Any, Any]], layer_type: str | None) -> Any:
+    """What layers of a type have, or all where they are alike."""
+    kinds = ", ".join(map(repr, dict(found)))
+    chosen = [each for kind, each in found if layer_type in (None, kind)]
+    if not chosen:
+        raise ValueError(f"There are no rotary layers of type {layer_type!r}, only of {kinds}.")
+    if len({*map(repr, chosen)}) > 1:
         raise ValueError(
-            f"There are no rotary layers of type {layer_type!r}, only of "
-            f"{', '.join(map(repr, found))}."
+            f"The layers differ. Say which with layer_type, of {kinds}, or call "
+            f"rotaries_from_config."
         )
-    chosen = list(found.values()) if layer_type is None else [found[layer_type]]
-    if len({repr(layer.encoding) for layer in chosen}) != 1:
-        raise ValueError(f"Say which layers with layer_type, of {', '.join(map(repr, found))}.")
-    return chosen[0].encoding
+    return chosen[0]
 
 
 def softmax_scale_from_config(
@@ -122,13 +125,8 @@ def softmax_scale_from_config(
         0.0078125
     """
     found = layers_by_type(checked(read(config)))
-    scales = {kind: layer.softmax_scale for kind, layer in found.items()}
-    if layer_type in scales:
-        return scales[layer_type]
-    if len({*scales.values()}) != 1:
-        told = ", ".join(f"{scale:g} ({kind})" for kind, scale in scales.items())
-        raise ValueError(f"Say which layers with layer_type; they multiply scores with {told}.")
-    return next(iter(scales.values()))
+    kind = layer_type if layer_type in found else None
+    return _one_of([(kind, layer.softmax_scale) for kind, layer in found.items()], kind)
 
 
 def rotaries_from_config(
@@ -254,10 +252,10 @@ def layer_of(
 def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | MultimodalRotary:
     """``rotary`` with its pairs shared out among axes, where the model does so."""
     arrangement, *usual = config.facts.get("sections", ("contiguous",))
+    kind: Arrangement | Sequence[int] = arrangement
     sections = rope.values.get("mrope_section") or usual
     if not sections:
         return rotary
-    kind: Arrangement | Sequence[int] = arrangement
     if arrangement == "alternating":  # ERNIE's height and width, pair by pair, then its time
         height, width, time = sections
         sections, kind = (time, height, width), (1, 2) * height + (0,) * time

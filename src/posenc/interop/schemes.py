@@ -20,7 +20,7 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.interop.configurations import Configuration, finite
+from posenc.interop.fields import Configuration, finite
 from posenc.interop.rope_layers import width_of_head
 from posenc.interop.setup import LayerSetup, Part
 

@@ -8,17 +8,9 @@ from typing import Any
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
-from posenc.interop.configurations import (
-    NESTS,
-    Configuration,
-    check_length,
-    has_own_class,
-    parts_of,
-    read_whole,
-    stray_words,
-    unreached,
-)
+from posenc.interop.configurations import NESTS, parts_of, read_whole, stray_words, unreached
 from posenc.interop.diffusion_setup import foreign_part, is_foreign, is_told_by_name, timm_part
+from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
 from posenc.interop.rope_layers import of_its_own_code, refusal, rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of

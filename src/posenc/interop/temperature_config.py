@@ -5,7 +5,8 @@ from typing import Any
 
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.temperature import LogTemperature
-from posenc.interop.configurations import Configuration, read, warn_of_strays
+from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import width_of_head
 

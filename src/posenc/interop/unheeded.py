@@ -2,7 +2,7 @@
 
 from warnings import warn
 
-from posenc.interop.configurations import Configuration
+from posenc.interop.fields import Configuration
 from posenc.interop.rope_layers import (
     BASE_FIELDS,
     SHARE_FIELDS,

@@ -69,7 +69,7 @@ READING = [
 
 @pytest.mark.parametrize("reading", READING)
 def test_reading_warns_of_fields_that_the_class_does_not_look_for(reading, recwarn):
-    with pytest.warns(UserWarning, match="rope_theta.* stand beside a missing text_config"):
+    with pytest.warns(UserWarning, match="beside a missing text_config .*rope_theta"):
         reading({"model_type": "qwen3_vl", **BESIDE, "head_dim": 16, "num_key_value_heads": 4})
     recwarn.clear()
     reading({"model_type": "llava", "text_config": {"model_type": "llama", **BESIDE}})

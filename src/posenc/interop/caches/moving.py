@@ -19,7 +19,8 @@ from posenc.interop.caches.storage import (
     measured_storage,
     on_axes,
 )
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import read
+from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
 from posenc.interop.patching.rotations import Rotation, bare, facts_of, with_frequencies
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import Configuration, read, warn_of_strays
+from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.fields import Configuration
 from posenc.interop.modes import in_evaluation
 from posenc.interop.patching.measuring import TABLE, places_of
 from posenc.interop.patching.rotations import Rotation, bare, on_axes_of

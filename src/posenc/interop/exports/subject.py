@@ -8,17 +8,11 @@ from typing import Any, NoReturn
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Schedule
-from posenc.interop.configurations import (
-    Configuration,
-    check_length,
-    missing_parts,
-    parts_of,
-    read,
-    read_whole,
-    standing,
-)
+from posenc.interop.configurations import parts_of, read, read_whole, stray_words
+from posenc.interop.families import known
+from posenc.interop.fields import Configuration, check_length
 from posenc.interop.rope_layers import of_its_own_code
-from posenc.interop.rope_models import LATENT_SOFTMAX, pairing_of_code
+from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 from posenc.interop.unheeded import check_unheeded
@@ -69,12 +63,7 @@ def only_part(
         raise ValueError(f"There is no part {part!r}; this model has {names}.")
     first = named[0]
     if first.strays:
-        (stand, _, them), missing = standing(first.strays), missing_parts(read_whole(config))
-        refuse(
-            target,
-            f"{stand} beside a missing {missing}, where its class does not look for {them}. "
-            f"Write {them} into {missing}, or take {them} out",
-        )
+        refuse(target, stray_words(read_whole(config)) or ", ".join(first.strays))
     if not first.layers or any(layer.positional is None for layer in first.layers):
         refuse(target, f"no encoding of the library says what {first.model_type} does")
     return first
@@ -146,9 +135,8 @@ class RotatingModel:
 
     def check_alone(self, rotary: Rotary) -> None:
         """Refuse what frequencies do not tell: softmax factors, latent heads, odd widths."""
-        heeded = Configuration({}, self.model_type).family in LATENT_SOFTMAX
         factor = rotary.frequencies.softmax_factor
-        if heeded and factor != 1.0:
+        if known(self.model_type).get("scale") == "latent" and factor != 1.0:
             refuse(self.target, f"its softmax scale is multiplied with {factor}")
         if rotary.rotated == "suffix":
             refuse(self.target, "its heads rotate the last channels alone")

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import read
+from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
 from posenc.interop.patching import measuring
 from posenc.interop.patching.angles import ALL

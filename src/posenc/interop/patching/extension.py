@@ -9,7 +9,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON
-from posenc.interop import rope_models
+from posenc.interop.fields import Configuration
 from posenc.interop.patching.admission import GROWING, Admitted
 from posenc.interop.patching.rotations import (
     Rotation,
@@ -20,6 +20,7 @@ from posenc.interop.patching.rotations import (
     with_frequencies,
 )
 from posenc.interop.rope_layers import rope_of
+from posenc.interop.rope_models import softmax_scale, temperature_keys
 from posenc.interop.rope_types import rope_type_of
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 
@@ -85,7 +86,7 @@ def _one(found: Admitted, own: RotaryLayer, wanted: object, length: int | None) 
         return _from_dictionary(found, own, wanted, length)
     encoding = _fitting(wanted, own.encoding)
     factor = bare(encoding).frequencies.softmax_factor
-    scale = rope_models.softmax_scale(found.config, own.rotary.head_dim, factor)
+    scale = softmax_scale(found.config, own.rotary.head_dim, factor)
     return replace(own, encoding=encoding, softmax_scale=scale)
 
 
@@ -101,20 +102,19 @@ def _from_dictionary(
             f"type {new.name!r} cannot say. Give {{'rope_type': 'proportional', 'factor': …}}, or "
             f"a schedule."
         )
-    if config.family in rope_models.TEMPERED:
-        for key in rope_models.TEMPERATURE:
-            if given.get(key) is not None and given[key] != rope.values.get(key, given[key]):
-                raise ValueError(
-                    f"rotary has {key} = {given[key]!r}, by which {config.family} would change the "
-                    f"temperature of its queries, too. Leave it out, or give a schedule."
-                )
+    for key in temperature_keys(config):
+        if given.get(key) is not None and given[key] != rope.values.get(key, given[key]):
+            raise ValueError(
+                f"rotary has {key} = {given[key]!r}, by which {config.family} would change the "
+                f"temperature of its queries, too. Leave it out, or give a schedule."
+            )
     counts = new.name in GROWING and not new.keeps_trained_length
     if counts and rope.trained_length != rope.longest:
         raise ValueError(
             f"Rope type {new.name!r} stretches from max_position_embeddings, {rope.longest}, on, "
             f"and this model was trained at length {rope.trained_length}. Give a schedule."
         )
-    values = completed(own, given, config.family)
+    values = completed(own, given, config)
     if given.get(OUTSIDE):  # Phi-3's stands beside the dictionary, and would count before it
         plain = {key: value for key, value in config.values.items() if key != OUTSIDE}
         config = replace(config, values=plain)
@@ -126,16 +126,16 @@ def _from_dictionary(
     return layer
 
 
-def completed(own: RotaryLayer, given: Mapping[str, Any], family: str) -> dict[str, Any]:
+def completed(own: RotaryLayer, given: Mapping[str, Any], config: Configuration) -> dict[str, Any]:
     """A rope dictionary with what stays of a model's own where it says nothing, or null.
 
     That is the base, the share of channels that rotate, the sections of axes and their order; the
     trained length, where both types keep one; and the temperature of queries, in models whose code
     reads it there. Other keys of the old type (``factor``, ``beta_fast``, …) do not stay.
     """
-    new, rope = rope_type_of(given, family), own.rope
-    names = {*COMMON, *(rope_models.TEMPERATURE if family in rope_models.TEMPERED else ())}
-    stays = {key: value for key, value in rope.values.items() if key in names - {*NAMES}}
+    new, rope = rope_type_of(given, config.family), own.rope
+    names = {*COMMON, *temperature_keys(config)} - {*NAMES}
+    stays = {key: value for key, value in rope.values.items() if key in names}
     if new.keeps_trained_length and rope.rope_type.keeps_trained_length and rope.trained_length:
         stays[OUTSIDE] = rope.trained_length
     stays = {"rope_theta": rope.base, **stays}

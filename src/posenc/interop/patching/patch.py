@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from posenc.interop.configurations import Configuration, check_length, read
+from posenc.interop.configurations import read
+from posenc.interop.fields import Configuration, check_length
 from posenc.interop.patching.admission import (
     GROWING,
     Admitted,

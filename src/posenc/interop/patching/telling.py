@@ -8,8 +8,8 @@ from typing import Any
 from torch import nn
 
 from posenc.frequencies import Geometric
-from posenc.interop import rope_models
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import read
+from posenc.interop.fields import Configuration
 from posenc.interop.patching import measuring
 from posenc.interop.patching.admission import GROWING, Admitted, longest_of
 from posenc.interop.patching.angles import ALL, Changes
@@ -17,6 +17,7 @@ from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
 from posenc.interop.patching.rotations import bare, same_angles
 from posenc.interop.rope_dictionary import rope_dictionary
 from posenc.interop.rope_layers import checked
+from posenc.interop.rope_models import temperature_keys
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 from posenc.interop.temperature_config import temperatures_of
 
@@ -117,7 +118,7 @@ def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
     """With what stays of the old dictionary, and the width: classes have shares by default."""
-    whole = completed(layer, said, found.config.family)
+    whole = completed(layer, said, found.config)
     whole.pop("type", None)  # the old spelling
     kind = whole.setdefault("rope_type", layer.rope.kind)
     if layer.rope.kind == kind and layer.rope.rope_type.keeps_trained_length:
@@ -198,7 +199,7 @@ def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
 
 def _temperatures(config: Configuration) -> str | None:
     """The temperatures that a rope dictionary says beside the rotation."""
-    return repr(temperatures_of(config)) if config.family in rope_models.TEMPERED else None
+    return repr(temperatures_of(config)) if temperature_keys(config) else None
 
 
 def is_said(found: Admitted, layers: Layers) -> bool:

@@ -10,7 +10,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import Configuration, read, warn_of_strays
+from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.fields import Configuration
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights import layouts
 from posenc.interop.weights.layouts import RowOrder

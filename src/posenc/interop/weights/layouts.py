@@ -11,7 +11,7 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import Configuration
+from posenc.interop.fields import Configuration
 from posenc.numerics.pairing import Pairing, permutation
 
 HEADS = ("q_proj", "k_proj", "q_b_proj")

@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import Configuration, read
+from posenc.interop.configurations import read
+from posenc.interop.fields import Configuration
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
