@@ -61,7 +61,7 @@ def shown(ax):
     """What is drawn, as numbers and words."""
     bars = [bar for bar in ax.patches if hasattr(bar, "get_x")]
     data = {
-        "lines": [line.get_xydata() for line in ax.lines],
+        "lines": [dots(line) for line in ax.lines],
         "points": [each.get_offsets() for each in ax.collections if len(each.get_offsets())],
         "bars": [(*bar.get_xy(), bar.get_width(), bar.get_height()) for bar in bars],
         "pictures": [image.get_array().filled(-99) for image in ax.images],
@@ -77,6 +77,12 @@ def shown(ax):
         k: [np.round(np.nan_to_num(v, nan=-99.0), 5).tolist() for v in data[k]] for k in data
     }
     return numbers | {"words": words}
+
+
+def dots(line):
+    """The points of a line, or those that have a dot where only some do."""
+    every = line.get_markevery()
+    return line.get_xydata()[:: every if isinstance(every, int) else 1]
 
 
 @pytest.mark.parametrize("name", DRAWN)

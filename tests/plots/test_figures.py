@@ -224,7 +224,7 @@ def test_heads_whose_slopes_differ_by_much_stand_apart():
     ends = [ax.transData.transform((100, line.get_ydata()[-1]))[1] for line in ax.lines[1:]]
     assert np.diff(sorted(ends)).min() > 10  # pixels
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == [f"head {head}" for head in reversed(range(8))]
+    assert names == [f"head {head}" for head in range(8)]
 
 
 def test_buckets_near_the_query_are_as_wide_as_far_ones():

@@ -30,10 +30,10 @@ def bias(
     """Draws the profile of a bias: one line a head over the distance query − key.
 
     The axis of distances is linear near zero and logarithmic beyond where buckets reach far; that
-    of the bias is logarithmic where one head's is many times another's.
+    of the bias is logarithmic where one head's is many times another's. Each label says so.
 
     Args:
-        profile: [heads, distances], in units of scores (natural logarithms of weights).
+        profile: [heads, distances], in nats: natural logarithms of weights, as scores are.
         distances: [distances], in positions; negative ones are keys after their query.
         heads: The number of each head; 0, 1, 2, … if not given.
         random: Whether the numbers are learned ones that were not trained; it is said so.
@@ -53,9 +53,8 @@ def bias(
     palette = colors.lines
     if count > len(palette):
         palette = LinearSegmentedColormap.from_list("heads", palette[:2])(np.linspace(0, 1, count))
-    drawn = []
     for index, row in enumerate(values):
-        drawn += ax.plot(
+        ax.plot(
             places,
             row,
             DASHES[index % 4],
@@ -64,20 +63,18 @@ def bias(
             drawstyle="steps-mid" if are_buckets else "default",
             label=f"head {index if heads is None else heads[index]}",
         )
+    xlabel, ylabel = "distance query − key (positions)", "added to the score (nats)"
     if are_buckets and np.abs(places).max() > 2 * NEAR:
         _bend_distances(ax, places)
-    label = "added to the score"
+        xlabel += f"; logarithmic beyond {NEAR}"
     sizes = np.abs(values).max(axis=1)
     if sizes.min() > 0 and sizes.max() / sizes.min() > APART:
         ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(sizes.min() / 4)), linscale=0.6)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}".replace("-", "−")))
-        label += " (logarithmic axis)"
+        ylabel += "; logarithmic"
     note = "seeded random numbers, not learned" if random else None
-    # Named in the order in which their lines end at the right.
-    order = np.argsort(-values[:, int(places.argmax())], kind="stable")
-    beside(ax, handles=[drawn[index] for index in order])
-    said = "\n".join(filter(None, (title, note)))
-    return finished(ax, colors, said, "distance query − key (positions)", label)
+    beside(ax)
+    return finished(ax, colors, "\n".join(filter(None, (title, note))), xlabel, ylabel)
 
 
 def _are_buckets(values: np.ndarray) -> bool:

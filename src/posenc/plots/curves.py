@@ -1,6 +1,7 @@
 """Single dimensions as curves over the position."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.style import DASHES, Theme, finished, in_float64, key, opened, reach
 
-# Up to this many positions each one has a dot: the encoding lives at whole numbers only.
+# Up to this many numbers each one has a dot: an encoding lives at whole positions only.
 DOTTED = 120
+STEPS = 8
 
 
 def curves(
@@ -23,7 +25,7 @@ def curves(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draws columns of ``table`` over the position; the dots are the values, lines guide the eye.
+    """Draws columns of ``table`` over the position: dots at whole positions, smooth lines between.
 
     The frame goes from −1 to 1, or further where a curve does.
 
@@ -42,25 +44,46 @@ def curves(
     chosen = list(spread(values.shape[1]) if dimensions is None else dimensions)
     names = [f"dimension {index}" for index in chosen] if labels is None else labels
     ax, colors = opened(ax, theme, 9.0, 4.5)
-    positions = np.arange(start, start + len(values))
     for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
-        ax.plot(
-            positions,
-            values[:, index],
-            # Where colors repeat, the line differs: color never carries the meaning alone.
-            DASHES[turn // len(colors.lines) % 4],
-            color=colors.lines[turn % len(colors.lines)],
-            marker="o" if len(values) <= DOTTED else None,
-            markersize=3,
-            linewidth=1.2,
-            label=name,
-        )
-    edge = 1.08 * reach(values[:, chosen])
+        # Where colors repeat, the line differs: color never carries the meaning alone.
+        style = {"linestyle": DASHES[turn // len(colors.lines) % 4], "label": name}
+        trace(ax, start, values[:, index], color=colors.lines[turn % len(colors.lines)], **style)
+    edge = 1.08 * max(reach(line.get_ydata()) for line in ax.lines)
     ax.set_ylim(-edge, edge)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     key(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return finished(ax, colors, title, "position (token)", "value")
+
+
+def trace(ax: Axes, start: int, values: np.ndarray, **style: Any) -> None:
+    """Draws numbers at start, start + 1, …: with a dot each and smooth between, if they are few."""
+    fine = values
+    if len(values) <= DOTTED:
+        fine = smooth(values, STEPS)
+        style |= {"marker": "o", "markevery": STEPS, "markersize": 3}
+    ax.plot(start + np.linspace(0, len(values) - 1, len(fine)), fine, linewidth=1.2, **style)
+
+
+def smooth(values: np.ndarray, steps: int) -> np.ndarray:
+    """The cubic spline through numbers, at ``steps`` points each; straight lines where one is NaN.
+
+    Example:
+        >>> smooth(np.array([0.0, 1.0, 4.0]), 2)
+        array([0.  , 0.25, 1.  , 2.25, 4.  ])
+    """
+    bends, one = np.zeros_like(values), np.eye(len(values))
+    if len(values) > 2 and np.isfinite(values).all():
+        # Second derivatives m: m[i-1] + 4 m[i] + m[i+1] = 6 Δ²v[i], and constant at the ends.
+        matrix = 4 * one + np.roll(one, 1, axis=0) + np.roll(one, -1, axis=0)
+        matrix[0], matrix[-1] = one[0] - one[1], one[-1] - one[-2]
+        bends[1:-1] = 6 * np.diff(values, 2)
+        bends = np.linalg.solve(matrix, bends)
+    there = np.arange(steps) / steps
+    here = 1 - there
+    (a, m), (b, n) = ((values[s, None], bends[s, None]) for s in (slice(-1), slice(1, None)))
+    pieces = here * a + there * b + ((here**3 - here) * m + (there**3 - there) * n) / 6
+    return np.append(pieces, values[-1])
 
 
 def spread(width: int, most: int = 6) -> list[int]:

@@ -97,7 +97,7 @@ def _square(
     edges = (start - 0.5, start + count - 0.5, start + count - 0.5, start - 0.5)
     image = picture(ax, values, colors.signed, (-most, most), edges)
     xlabel, ylabel, label = words
-    bar(image, label, colors, ax=ax)
+    bar(image, label, colors, values, ax=ax)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     return finished(ax, colors, title, xlabel, ylabel)

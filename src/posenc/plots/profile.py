@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from posenc.plots.curves import trace
 from posenc.plots.style import Theme, dashed, finished, key, numbers, opened
 
 
@@ -26,15 +27,14 @@ def distance_profile(
 
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])
-        >>> ax.lines[0].get_xdata().tolist(), ax.get_xlabel()
-        ([0, 1, 2], 'distance query − key (positions)')
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('distance query − key (positions)', 'dot product PE(p) · PE(p + distance)')
     """
     named = products if isinstance(products, Mapping) else {"": products}
     ax, colors = opened(ax, theme, 7.0, 4.0)
     for turn, (name, values) in enumerate(named.items()):
         row = numbers(values, name or "products", 1)
-        places = range(first, first + len(row))
-        ax.plot(places, row, linewidth=1.3, label=name or None, **dashed(turn, colors))
+        trace(ax, first, row, label=name or None, **dashed(turn, colors))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     if isinstance(products, Mapping):
         key(ax)

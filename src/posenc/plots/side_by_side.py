@@ -38,7 +38,7 @@ def embedding_sum(
     most = float(np.abs(parts).max()) or 1.0
     names = ("embedding", "+ encoding", "= sum")
     images = _beside(ax, parts, names, colors, (colors.signed,) * 3, ((-most, most),) * 3)
-    bar(images[0], "value", colors, ax=ax)
+    bar(images[0], "value", colors, parts, ax=ax)
     _name_rows(ax, tokens, len(one))
     return finished(ax, colors, title, "dimension (each block from 0)", "token", pad=22)
 
@@ -148,7 +148,8 @@ def _beside(
         if label:
             place = (left - 0.5 + 0.05 * width, -0.5, 0.05 * width, rows)
             inner = ax.inset_axes(place, transform=ax.transData)
-            bar(images[-1], label, colors, cax=inner)
+            alike = [each.ravel() for each, of in zip(parts, limits, strict=True) if of == ends]
+            bar(images[-1], label, colors, np.concatenate(alike), cax=inner)
             inner.tick_params(labelsize="small")
             left, edge = left + 0.45 * width, left + 0.12 * width
         left += max(1.0, 0.06 * width)

@@ -1,14 +1,14 @@
 """One visual language: a palette for signed values, one for lines, a light and a dark ground."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
@@ -143,17 +143,24 @@ def bar(
 ) -> None:
     """A color bar with its label, beside the axes ``ax`` or in axes of its own, ``cax``.
 
-    Where some of ``values`` lie beyond its ends, it is pointed there, and its label says from where
-    to where they go: they have the color of the end.
+    It ends where ``values`` end. Where they go beyond the colors, it is pointed, and its label says
+    from where to where they go.
     """
-    (low, high), known = image.get_clim(), in_float64(values)
-    known, ends = known[~np.isnan(known)], "neither"
-    if known.size and low is not None and high is not None:
-        hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
-        below, above = known.min() < low - hair, known.max() > high + hair
-        ends = ("neither", "max", "min", "both")[2 * below + above]
+    low, high = cast("tuple[float, float]", image.get_clim())
+    known = in_float64(values)
+    known = known[~np.isnan(known)]
+    least, most = (known.min(), known.max()) if known.size else (low, high)
+    hair = 1e-6 * (high - low)  # as rounding brings a cosine beyond 1; no shade is as fine
+    ends = ("neither", "max", "min", "both")[2 * (least < low - hair) + (most > high + hair)]
     if ends != "neither":
-        label += f"; from {known.min():.4g} to {known.max():.4g} in all"
+        label += f"; from {least:.4g} to {most:.4g} in all"
+    # An end that is nearly reached stays, for the sake of its number.
+    near = 0.05 * (high - low)
+    bottom = low if least < low + near else least
+    top = high if most > high - near else most
+    if top - bottom > near:
+        shades = ListedColormap(image.to_rgba(np.linspace(bottom, top, 256)))
+        image = ScalarMappable(Normalize(bottom, top), shades)
     where: dict[str, Any] = {"ax": ax, "pad": 0.02} if cax is None else {"cax": cax}
     scale = (cax or ax).figure.colorbar(image, extend=ends, **where)  # type: ignore[union-attr]
     scale.set_label(label, color=colors.ink)

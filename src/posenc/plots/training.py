@@ -36,6 +36,7 @@ def length_curve(
         ('length ÷ trained length', 4)
     """
     ax, colors = opened(ax, theme, 7.0, 4.2)
+    named = []
     for turn, (name, by_ratio) in enumerate(scores.items()):
         shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), told_apart(turn, colors)
         points = [(ratio, each) for ratio, seeds in sorted(by_ratio.items()) for each in seeds]
@@ -45,7 +46,7 @@ def length_curve(
         ax.scatter(x * shift * 2**-ASIDE, y, s=16, alpha=0.6, linewidths=0, **dots)
         if middle := sorted(middles.get(name, {}).items()):
             value, low, high = np.array([interval for _, interval in middle]).T
-            ax.errorbar(
+            drawn = ax.errorbar(
                 [ratio * shift for ratio, _ in middle],
                 value,
                 yerr=np.stack((value - low, high - value)).clip(min=0),
@@ -55,15 +56,17 @@ def length_curve(
                 capsize=2,
                 **style,
             )
+            named.append(drawn)
     ratios = sorted({ratio for by_ratio in scores.values() for ratio in by_ratio})
     ax.set_xscale("log", base=2)
     ax.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
     ax.minorticks_off()
     if chance is not None:
-        ax.axhline(chance, color=colors.ink, linewidth=0.8, linestyle=":", label="chance", zorder=0)
+        line = {"linewidth": 0.8, "linestyle": ":", "label": "chance", "zorder": 0}
+        named.append(ax.axhline(chance, color=colors.ink, **line))
     ax.grid(axis="y", color=colors.faint, linewidth=0.6)
     ax.set_axisbelow(True)
-    beside(ax)
+    beside(ax, handles=named)
     return finished(ax, colors, title, "length ÷ trained length", measure)
 
 
