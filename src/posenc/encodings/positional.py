@@ -110,6 +110,11 @@ class Positional(nn.Module):
     def extra_repr(self) -> str:
         return f"positions={self.positions}" if self.positions else ""
 
+    def _repr_html_(self) -> str:
+        from posenc.encodings.in_html import in_html
+
+        return in_html({place: list(getattr(self, place)) for place in PLACES})
+
 
 def _in_place(place: str, given: Any) -> list[Any]:
     entries = list(given) if isinstance(given, Iterable) else [given]

@@ -1,4 +1,7 @@
-"""Figures: numbers in, matplotlib ``Axes`` out.
+"""Figures: numbers in, matplotlib ``Axes`` out; in a notebook two lines.
+
+>>> from posenc import Sinusoidal, plots
+>>> ax = plots.heatmap(Sinusoidal(64).table(range(50)))
 
 Every function that draws takes three keywords besides its own: ``title``, a line above the picture;
 ``ax``, where to draw (a new figure by default); and ``theme``, ``"light"`` or ``"dark"``.

@@ -14,7 +14,7 @@ from posenc.backends.base import ShardedTokens, Sizes
 from posenc.backends.choice import BACKENDS, chosen
 from posenc.backends.masks import joined
 from posenc.encodings.base import TokenEncoding, working_dtype
-from posenc.encodings.positional import Positional
+from posenc.encodings.positional import PLACES, Positional
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
 from posenc.transformer.block import Block, BlockStages, Norm
@@ -285,6 +285,14 @@ class Encoder(nn.Module):
             final_norm=final_norm,
             output=(final_norm.scaled if final_norm else x).to(dtype),
         )
+
+    def _repr_html_(self) -> str:
+        from posenc.encodings.in_html import in_html
+
+        shape = {"dim": self.dim, "heads": self.heads, "depth": self.depth}
+        count = sum(each.numel() for each in self.parameters())
+        places = {place: list(getattr(self.first, place)) for place in PLACES}
+        return in_html({**shape, "parameters": f"{count:,}", **places})
 
     def _token_tables(self, x: Tensor, placement: Placement) -> TokenTables:
         places, below, dtype = placement.positions, placement.below, working_dtype(x.dtype)

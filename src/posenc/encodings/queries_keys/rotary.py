@@ -221,6 +221,11 @@ class Rotary(QueryKeyEncoding):
     def extra_repr(self) -> str:
         return arguments_told(self, head_dim=self.rotated_dim)
 
+    def _repr_html_(self) -> str:
+        from posenc.encodings.in_html import in_html
+
+        return in_html({"queries_keys": [self], "head_dim": self.head_dim})
+
 
 def schedule_of(
     frequencies: int | Schedule | Tensor | Sequence[float], base: int | float | None = None
