@@ -15,7 +15,6 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 INSTALL = (ROOT / "docs/start/install.md").read_text()
 ENCODINGS = (ROOT / "docs/encodings.md").read_text()
-TREE = (ROOT / "docs/tree.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -61,14 +60,6 @@ def test_the_lowest_torch_is_the_first_that_was_run(text):
     releases = re.findall(r"\d+\.\d+", run[1])
     assert f"torch>={releases[0]}" in PROJECT["dependencies"]
     assert releases == sorted(releases, key=lambda release: int(release.split(".")[1]))
-
-
-@pytest.mark.parametrize(
-    "folder", sorted(p.name for p in (ROOT / "src/posenc").iterdir() if p.is_dir())
-)
-def test_the_tree_names_every_folder(folder):
-    if folder != "__pycache__":
-        assert f"{folder}/" in TREE
 
 
 PLACES = {
@@ -123,10 +114,3 @@ def test_every_command_is_in_the_table():
 def test_the_drawing_is_the_one_that_its_script_makes():
     found = runpy.run_path(str(ROOT / "docs/make_drawing.py"))
     assert found["DRAWING"].read_text() == found["drawing"]()
-
-
-def test_links_and_pictures_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README):
-        path = next(filter(None, target))
-        if not path.startswith("http"):
-            assert (ROOT / path).exists(), path

@@ -11,7 +11,7 @@ from tests.patched_models import checks
 from tests.patched_models.building import NAMED, built, generates, listens, missing
 from transformers import logging
 
-PAGE = Path(__file__).parents[2] / "docs" / "patching.md"
+PAGE = Path(__file__).parents[2] / "docs" / "patched-models.md"
 HEAD = (
     "| model type | cosines and sines | checked | after YaRN, the configuration |\n"
     "|---|---|---|---|\n"

@@ -17,7 +17,7 @@ def drop_rotary(model: nn.Module) -> Patch:
     DroPE: rotary positions help a model to learn, and keep it from reading further than it was
     trained. They are dropped after training, and the model is trained a little further, at the
     length that it knows; order then reaches it through the causal mask alone. See
-    ``docs/dropping-positions.md``. Before that training the model is of no use.
+    ``docs/patching.md``. Before that training the model is of no use.
 
     The attention factor of an extension is dropped, too. No configuration says so
     (``Patch.config_follows`` is False), so ``drop_rotary`` must be called again on a model that was
