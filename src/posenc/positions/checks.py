@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, overload, runtime_checkable
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
+from typing_extensions import TypeAliasType
 
 from posenc._rounding import odd_doubles, rounded
 from posenc.guards import floating, has_float64, where_float64
@@ -21,12 +22,13 @@ class IntegerArray(Protocol):
         ...
 
 
-Integers = (
-    Sequence[int] | Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]] | IntegerArray
+Integers = TypeAliasType(
+    "Integers",
+    Sequence[int] | Sequence[Sequence[int]] | Sequence[Sequence[Sequence[int]]] | IntegerArray,
 )
 """What stands for an int64 tensor: a list, a range, an integer array of numpy."""
 
-Positions = Integers | Coordinates
+Positions = TypeAliasType("Positions", Integers | Coordinates)
 """What stands for positions where real numbers do too."""
 
 
