@@ -31,9 +31,9 @@ from posenc.positions import Positions, checked, checked_distances
 class ScoreBias(ScoreEncoding):
     """A score encoding whose table is added: ``[*batch, heads, q_len, k_len]``.
 
-    Attention adds the table and does not call ``encode``; what does more than add is a
-    ``ScoreEncoding``. ``bias + bias`` adds both, and ``bias[2:4]`` is the bias of two heads, for a
-    rank that computes no others. Both share their parameters with the biases they are made of.
+    Attention adds the table and does not call ``encode``; what does more is a ``ScoreEncoding``.
+    ``bias + bias`` adds both, and ``bias[2:4]`` is the bias of two heads. Both share their
+    parameters with the biases they are made of.
 
     Attributes:
         head_axes: The axis along which each parameter counts heads. ``None``: the numbers of one
@@ -276,11 +276,6 @@ def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
 
     ``None`` where a head depends on parameters of others, and where a class does not itself say its
     ``head_axes``: a subclass may count heads.
-
-    Example:
-        >>> from posenc import ALiBi, FIRE
-        >>> bias_apart(ALiBi(4), slice(1, 3)), bias_apart(FIRE(4), slice(1, 3))
-        (ALiBi(heads=2, slopes=(0.0625, 0.015625)), None)
     """
     axes = vars(type(bias)).get("head_axes")
     if axes is None or {name for name, _ in bias.named_parameters()} - set(axes):

@@ -56,12 +56,7 @@ def encoding_from(text: str) -> Encoding:
 
 @cache
 def names() -> dict[str, type]:
-    """Every name that an expression may call: the public encodings and schedules.
-
-    Example:
-        >>> names()["ALiBi"].__name__, "YaRN" in names(), "print" in names()
-        ('ALiBi', True, False)
-    """
+    """Every name that an expression may call: the public encodings and schedules."""
     packages = (tokens, queries_keys, scores, remapping, frequencies)
     exported = {name: getattr(package, name) for package in packages for name in package.__all__}
     classes = {name: each for name, each in exported.items() if inspect.isclass(each)}

@@ -36,13 +36,9 @@ class Positional(nn.Module):
         scores: Encodings of the attention scores.
         positions: Changes of the positions themselves, before any encoding sees them.
 
-    Attributes:
-        positions: These, as a tuple; the others are lists of modules.
-
     Example:
         >>> from posenc import PoSE, Sinusoidal
-        >>> positional = Positional(Sinusoidal(16), positions=PoSE(longest=4096))
-        >>> positional
+        >>> Positional(Sinusoidal(16), positions=PoSE(longest=4096))
         Positional(
           positions=(PoSE(longest=4096, chunks=2),)
           (tokens): ModuleList(
@@ -81,26 +77,20 @@ class Positional(nn.Module):
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """Where the tokens are taken to stand: all changes of positions, in order.
 
-        Changes that act in training only are left out in evaluation. Each call draws anew, so call
-        it once for a row of tokens, and hand the result to queries and keys alike.
+        Changes that act in training only are left out in evaluation. Each call draws anew: call it
+        once, and hand the result to queries and keys alike.
 
         Args:
             positions: ``[seq]`` for all rows alike, or ``[batch, seq]``.
             generator: Draws what is random; torch's own if not given.
-
-        Example:
-            >>> from posenc import SHAPE
-            >>> positional = Positional(positions=SHAPE(1000)).eval()
-            >>> positional.remapped(range(3))
-            tensor([0, 1, 2])
         """
         positions = checked(positions, reals=True)
         if not self.remaps:
             return positions
         if positions.ndim > 2:
+            shape = tuple(positions.shape)
             raise ValueError(
-                f"positions have shape {tuple(positions.shape)}; {self.positions} takes [seq] or "
-                f"[batch, seq], and no points of a grid."
+                f"positions are {shape}; {self.positions} takes [seq] or [batch, seq]."
             )
         for remapping in self.positions:
             if self.training or not remapping.training_only:
@@ -134,10 +124,7 @@ def check_company(
 ) -> None:
     """Refuse encodings beside which one of these would not mean what it says.
 
-    Args:
-        queries_keys: All that change queries and keys.
-        scores: All that change scores, in order.
-        rotated_before: Whether queries and keys may come rotated, when none stands there.
+    ``rotated_before``: whether queries and keys may come rotated, when nothing rotates them here.
     """
     rotations = tuple(queries_keys)
     for index, encoding in enumerate(scores):

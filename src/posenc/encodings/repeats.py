@@ -12,9 +12,8 @@ def check_repeats(
 ) -> None:
     """Refuse positions that go on, repeat and go on again, as 0, 1, 1, 2.
 
-    Either padding lies between tokens of one document, or the next begins at the position where one
-    ends: what reads neighbors cannot tell. ``goes_on`` says of each step from a token to the next
-    whether a document may go on there.
+    What reads neighbors cannot tell padding inside a document from two documents. ``goes_on`` says
+    of each step from a token to the next whether a document may go on there.
     """
     if may_look(repeats) and not bool(repeats.any()):
         return

@@ -11,11 +11,6 @@ def arguments_told(module: nn.Module, *, named: bool = False, **defaults: Any) -
 
     A learned number tells where it began, by ``first_…``; modules print themselves. ``defaults``
     replace those of the signature. The first argument has no name unless ``named``.
-
-    Example:
-        >>> from posenc import Sinusoidal
-        >>> arguments_told(Sinusoidal(16, convention="timestep"))
-        "16, convention='timestep'"
     """
     told, parameters = [], inspect.signature(type(module)).parameters
     for index, (name, parameter) in enumerate(parameters.items()):

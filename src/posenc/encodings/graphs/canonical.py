@@ -1,21 +1,17 @@
 """One basis of each eigenspace, by a rule that knows no solver.
 
-Eigenvalues closer than a tolerance are one, and their eigenvectors any basis U of one space, whose
-projector P = U Uᵀ is all that is certain of it. The rule picks nodes one after the other:
+Eigenvalues closer than a tolerance are one, and their eigenvectors any basis U of one space, of
+which the projector P = U Uᵀ alone is certain. The rule picks nodes one after the other:
 
 1. the node i with the largest P_ii, the one nearest to the space;
 2. among those equally near, the one with the largest Σ_j (P_ij)³;
-3. among those equal in that too, the first by number.
+3. among those equal in that too, the first by number, as where a symmetry exchanges them.
 
-Its vector is P e_i / √P_ii, positive at i; P loses it, and the next node is picked. For a space of
-one vector the rule says: the entry of largest magnitude is positive, and where several are as
-large, those that lean the way of the sum of cubes.
+Its vector is P e_i / √P_ii, positive at i; P loses it, and the next node is picked. Of one vector
+the entry of largest magnitude is positive.
 
-The eigenvectors are those of a symmetric matrix. Those of I − D⁻¹ A are D^(−1/2) times such, have
-the signs of these, and may be negative where they are largest.
-
-Rules 1 and 2 move with the nodes when these are numbered anew. Rule 3 is needed where nodes look
-the same to both, as where a symmetry of the graph exchanges them.
+The eigenvectors are those of a symmetric matrix. Those of I − D⁻¹ A are D^(−1/2) times such, and
+have the signs of these.
 """
 
 import numpy as np
@@ -25,25 +21,14 @@ ROWS = 1024  # of a projector that are formed at once
 
 
 def groups(values: np.ndarray, tolerance: float) -> np.ndarray:
-    """The number of each value's group; ascending values within ``tolerance`` are one group.
-
-    Example:
-        >>> groups(np.array([0.0, 1.0, 1.0 + 1e-12, 2.0]), 1e-8)
-        array([0, 1, 1, 2])
-    """
+    """The number of each value's group; ascending values within ``tolerance`` are one group."""
     return np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)])[: len(values)]
 
 
 def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rule for eigenvectors of eigenvalues of their own, columns of a stack of matrices.
 
-    Returns:
-        The vectors with their signs, and of each the node that was picked and its P_ii.
-
-    Example:
-        >>> made, node, near = signed(np.array([[[0.6], [-0.8]]]))
-        >>> made[0, :, 0], node[0], near[0]
-        (array([-0.6,  0.8]), array([1]), array([0.64]))
+    Returns the vectors with their signs, and of each the node that was picked and its P_ii.
     """
     near = vectors**2
     most = near.max(axis=-2, keepdims=True)
@@ -58,21 +43,9 @@ def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def basis(
     vectors: np.ndarray, most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rule for one eigenspace, of which the columns of a matrix are any basis.
-
-    Args:
-        vectors: That basis.
-        most: How many vectors are picked; as many as there are if not given.
-
-    Returns:
-        As ``signed``.
-
-    Example:
-        >>> turned = np.array([[0.6, -0.8], [0.8, 0.6], [0.0, 0.0]])
-        >>> basis(turned)[0].round(12) + 0.0
-        array([[1., 0.],
-               [0., 1.],
-               [0., 0.]])
+    """The rule for one eigenspace, of which the columns of a matrix are any basis; the first
+    ``most``
+    vectors. Returns as ``signed``.
     """
     rest, made, nodes, nearness = vectors, [], [], []
     for _ in range(vectors.shape[1])[:most]:

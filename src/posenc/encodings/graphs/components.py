@@ -13,11 +13,9 @@ MOST_NUMBERS = 2**22  # of one stack of blocks
 
 @dataclass(frozen=True)
 class Blocks:
-    """Connected parts of one size.
-
-    Attributes:
-        parts: ``[count]``: their numbers among all parts.
-        nodes: ``[count, size]``: the nodes of each, ascending.
+    """Connected parts of one size: ``parts`` ``[count]``, their numbers among all parts, and
+    ``nodes``
+    ``[count, size]``, ascending.
     """
 
     parts: np.ndarray
@@ -32,10 +30,7 @@ class Blocks:
 class Components:
     """The connected parts of an adjacency, whichever way its edges go.
 
-    Attributes:
-        count: Number of parts.
-        label: ``[nodes]``: the part of each node.
-        place: ``[nodes]``: where a node stands among those of its part.
+    ``label`` is the part of each node, and ``place`` where it stands among the nodes of its part.
     """
 
     def __init__(self, adjacency: Any):

@@ -15,17 +15,15 @@ from posenc.arguments import check_whole
 class Graph:
     """Nodes 0, 1, 2, … and the edges between them; several graphs are one with several parts.
 
-    The names are those of PyTorch Geometric, whose ``Data`` and ``Batch`` hold the same tensors:
-    ``Graph(data.edge_index, data.num_nodes, data.edge_weight, data.batch)``.
-
-    An edge goes one way, from ``edge_index[0]`` to ``edge_index[1]``; an undirected graph lists
-    both ways. Edges that are listed twice add their weights, and an edge of weight 0 is none.
+    PyTorch Geometric's ``Data`` and ``Batch`` hold the same tensors:
+    ``Graph(data.edge_index, data.num_nodes, data.edge_weight, data.batch)``. An edge goes one way,
+    from ``edge_index[0]`` to ``edge_index[1]``. Edges that are listed twice add their weights, and
+    an edge of weight 0 is none.
 
     Args:
         edge_index: ``[2, edges]``, whole numbers below ``num_nodes``.
         num_nodes: Number of nodes; if not given, as many as ``batch`` names, or as edges reach.
-        edge_weight: ``[edges]``, finite and not negative; 1 each if not given. Encodings are
-            computed without gradients.
+        edge_weight: ``[edges]``, finite and not negative; 1 each if not given.
         batch: ``[nodes]``: the graph of each node, 0, 1, 2, …; one graph if not given.
 
     Example:
@@ -55,10 +53,8 @@ class Graph:
             number = reached if batch is None else len(batch)
         check_whole(0, num_nodes=number)
         if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < number:
-            raise ValueError(
-                f"edge_index holds {int(edges.min())} to {int(edges.max())}; there are {number} "
-                f"nodes."
-            )
+            held = f"{int(edges.min())} to {int(edges.max())}"
+            raise ValueError(f"edge_index holds {held}; there are {number} nodes.")
         if batch is not None and len(batch) != number:
             raise ValueError(f"batch names the graph of {len(batch)} nodes; there are {number}.")
         if batch is not None and (batch[edges[0]] != batch[edges[1]]).any():
@@ -83,15 +79,7 @@ class Graph:
         return is_directed(self.adjacency())
 
     def undirected(self) -> "Graph":
-        """The graph with every edge going both ways, with the larger weight of the two.
-
-        Edges come sorted, each once.
-
-        Example:
-            >>> graph = Graph(torch.tensor([[0, 1], [1, 0]]), edge_weight=torch.tensor([2.0, 3.0]))
-            >>> graph.undirected().edge_weight
-            tensor([3., 3.], dtype=torch.float64)
-        """
+        """The graph with every edge going both ways, sorted, with the larger weight of the two."""
         adjacency = self.adjacency()
         both = adjacency.maximum(adjacency.T).tocsr()
         both.sort_indices()

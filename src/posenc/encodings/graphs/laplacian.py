@@ -45,38 +45,30 @@ class LaplacianEncoding:
     - ``"rw"``:   I − D⁻¹ A, whose eigenvectors are D^(−1/2) times those of ``"sym"``
     - ``"none"``: D − A
 
-    each of length 1. An isolated node has eigenvalue 1 in the first two, as the formulas say with
-    0 for 1/0. A graph must be undirected; ``graph.undirected()`` makes it so. A graph with fewer
-    than k + 1 nodes has zeros in the rest.
+    each of length 1. An isolated node has eigenvalue 1 in the first two. A graph must be
+    undirected; ``graph.undirected()`` makes it so. One with fewer than k + 1 nodes has zeros in the
+    rest.
 
     The same graph has the same encoding: bit for bit on one machine, and with the same signs and to
-    about 1e-8 on another. Rules settle what is arbitrary in an eigenvector:
+    about 1e-8 on another. When nodes are numbered anew, the rows follow, unless a symmetry of the
+    graph leaves only the numbers to decide. Rules settle what is arbitrary:
 
     - eigenvalues closer than ``tolerance`` times the largest possible one count as one;
     - each connected part has eigenvectors of its own, zero elsewhere;
-    - ``posenc.encodings.graphs.canonical`` picks a basis of each eigenspace and its signs; ``"rw"``
-      takes those of ``"sym"``;
+    - ``posenc.encodings.graphs.canonical`` picks a basis of each eigenspace and its signs;
     - among equal eigenvalues of several parts, the largest P_ii comes first, then the first node.
-
-    When nodes are numbered anew, the rows follow, unless a symmetry of the graph leaves only the
-    numbers to decide. Networks that take any sign, as ``SignNet``, read ``eigenvectors``.
-
-    Parts of up to 1024 nodes are solved densely, many at once; larger ones by Lanczos, and if that
-    converges slowly by a sparse factorization, both of SciPy.
 
     Args:
         k: Number of eigenvectors, and width of the encoding.
         normalization: Which Laplacian.
         self_loops: Whether edges from a node to itself count.
-        tolerance: Distance of eigenvalues, as a part of the largest possible one (2, or twice the
-            largest degree of its graph), up to which they count as one. Take less for long chains,
-            whose eigenvalues lie closer.
+        tolerance: As a part of the largest possible eigenvalue (2, or twice the largest degree of
+            its graph). Take less for long chains, whose eigenvalues lie closer.
 
     Reference:
         Belkin & Niyogi 2003, "Laplacian Eigenmaps"; Dwivedi et al. 2020, "Benchmarking Graph Neural
-        Networks", section 4.1 (arXiv:2003.00982); ``AddLaplacianEigenvectorPE`` of PyTorch
-        Geometric, which draws its signs. Ma et al. 2023, "Laplacian Canonization for Graph Neural
-        Networks" (arXiv:2310.18716), settle what is arbitrary from projectors too, otherwise.
+        Networks", section 4.1 (arXiv:2003.00982); Ma et al. 2023, "Laplacian Canonization for Graph
+        Neural Networks" (arXiv:2310.18716), settle what is arbitrary otherwise.
 
     Example:
         >>> path = Graph(torch.tensor([[0, 1], [1, 2]])).undirected()
@@ -105,14 +97,7 @@ class LaplacianEncoding:
         return self.eigenvectors(graph, dtype=dtype).vectors
 
     def eigenvectors(self, graph: Graph, *, dtype: torch.dtype | None = None) -> Eigenvectors:
-        """The same, with the eigenvalues of each graph and how many it has.
-
-        Example:
-            >>> pair = Graph(torch.tensor([[0, 1], [1, 0]]))
-            >>> LaplacianEncoding(k=2).eigenvectors(pair)
-            Eigenvectors(vectors=tensor([[ 0.7071,  0.0000],
-                    [-0.7071,  0.0000]]), values=tensor([[2., 0.]]), real=tensor([[ True, False]]))
-        """
+        """The same, with the eigenvalues of each graph and how many it has."""
         adjacency = graph.adjacency()
         if is_directed(adjacency):
             raise ValueError("An edge of the graph goes one way only; pass graph.undirected().")

@@ -19,17 +19,13 @@ SHIFT = 1e-6  # of the largest eigenvalue, so that a Laplacian can be factorized
 def sparse_modes(
     laplacian: Any, needed: int, tolerance: float, largest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest eigenvalues of one connected part, and their eigenvectors.
+    """The smallest eigenvalues of one connected part, and their eigenvectors: ``needed`` or more,
+    so
+    that the eigenspace of the last is whole.
 
-    There are ``needed`` of them or more: the eigenspace of the last is whole. Lanczos finds one
-    copy of an eigenvalue that stands there several times before it finds the others; so the rest
-    of the space is searched for what was passed over, until nothing is.
-
-    Args:
-        laplacian: Sparse, symmetric, with eigenvalues from 0 to ``largest``.
-        needed: How many are asked for.
-        tolerance: Eigenvalues that are closer are one.
-        largest: A bound of the eigenvalues.
+    Lanczos finds one copy of a multiple eigenvalue before it finds the others; so the rest of the
+    space is searched for what was passed over, until nothing is. Eigenvalues lie from 0 to
+    ``largest``, and closer than ``tolerance`` they are one.
     """
     solver, wanted = _Solver(laplacian, largest), needed + SPARE
     while wanted < laplacian.shape[0] // 2:
@@ -112,8 +108,7 @@ class _Solver:
 
 
 def _fills_up(laplacian: Any) -> bool:
-    """Whether a factorization would be dense: of a graph of random neighbors, of which any half has
-    edges to most of the other; not of a grid, a mesh or a tree, however its nodes are numbered.
+    """Whether a factorization would be dense, as of random neighbors; not of a grid, mesh or tree.
 
     In any order of the nodes, a row of a factor begins no sooner than that of the matrix; so the
     room that this order leaves bounds the numbers of a factor. One neighbor far away is harmless.

@@ -21,13 +21,12 @@ FULL = 256  # numbers a row from which on a sparse power is given up
 class RandomWalkEncoding:
     """PE(i) = [ (P)_ii, (P²)_ii, …, (P^walk_length)_ii ],  P = D⁻¹ A
 
-    with A the weights of the edges and D the sums of those that leave a node: a walker takes an
-    edge in proportion to its weight, along its direction. A D⁻¹, which the paper writes, has the
-    same diagonals. A node that no edge leaves ends the walk. A self loop is an edge as any other.
+    with A the weights of the edges and D the sums of those that leave a node. A D⁻¹, which the
+    paper writes, has the same diagonals. A node that no edge leaves ends the walk. A self loop is
+    an edge.
 
-    Permuting the nodes permutes the rows. Powers are formed up to half of the walk alone, since
-    (P^(a+b))_ii = Σ_j (P^a)_ij (P^b)_ji, in float64: dense and many at once for parts of up to 1024
-    nodes; sparse beyond, while half a walk reaches few nodes; else a few columns at a time.
+    Powers are formed up to half of the walk alone, since (P^(a+b))_ii = Σ_j (P^a)_ij (P^b)_ji, in
+    float64: dense for parts of up to 1024 nodes; sparse beyond, or a few columns at a time.
 
     Args:
         walk_length: Number of steps, and width of the encoding: 16 to 24 in the paper.

@@ -9,10 +9,8 @@ from posenc.encodings.graphs.components import Blocks
 class Candidates:
     """The first eigenvectors of each part, until all are there and can be put in order.
 
-    Args:
-        k: How many each graph is to have, after its first.
-        tolerance: ``[graphs]``: eigenvalues of each that are closer are one.
-        batch: ``[nodes]``: the graph of each node.
+    Each graph is to have ``k`` after its first; ``tolerance`` is ``[graphs]``, ``batch``
+    ``[nodes]``.
     """
 
     def __init__(self, k: int, tolerance: np.ndarray, batch: np.ndarray):

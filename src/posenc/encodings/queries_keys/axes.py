@@ -29,13 +29,7 @@ Arrangement = Literal["contiguous", "interleaved"]
 
 @dataclass(frozen=True)
 class Turns(Schedule):
-    """2π · share · ω_i: the ω_i of a schedule are turns a unit, behind ``still`` frequencies of 0.
-
-    Example:
-        >>> from posenc.frequencies import Geometric
-        >>> Turns(Geometric(4, base=100.0), still=1).wavelengths()
-        (inf, 1.0, 10.0)
-    """
+    """2π · share · ω_i: the ω_i of a schedule are turns a unit, behind ``still`` zeros."""
 
     of: Schedule
     share: Fraction = Fraction(1)
@@ -49,17 +43,7 @@ class Turns(Schedule):
 class AxisSinCos:
     """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of a point.
 
-    Args:
-        schedules: The frequencies of each axis; its pairs take them in their order, and its
-            attention factor.
-        axes: a_i, one a pair.
-        arithmetic: As of ``SinCos``.
-
-    Example:
-        >>> from posenc.frequencies import Geometric
-        >>> sincos = AxisSinCos((Geometric(2), Geometric(2, 100.0)), axes=(1, 0))
-        >>> sincos.table(torch.tensor([[7, 0]]))[0, 0]
-        tensor([1.0000, 0.7539])
+    ``schedules`` are the frequencies of each axis, in the order of its pairs, and ``axes`` the a_i.
     """
 
     def __init__(
@@ -82,8 +66,7 @@ class AxisSinCos:
     ) -> Float[Tensor, "*shape 2 pairs"]:
         """cos and sin, times the attention factor of the schedule of each axis if ``scaled``.
 
-        Frequencies are multiplied with what ``coordinate`` makes of the positions along an axis.
-        Tokens that stand nowhere, as ``posenc.positions.prefixed`` puts them, are not turned.
+        ``coordinate`` maps the positions along an axis. Tokens that stand nowhere are not turned.
         """
         points, nowhere = among_places(checked_points(positions, self.count))
         tables = []
@@ -123,13 +106,7 @@ class RotationOfAxes(QueryKeyEncoding):
 def unturned(
     table: Float[Tensor, "*shape"], nowhere: Bool[Tensor, "*tokens"] | None, heads: bool = False
 ) -> Float[Tensor, "*shape"]:
-    """The table with cos 1 and sin 0 for tokens that stand nowhere; with ``heads``, for each head.
-
-    Example:
-        >>> unturned(torch.tensor([[[0.6], [0.8]]]), torch.tensor([True]))
-        tensor([[[1.],
-                 [0.]]])
-    """
+    """The table with cos 1 and sin 0 for tokens that stand nowhere, at will for each head."""
     if nowhere is None:
         return table
     cos, sin = table.unbind(-3 if heads else -2)
@@ -139,13 +116,7 @@ def unturned(
 
 
 def of_each_axis(schedule: Schedule, axes: Sequence[int]) -> tuple[Schedule, ...]:
-    """The frequencies of one schedule, shared out: those of each axis as a schedule.
-
-    Example:
-        >>> from posenc.frequencies import Geometric
-        >>> [len(each) for each in of_each_axis(Geometric(8), (0, 1, 0, 0))]
-        [3, 1]
-    """
+    """The frequencies of one schedule, shared out: those of each axis as a schedule."""
     return tuple(
         Selected(schedule, tuple(i for i, of in enumerate(axes) if of == axis))
         for axis in range(max(axes) + 1)

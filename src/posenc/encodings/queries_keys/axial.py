@@ -6,7 +6,7 @@ from fractions import Fraction
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_flag, check_positive_number, check_whole
+from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes
 from posenc.encodings.queries_keys.axial_forms import (
     ELSEWHERE,
@@ -26,29 +26,21 @@ from posenc.numerics.sincos import Arithmetic
 class AxialRotary(RotationOfAxes):
     """Pair i turns by p[a_i] · ω_i, where a_i is one of the axes of a grid.
 
-    Positions are ``[*batch, seq, axes]``: (y, x) for images, as ``posenc.positions.grid(height,
-    width)`` makes them, (t, h, w) for video. q·k depends on the difference along each axis.
-
-    A form is how a published model shares a head among the axes. Its base, split and schedules can
-    be replaced one by one:
+    Positions are ``[*batch, seq, axes]``: (y, x) for images, as of ``posenc.positions.grid(height,
+    width)``, (t, h, w) for video. A form says how a published model shares a head among the axes;
+    its base, split and schedules can be replaced:
 
     - ``AxialRotary(64)``: RoPE-ViT; ``AxialRotary(128, form="wan")``: Wan.
     - ``AxialRotary(96, base=(1e4, 500.0, 500.0), split=(32, 32, 32), form="wan")``.
-    - ``flux.with_schedules([NTK(each, 2.0) for each in flux.schedules])``: NTK by axis; likewise
-      YaRN, or any schedule, and each axis its own.
+    - ``flux.with_schedules([NTK(each, 2.0) for each in flux.schedules])``: NTK by axis.
 
     Args:
-        head_dim: Width of a head.
         base: b, one for all axes or one each; that of the form if not given.
-        form: A name in ``posenc.encodings.queries_keys.axial_forms.FORMS``, or an ``AxialForm`` of
-            your own.
-        split: Channels of each axis, in the order of the coordinates. The rest of a head is not
-            rotated.
-        schedules: The frequencies themselves, one schedule an axis, half as many as it has
-            channels; ``split`` and ``base`` are then not given.
-        stretch: For a change of resolution: how many times larger the grid is along each axis than
-            the one trained on. Coordinates are divided by it, exactly, so that the corners stay
-            where they were; 1 extrapolates. EVA-02's p · trained / actual is the stretch
+        form: A name in ``posenc.encodings.queries_keys.axial_forms.FORMS``, or your ``AxialForm``.
+        split: Channels of each axis; the rest of a head is not rotated.
+        schedules: The frequencies themselves, one schedule an axis, in place of base and split.
+        stretch: How many times larger the grid is along each axis than the one trained on.
+            Coordinates are divided by it, exactly; 1 extrapolates. EVA-02's p · trained / actual is
             ``Fraction(actual, trained)``.
         arithmetic: ``"exact"``, or ``"float32"`` for the common formula.
 
@@ -61,8 +53,6 @@ class AxialRotary(RotationOfAxes):
         >>> from posenc.positions import grid
         >>> AxialRotary(64).table(grid(14, 14)).shape
         torch.Size([196, 2, 32])
-        >>> AxialRotary(128, form="flux").split
-        (16, 56, 56)
     """
 
     def __init__(
@@ -79,7 +69,6 @@ class AxialRotary(RotationOfAxes):
     ):
         super().__init__()
         check_whole(2, head_dim=head_dim)
-        check_flag(heads_first=heads_first)
         self.form = form if isinstance(form, AxialForm) else _named(form)
         self.head_dim, self.heads_first = head_dim, heads_first
         self.arithmetic: Arithmetic = arithmetic
@@ -110,16 +99,7 @@ class AxialRotary(RotationOfAxes):
         self.sincos = AxisSinCos(stretched, self.form.pairs(self.split), arithmetic)
 
     def with_schedules(self, schedules: Sequence[Schedule]) -> "AxialRotary":
-        """The same encoding with other frequencies, as to serve larger images or longer videos.
-
-        Example:
-            >>> from posenc.frequencies import NTK
-            >>> wan = AxialRotary(128, form="wan")
-            >>> time, height, width = wan.schedules
-            >>> longer = wan.with_schedules((NTK(time, 2.0), height, width))
-            >>> longer.schedules[0]
-            NTK(of=Geometric(dim=44, base=10000.0), factor=2.0)
-        """
+        """The same encoding with other frequencies, as to serve larger images or longer videos."""
         return AxialRotary(
             self.head_dim,
             form=self.form,

@@ -17,20 +17,17 @@ class AxialForm:
     """Which channels of a head turn by which axis, in which pairs, and how fast.
 
     Attributes:
-        name: What the form is called.
         axes: A letter an axis, in the order of the coordinates of a position.
         formula: The angles in words.
-        split: Channels of each axis: numbers, or a function of the width of a head. What they leave
-            of a head is not rotated.
+        split: Channels of each axis, or a function of the width of a head. The rest is not rotated.
         base: b, one for all axes or one each.
         pairing: Which channels form a pair, of all that are rotated together.
         by_axis: Whether channels pair within the block of their axis instead.
         order: The axes in the order of their pairs; that of ``axes`` if not given.
-        arrangement: ``"contiguous"`` gives each axis one run of pairs; ``"interleaved"`` deals
-            them out to the axes in turn, as long as they have any left.
+        arrangement: ``"contiguous"``: one run of pairs an axis; ``"interleaved"``: dealt out in
+            turn.
         shared: Whether the frequencies b^(−2j/r) of all r channels are dealt out to the axes in
-            turn, the first of ``axes`` first, whatever ``order`` says of their pairs; otherwise an
-            axis of d channels has its own, b^(−2i/d).
+            turn, in the order of ``axes``; otherwise an axis of d channels has its own, b^(−2i/d).
         rotated: Which channels of a wider head are rotated.
 
     Example:
@@ -54,7 +51,7 @@ class AxialForm:
     def __post_init__(self):
         if sorted(self.in_order) != sorted(set(self.axes)):
             raise ValueError(
-                f"order is {self.order!r}; it must name each axis of {self.axes!r} once."
+                f"order is {self.order!r}; each axis of {self.axes!r} stands there once."
             )
         check_choice(get_args(Pairing), pairing=self.pairing)
         check_choice(get_args(Arrangement), arrangement=self.arrangement)
@@ -90,10 +87,8 @@ class AxialForm:
         if not self.shared:
             return tuple(Geometric(width, each) for width, each in zip(widths, bases, strict=True))
         if len(set(widths)) > 1 or len(set(bases)) > 1:
-            raise ValueError(
-                f"{self.name} shares frequencies of one base among axes of one width; widths are "
-                f"{tuple(widths)} and bases {bases}."
-            )
+            given = f"widths are {tuple(widths)} and bases {bases}"
+            raise ValueError(f"{given}; {self.name} shares those of one width and one base.")
         step, rotated = 2 * len(widths), sum(widths)
         return tuple(
             Powers(bases[0], tuple(range(2 * axis, rotated, step)), rotated)
@@ -105,10 +100,8 @@ def checked_split(split: Sequence[int], axes: int, head_dim: int) -> tuple[int, 
     """The channels of each axis, all even and together no more than a head has."""
     even = all(width % 2 == 0 for width in split)
     if len(split) != axes or not even or min(split) < 2 or sum(split) > head_dim:
-        raise ValueError(
-            f"split is {tuple(split)}; it must be {axes} even widths, one an axis, of together "
-            f"{head_dim} channels at most."
-        )
+        wanted = f"{axes} even widths, together {head_dim} channels at most"
+        raise ValueError(f"split is {tuple(split)}; it must be {wanted}.")
     return tuple(split)
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_number, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedRotation
 from posenc.encodings.queries_keys.rotation import check_rows
@@ -39,9 +39,9 @@ class LearnedBlocks(LearnedRotation):
     def table(
         self, positions: Tensor | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*rows heads n b b"]:
-        """The matrices of each token at ``positions [*batch, seq, axes]``.
-
-        They are exponentials in float64, exact to float32 up to turns of 2^24 radians.
+        """The matrices of each token at ``positions [*batch, seq, axes]``: exponentials in float64,
+        exact to
+        float32 up to turns of 2^24 radians.
         """
         points, generators = self.points(positions), in_float64(self.generators_of_axes())
         exponents = torch.einsum("...a,ahnij->...hnij", points, generators)
@@ -62,15 +62,14 @@ class LearnedBlocks(LearnedRotation):
 class LieRE(LearnedBlocks):
     """Heads are multiplied with exp(Σ_a p_a A_a), where the A_a are learned skew matrices.
 
-    A_a = U_a − U_aᵀ, where U_a is the upper triangle of what is learned. The matrices of two axes
-    need not commute, so that the product of a query and a key depends on both points, not on their
-    difference alone; norms are kept. Along one axis, or with blocks of two channels, they do
-    commute. Exponentials are float64, rounded once.
+    A_a = U_a − U_aᵀ, with U_a an upper triangle. Matrices of two axes need not commute: a product
+    then depends on both points, not on their difference alone. Along one axis, or in blocks of two
+    channels, they do. Norms are kept. Exponentials are float64, rounded once.
 
     Args:
         head_dim: d.
-        axes: Number of coordinates of a point. The authors scale each to run from 0 to 1 over the
-            images of training: ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
+        axes: Number of coordinates of a point. The authors scale each to run from 0 to 1:
+            ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
         block: Channels that are rotated together, a divisor of d; all of a head if not given.
         heads: Number of heads, each with matrices of its own; all alike if not given.
 
@@ -127,9 +126,9 @@ class ComRoPE(LearnedBlocks):
     """Blocks of heads are multiplied with exp(Σ_a p_a A_a), where the A_a commute.
 
     A = F − Fᵀ with a learned matrix F for each block. ``"LD"``, linearly dependent: A_a = m_a · A
-    with a learned number m_a for each axis and block. ``"AP"``, axial partition: block n follows
-    axis n mod axes alone. Either way the product of a query and a key depends on the difference of
-    their points; norms are kept. Exponentials are float64, rounded once.
+    with a learned m_a for each axis and block. ``"AP"``, axial partition: block n follows axis n
+    mod axes alone. Products depend on the difference of points; norms are kept. Exponentials are
+    float64.
 
     Args:
         head_dim: d.
@@ -167,7 +166,6 @@ class ComRoPE(LearnedBlocks):
         dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, block, heads, heads_first)
-        check_number(0.0, std=std)
         check_choice(get_args(Variant), variant=variant)
         blocks = head_dim // block
         if variant == "AP" and blocks % axes:

@@ -13,14 +13,9 @@ class CounterRotary(AroundRotary):
 
     out_i = R(−p_i) Σ_j w_ij R(p_j) v_j = Σ_j w_ij R(p_j − p_i) v_j
 
-    So a value arrives turned by the distance to the token that reads it, and the weights depend on
-    distance as ever: the whole of attention is relative. DeepSeek V4 has one vector for key and
-    value, rotates it once, caches it so, and turns the output back; here that is ``attention(q, kv,
-    kv)``, where both are turned alike, or with ``keys_encoded=True`` what its cache holds. Values
-    are as wide as keys. An attention factor of the schedule multiplies values and output too.
-
-    Args:
-        rotary: The rotation.
+    So values too are relative. DeepSeek V4 has one vector for key and value: ``attention(q, kv,
+    kv)``, with ``keys_encoded=True`` for what its cache holds. Values are as wide as keys. An
+    attention factor of the schedule multiplies values and output too.
 
     Reference:
         DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su's

@@ -12,7 +12,6 @@ from torch import Tensor
 from posenc._rounding import rounded
 from posenc.arguments import (
     check_choice,
-    check_flag,
     check_number,
     check_positive_number,
     check_whole,
@@ -32,24 +31,19 @@ Normalization = Literal["separate", "min", "max"]
 class DINOv3Rotary(RotationOfAxes):
     """Pair i turns by 2π · c / period_i, c the center of a patch along y, then along x.
 
-    c = (2y + 1) / H − 1 in a grid of H × W patches lies between −1 and 1, so an image keeps its
-    angles when its resolution changes. The table is exact. The periods are base^(4i/d), or given.
+    c = (2y + 1) / H − 1 in a grid of H × W patches lies between −1 and 1, whatever the resolution.
+    The table is exact. The periods are base^(4i/d), or given. Positions are ``[*batch, seq, 2]``
+    with (y, x), as of ``posenc.positions.grid(H, W)``. Class tokens are not rotated.
 
-    Positions are ``[*batch, seq, 2]`` with (y, x), as ``posenc.positions.grid(H, W)`` makes them.
-    Class and register tokens are not rotated: they stand nowhere, as ``posenc.positions.prefixed``
-    says it, or the patches are encoded alone.
-
-    In training the centers may be changed at random, all of one call alike:
-    c → (c + shift_axis) · jitter_axis · rescale. Then angles are float64, and each call of
-    ``table`` draws anew from torch's generator.
+    In training all centers of one call may change at random: c → (c + shift_axis) · jitter_axis ·
+    rescale. Then angles are float64, and torch's generator draws.
 
     Args:
         head_dim: d, a multiple of 4.
         grid: H and W, in patches.
         base: 100 in DINOv3.
-        periods: The periods themselves, d/4 numbers, as a checkpoint's ``rope_embed.periods``; a
-            tensor of any float dtype is taken as the exact numbers that it holds. ``base`` does not
-            count then.
+        periods: The periods themselves, d/4 exact numbers, as a checkpoint's
+            ``rope_embed.periods``; ``base`` does not count then.
         normalize: What c is divided by: H along y and W along x (``"separate"``, as published), or
             the smaller (``"min"``) or the larger of the two (``"max"``) along both.
         shift: Largest shift of the centers along each axis, uniform.
@@ -63,8 +57,7 @@ class DINOv3Rotary(RotationOfAxes):
     Example:
         >>> from posenc.positions import grid
         >>> small, large = DINOv3Rotary(8, (7, 7)), DINOv3Rotary(8, (21, 21))
-        >>> middle = small.table(grid(7, 7))[0], large.table(grid(21, 21))[22]
-        >>> torch.equal(*middle)
+        >>> torch.equal(small.table(grid(7, 7))[0], large.table(grid(21, 21))[22])
         True
     """
 
@@ -87,7 +80,6 @@ class DINOv3Rotary(RotationOfAxes):
         check_whole(height=height, width=width)
         check_positive_number(base=base)
         check_choice(get_args(Normalization), normalize=normalize)
-        check_flag(heads_first=heads_first)
         check_number(0, shift=shift or 0)
         check_number(1, jitter=jitter or 1, rescale=rescale or 1)
         if head_dim % 4:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_flag
+from posenc.arguments import check_choice
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
@@ -28,13 +28,9 @@ from posenc.positions.placeless import among_places
 class DirectedRotary(QueryKeyEncoding):
     """Pair i turns by ⟨w_i, p⟩ = Σ_a w_i,a · p_a, for a point p and fixed vectors w_i.
 
-    w_i is a direction times a speed: along its direction a pair turns at that speed, across it not
-    at all. Axial rotary encodings look along the axes alone; here all directions can be seen, and
-    q·k depends on the difference of the two points all the same. Directions may differ by head,
-    and keys then need as many heads as queries. ``RoPEMixed`` learns such vectors.
-
-    A number of a vector is taken as the rational number that it is, and the table is exact at any
-    position.
+    w_i is a direction times a speed. q·k depends on the difference of two points. Directions may
+    differ by head; keys then need as many heads as queries. The table is exact. ``RoPEMixed``
+    learns such vectors.
 
     Args:
         vectors: w, ``[pairs, axes]`` or ``[heads, pairs, axes]``, in radians a unit: a tensor or
@@ -48,9 +44,8 @@ class DirectedRotary(QueryKeyEncoding):
     Example:
         >>> from fractions import Fraction
         >>> from posenc.positions import Coordinates, grid
-        >>> encoding = DirectedRotary.golden_gate(64, heads=6)
         >>> points = Coordinates(2 * grid(14, 14) - 13, scale=Fraction(1, 13))  # −1 … 1
-        >>> encoding.table(points).shape
+        >>> DirectedRotary.golden_gate(64, heads=6).table(points).shape
         torch.Size([196, 2, 6, 32])
     """
 
@@ -66,13 +61,10 @@ class DirectedRotary(QueryKeyEncoding):
     ):
         super().__init__()
         check_choice(get_args(Pairing), pairing=pairing)
-        check_flag(heads_first=heads_first)
         given = torch.as_tensor(vectors, dtype=torch.float64, device="cpu").detach()
         if given.ndim not in (2, 3) or not given.isfinite().all():
-            raise ValueError(
-                f"vectors have shape {tuple(given.shape)}; they must be finite numbers "
-                f"[pairs, axes] or [heads, pairs, axes]."
-            )
+            wanted = "finite numbers [pairs, axes] or [heads, pairs, axes]"
+            raise ValueError(f"vectors have shape {tuple(given.shape)}; they must be {wanted}.")
         self.by_head, self.axes = given.ndim == 3, given.shape[-1]
         if self.by_head:
             self.heads = given.shape[0]
@@ -98,13 +90,8 @@ class DirectedRotary(QueryKeyEncoding):
     ) -> "DirectedRotary":
         """Directions spread by the golden ratio, for coordinates from −1 to 1.
 
-        Args:
-            head_dim: Width of a head.
-            axes: Number of axes.
-            heads: Number of heads.
-            pairing: Which channels form a pair.
-            speeds: ``slowest``, ``fastest``, ``still`` and ``spread`` of
-                ``directions.golden_gate_vectors``.
+        ``speeds`` are ``slowest``, ``fastest``, ``still`` and ``spread`` of
+        ``directions.golden_gate_vectors``.
 
         Example:
             >>> DirectedRotary.golden_gate(64, axes=3, heads=12, fastest=40.0)
@@ -123,13 +110,9 @@ class DirectedRotary(QueryKeyEncoding):
         heads_first: bool = True,
         **speeds: float,
     ) -> "DirectedRotary":
-        """Several directions at equal angles, for (y, x) in patches.
+        """K directions at equal angles, for (y, x) in patches.
 
-        Args:
-            head_dim: Width of a head.
-            directions: Number of directions, K.
-            pairing: Which channels form a pair.
-            speeds: ``base`` and ``fastest`` of ``directions.spiral_vectors``.
+        ``speeds`` are ``base`` and ``fastest`` of ``directions.spiral_vectors``.
 
         Example:
             >>> DirectedRotary.spiral(64)

@@ -28,17 +28,13 @@ def golden_gate_vectors(
 ) -> Float64[Tensor, "heads pairs axes"]:
     """Golden-gate frequencies: geometric in size, spread over all directions by a golden ratio.
 
-    Pair i of head h is number j = h · d/2 + i. With ``spread="angle"``, for two axes (y, x), it
-    looks at (sin, cos) of jπ(√5 − 1)/2. With ``"normal"``, for any number of axes, it looks at the
-    normal quantiles of frac((j + 1) / g^(a+1)) for the axes a, where g > 1 solves
-    g^(axes+1) = g + 1: points of a sequence that fills the space evenly, thrown onto the sphere.
+    Pair i of head h is number j = h · d/2 + i. ``"angle"``, for two axes (y, x), looks at (sin,
+    cos) of jπ(√5 − 1)/2. ``"normal"`` looks at the normal quantiles of frac((j + 1) / g^(a+1)) for
+    the axes a, thrown onto the sphere, where g > 1 solves g^(axes+1) = g + 1.
 
     Args:
         head_dim: d, even.
-        axes: Number of axes.
-        heads: Number of heads, each with directions of its own.
-        slowest: Size of the first frequencies, in radians a unit. Coordinates from −1 to 1 are
-            meant.
+        slowest: Size of the first frequencies, in radians a unit, for coordinates from −1 to 1.
         fastest: That of the last.
         still: Share of the pairs, from the first on, that do not turn.
         spread: ``"angle"`` for two axes unless ``"normal"`` is asked for.
@@ -58,10 +54,8 @@ def golden_gate_vectors(
     spread = spread or ("angle" if axes == 2 else "normal")
     check_choice(get_args(Spread), spread=spread)
     if head_dim % 2 or (spread == "angle" and axes != 2):
-        raise ValueError(
-            f"head_dim is {head_dim} and spread {spread!r} with {axes} axes; it must be even, "
-            f"and 'angle' is for two axes."
-        )
+        given = f"head_dim is {head_dim} and spread {spread!r} with {axes} axes"
+        raise ValueError(f"{given}; it must be even, and 'angle' is for two axes.")
     pairs = head_dim // 2
     resting = round(still * pairs)
     moving = pairs - resting
@@ -97,19 +91,12 @@ def spiral_vectors(
 
     Of the d/2 pairs the first half looks at (cos, sin) of k · 180°/K along (y, x), where pairs
     2n and 2n + 1 have k = n mod K/2; the second half looks a quarter turn further. Frequencies are
-    ``fastest`` · b^(−4i/d) in each half, so each direction has its own.
-
-    Args:
-        head_dim: d.
-        directions: K, even.
-        base: b.
-        fastest: The first frequency, in radians a patch.
+    ``fastest`` · b^(−4i/d) in each half. ``fastest`` is in radians a patch.
 
     Reference:
-        "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE. There a map of
-        angles is turned about its middle by sampling, which repeats the border where it looks
-        beyond the image. This is the linear formula: elsewhere it is the same up to one angle for
-        all tokens.
+        "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE, whose code turns a
+        sampled map of angles about its middle. This is the linear formula: inside the image it is
+        the same up to one angle for all tokens.
 
     Example:
         >>> spiral_vectors(16)[:, 1] > 0  # which of the pairs look along x
@@ -119,10 +106,8 @@ def spiral_vectors(
     check_whole(2, directions=directions)
     check_positive_number(base=base, fastest=fastest)
     if directions % 2 or head_dim % (4 * directions):
-        raise ValueError(
-            f"head_dim is {head_dim} with {directions} directions; these must be even, and "
-            f"head_dim a multiple of four times as many."
-        )
+        wanted = "directions must be even, and head_dim a multiple of four times as many"
+        raise ValueError(f"head_dim is {head_dim} with {directions} directions; {wanted}.")
     turns = directions // 2
     sizes = Powers(base, tuple(range(0, head_dim, 4)), head_dim)
     made = []

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import schedule_of
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
@@ -27,18 +27,13 @@ class FoPE(QueryKeyEncoding):
     """Rotary, with Σ_ω C[ω, i] cos pω and Σ_ω S[ω, i] sin pω for the cosine and sine of pair i.
 
     The sums are over the frequencies that make a whole turn in the trained length, ω > 2π/L. C and
-    S are learned, one matrix of each a head; they begin near the identity, where this is rotary.
-    Pairs whose own frequency is slower do not see positions at all. What multiplies them is (1, 0)
-    in the paper, the cosine and sine of frequency 0, and (1, 1) in the authors' code and in
-    Intern-S1-Pro, which trained so: that doubles their share of every product.
+    S are learned, one matrix of each a key head, shared by its query heads. They begin near the
+    identity, where this is rotary. Slower pairs are multiplied by (1, 0) in the paper, and by (1,
+    1) in the authors' code and in Intern-S1-Pro. The matrices are square, as in the paper; the
+    authors' code has a quarter of the width of a head as columns at most.
 
-    The matrices are square, as in the paper and in Intern-S1-Pro. The authors' code has as many
-    columns as a quarter of the width of a head at most, which for heads of 64 is as many as
-    frequencies up to L = 628; longer ones leave more pairs to (1, 1) there.
-
-    Key heads have the matrices, and the query heads that a key head serves share them. What results
-    is no rotation, so products depend on positions by more than their difference. The cosines and
-    sines are exact at any position; a learned sum of them is rounded.
+    Products depend on positions by more than their difference. Cosines and sines are exact; a
+    learned sum of them is rounded.
 
     Args:
         frequencies: A schedule, a list or tensor of radians per position, or the width of a head
@@ -46,10 +41,9 @@ class FoPE(QueryKeyEncoding):
         heads: Number of key heads.
         trained_length: L, in tokens.
         base: Base of ``Geometric``, 10000 if not given; a schedule has its own.
-        gain: How far C and S begin from the identity: the gain of normal numbers with the deviation
-            of Xavier. 0.3 in the authors' code, which the paper calls σ; 0.5 in Intern-S1-Pro.
-        slow: What multiplies pairs slower than the trained length, as the ``"paper"`` says or as
-            the ``"code"`` does.
+        gain: How far C and S begin from the identity, as the gain of Xavier: 0.3 in the authors'
+            code (the paper's σ), 0.5 in Intern-S1-Pro.
+        slow: What multiplies slower pairs, by the ``"paper"`` or by the ``"code"``.
 
     Attributes:
         cos_coef: C, ``[heads, frequencies, pairs]``, under the name that checkpoints have.
@@ -85,13 +79,12 @@ class FoPE(QueryKeyEncoding):
         check_whole(heads=heads, trained_length=trained_length)
         check_number(0.0, gain=gain)
         check_choice(get_args(Slow), slow=slow)
-        check_flag(heads_first=heads_first)
         self.frequencies = schedule_of(frequencies, base)
         lengths = self.frequencies.wavelengths()
         kept = tuple(i for i, length in enumerate(lengths) if abs(length) < trained_length)
         if not kept:
             raise ValueError(
-                f"trained_length is {trained_length}; no frequency makes a whole turn in it."
+                f"trained_length is {trained_length}: no frequency makes a whole turn."
             )
         self.head_dim, self.heads, self.trained_length = 2 * len(lengths), heads, trained_length
         self.gain, self.slow, self.heads_first = gain, slow, heads_first

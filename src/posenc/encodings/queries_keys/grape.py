@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_flag, check_positive_number, check_whole
+from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
 from posenc.encodings.shapes import Device, Dtype, Heads, Row
@@ -18,28 +18,25 @@ class GRAPE(QueryKeyEncoding):
     """x → exp(p ω L) x,  L = a bᵀ − b aᵀ,  with learned a and b for each head.
 
     By Rodrigues' formula, with s = √(|a|² |b|² − (a · b)²) and t = p ω s, it is
-    x + (sin t / s) L x + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b, and
-    nothing across it. So norms stay, and products depend on distance alone. A learned speed has no
-    exact value to keep: angles are float64.
+    x + (sin t / s) L x + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b. Norms
+    stay, and products depend on distance alone. Angles are float64.
 
-    This is the multiplicative form of rank 2. Of the others in the paper, planes of pairs of
-    channels with fixed speeds are ``Rotary``. The additive form is ``AdditiveGRAPE``; it recovers
-    ``ALiBi`` and, with gates of tokens, ``Forgetting``. The authors' code turns planes of channels
-    alone, at learned speeds: at a width of 2 it is this.
+    This is the multiplicative form of rank 2. Planes of pairs of channels with fixed speeds are
+    ``Rotary``; the additive form is ``AdditiveGRAPE``. The authors' code turns planes of channels
+    alone, at learned speeds.
 
     Args:
         head_dim: Width of a head, 2 or more.
         heads: Number of key heads; query heads share the plane of theirs.
         speed: ω.
-        std: Standard deviation of the normal initialization of a and b; if not given, head_dim^−½,
-            with which a head turns by about ω a position.
+        std: Standard deviation of the normal initialization of a and b; head_dim^−½ if not given.
 
     Attributes:
         generators: a and b, ``[2, heads, head_dim]``.
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding" (arXiv:2512.07805), with the
-        closed form as in the authors' description, model-architectures/GRAPE.
+        closed form as in model-architectures/GRAPE.
 
     Example:
         >>> grape, q, k = GRAPE(8, heads=2), torch.randn(1, 4, 5, 8), torch.randn(1, 2, 5, 8)
@@ -68,7 +65,6 @@ class GRAPE(QueryKeyEncoding):
         check_positive_number(speed=speed)
         if std is not None:
             check_positive_number(std=std)
-        check_flag(heads_first=heads_first)
         self.head_dim, self.heads, self.speed = head_dim, heads, speed
         self.std, self.heads_first = head_dim**-0.5 if std is None else std, heads_first
         shape = (2, heads, head_dim)

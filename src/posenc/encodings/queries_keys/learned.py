@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_flag, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.shapes import Dtype
 from posenc.guards import floating
@@ -16,10 +16,9 @@ from posenc.positions.placeless import among_places
 
 
 class LearnedRotation(QueryKeyEncoding):
-    """Heads rotated at points ``[*batch, seq, axes]`` by what is learned.
+    """Heads rotated at points ``[*batch, seq, axes]`` by learned angles and matrices, in float64.
 
-    A learned number has no exact value to keep, so angles and matrices are float64. Tokens that
-    stand nowhere, as ``posenc.positions.prefixed`` puts them, are at 0, where nothing is rotated.
+    Tokens that stand nowhere are at 0, where nothing is rotated.
     """
 
     is_relative = True
@@ -29,7 +28,6 @@ class LearnedRotation(QueryKeyEncoding):
         super().__init__()
         check_whole(least, head_dim=head_dim)
         check_whole(axes=axes)
-        check_flag(heads_first=heads_first)
         self.head_dim, self.axes, self.heads_first = head_dim, axes, heads_first
 
     def points(self, positions: Tensor | Positions) -> Float[Tensor, "*shape axes"]:

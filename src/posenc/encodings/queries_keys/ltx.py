@@ -6,7 +6,7 @@ from fractions import Fraction
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_flag, check_positive_number, check_whole
+from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.encodings.shapes import Dtype, Heads, Points
@@ -18,26 +18,22 @@ from posenc.positions import Coordinates
 class LTXRotary(RotationOfAxes):
     """Pair i of all heads turns by π/2 · b^(k/(n−1)) · (2p/s − 1), for time, height and width.
 
-    s is the size of an axis, so coordinates run from −1 to 1, and the fastest pairs turn b times as
-    fast as the slowest. The n = ⌊heads · d / 6⌋ frequencies of each axis are dealt out t, h, w, t,
-    h, w, … over the pairs of all heads, one head after the other; of the pairs, the first one or
-    two may be left over, which do not turn. So each head has other frequencies, and keys need as
-    many heads as queries.
+    s is the size of an axis, so coordinates run from −1 to 1. The n = ⌊heads · d / 6⌋ frequencies
+    of each axis are dealt out t, h, w, t, h, w, … over the pairs of all heads, one head after the
+    other; the first one or two pairs may be left over and do not turn. Keys need as many heads as
+    queries.
 
-    Positions are ``[*batch, seq, 3]`` with (t, h, w) in the units of the sizes: whole numbers, or
-    ``posenc.positions.Coordinates``, as for seconds and middles of patches. Sizes may be fractions;
-    the table is exact in any case. LTX-2's sound, and its attention between sound and video, have
-    time alone: ``sizes=(20,)``, n = ⌊heads · d / 2⌋, positions ``[*batch, seq, 1]`` in seconds.
+    Positions are ``[*batch, seq, 3]`` with (t, h, w) in the units of the sizes, whole or
+    ``posenc.positions.Coordinates``. LTX-2's sound has time alone: ``sizes=(20,)``, positions
+    ``[*batch, seq, 1]`` in seconds.
 
     Args:
         head_dim: d.
         heads: Number of heads.
-        sizes: s of time, height and width. In LTX-Video 20 seconds and 2048 pixels, which are
-            ``Fraction(125, 2)`` latent frames of 8/25 seconds and 64 patches of 32 pixels. As many
-            as positions have axes, from one on.
+        sizes: s of time, height and width, one an axis. In LTX-Video 20 seconds and 2048 pixels:
+            125/2 latent frames of 8/25 seconds and 64 patches of 32 pixels.
         base: b.
-        pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), within a
-            head.
+        pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), in a head.
 
     Reference:
         HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);
@@ -47,9 +43,6 @@ class LTXRotary(RotationOfAxes):
         >>> from posenc.positions import grid
         >>> LTXRotary(64, heads=32).table(grid(2, 4, 4)).shape
         torch.Size([32, 2, 32, 32])
-        >>> sound = LTXRotary(64, heads=32, sizes=(20,), pairing="half")  # seconds, 25 a second
-        >>> sound.table(Coordinates(grid(126), scale=Fraction(1, 25))).shape
-        torch.Size([126, 2, 32, 32])
     """
 
     def __init__(
@@ -66,15 +59,12 @@ class LTXRotary(RotationOfAxes):
         check_whole(heads=heads, axes=len(sizes))
         check_whole(2, head_dim=head_dim)
         check_positive_number(base=base)
-        check_flag(heads_first=heads_first)
         for size in sizes:
             check_positive_number(size=size)
         inner, axes = head_dim * heads, len(sizes)
         if head_dim % 2 or inner < 2 * axes:
-            raise ValueError(
-                f"head_dim is {head_dim} with {heads} heads; it must be even, and heads · head_dim "
-                f"{2 * axes} or more."
-            )
+            wanted = f"even, and heads · head_dim {2 * axes} or more"
+            raise ValueError(f"head_dim is {head_dim} with {heads} heads; it must be {wanted}.")
         self.sizes = tuple(Fraction(size) for size in sizes)
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.pairing: Pairing = checked_pairing(pairing)

@@ -18,28 +18,24 @@ class RoPEMixed(LearnedAngles):
     """Pair i of head h turns by x · f_x[h, i] + y · f_y[h, i], with learned frequencies.
 
     At first half of the pairs of a head look in a random direction and half across it, with
-    magnitudes base^(−4i/d). Positions are ``[*batch, seq, 2]`` with (y, x), as
-    ``posenc.positions.grid(height, width)`` makes them. A learned frequency has no exact value to
-    keep: angles are float64, which errs by less than 2^-51 of |x · f_x| + |y · f_y|. Where the two
-    cancel, that is more of the angle itself.
-
-    ``frequencies`` are ``[2, heads, pairs]``, those of x first, as the authors' checkpoints and
-    those of timm have them; ``load`` takes them over.
+    magnitudes base^(−4i/d). Positions are ``[*batch, seq, 2]`` with (y, x), as of
+    ``posenc.positions.grid(height, width)``. Angles are float64.
 
     Args:
         head_dim: d, a multiple of 4.
         heads: Number of heads; keys need as many, since each head has its own frequencies.
         base: 10 in the paper.
 
+    Attributes:
+        frequencies: ``[2, heads, pairs]``, those of x first, as in the authors' checkpoints.
+
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9
-        (arXiv:2403.13298); pairs are interleaved as in the authors' code, ``models/vit_rope.py`` of
-        naver-ai/rope-vit.
+        (arXiv:2403.13298); pairs are interleaved as in ``models/vit_rope.py`` of naver-ai/rope-vit.
 
     Example:
         >>> from posenc.positions import grid
-        >>> encoding = RoPEMixed(16, heads=3)
-        >>> encoding.table(grid(2, 5)).shape
+        >>> RoPEMixed(16, heads=3).table(grid(2, 5)).shape
         torch.Size([10, 2, 3, 8])
     """
 
@@ -77,13 +73,10 @@ class RoPEMixed(LearnedAngles):
 
     @torch.no_grad()
     def load(self, frequencies: Float[Tensor, "2 *rest"]) -> None:
-        """Take over the frequencies of one layer of a checkpoint.
+        """Load one layer of a checkpoint, ``[2, heads · pairs]`` or ``[2, heads, pairs]``, x first.
 
-        Args:
-            frequencies: ``[2, heads · pairs]`` or ``[2, heads, pairs]``, those of x first: of the
-                ``freqs`` of rope-vit, ``[2, depth, heads · pairs]``, those at ``[:, layer]``; the
-                same of ``rope.freqs`` of timm where it counts ``grid_indexing="xy"``, as the models
-                it publishes do; of its ``"ij"`` the first axis is y: pass ``freqs.flip(0)``.
+        Of rope-vit that is ``freqs[:, layer]``, and the same of timm's ``rope.freqs`` with
+        ``grid_indexing="xy"``, as its published models have it; of ``"ij"`` pass ``freqs.flip(0)``.
         """
         self.frequencies.copy_(frequencies.reshape(self.frequencies.shape))
 

@@ -27,12 +27,9 @@ def move_keys(
 
     R(n) k = R(n − m) · R(m) k
 
-    The positions are subtracted as integers, so the turn is exact however far it goes; what is left
-    is one more rounding of the keys. The attention factor of a schedule (YaRN's) is in the keys
-    already and stays as it is: to encode keys by the difference would put it in twice.
-
-    Only keys are moved. What the tokens saw when they were computed, in deeper layers and in their
-    values, stays what it was.
+    Positions are subtracted as integers, so the turn is exact; what is left is one more rounding of
+    the keys. The attention factor of a schedule is in the keys already and stays. Only keys move:
+    what the tokens saw in deeper layers, and their values, stay.
 
     Args:
         keys: Encoded keys, as a cache holds them.
@@ -53,9 +50,7 @@ def move_keys(
         True
     """
     if not isinstance(rotary, Rotary | MultimodalRotary | AxialRotary):
-        raise TypeError(
-            f"rotary is {rotary!r}; it must be a Rotary, MultimodalRotary or AxialRotary."
-        )
+        raise TypeError(f"rotary is {rotary!r}; no Rotary, MultimodalRotary or AxialRotary.")
     inner = rotary.rotary if isinstance(rotary, MultimodalRotary) else rotary
     if inner.arithmetic != "exact":
         raise ValueError(f"arithmetic is {inner.arithmetic!r}; it must be 'exact'.")
@@ -74,10 +69,8 @@ def _difference(
     start, end = checked(start, reals=True), checked(end, reals=True)
     axes = 1 if isinstance(rotary, Rotary) else 2
     if start.shape[-axes:] != end.shape[-axes:]:
-        raise ValueError(
-            f"from_positions have shape {tuple(start.shape)} and to_positions {tuple(end.shape)}; "
-            f"both must have one a token."
-        )
+        shapes = f"{tuple(start.shape)} and to_positions {tuple(end.shape)}"
+        raise ValueError(f"from_positions have shape {shapes}; both must have one a token.")
     if not isinstance(rotary, Rotary):
         start, end = _placed(start, end)
     if isinstance(start, Coordinates) or isinstance(end, Coordinates):
@@ -110,8 +103,8 @@ def rerotate(
 
     R_new(p) = R_{new − old}(p) · R_old(p)
 
-    The phases are subtracted as integers, so the step is exact at any position; what is left is one
-    more rounding of the keys. The attention factor is changed too.
+    Phases are subtracted as integers, so the step is exact; what is left is one more rounding of
+    the keys. The attention factor is changed too.
 
     Args:
         keys: Encoded keys, as a cache holds them.
@@ -122,8 +115,7 @@ def rerotate(
 
     Example:
         >>> import torch
-        >>> from posenc.frequencies import Geometric, Linear
-        >>> old, new = Rotary(8), Rotary(Linear(Geometric(8), factor=2.0))
+        >>> old, new = Rotary(8), Rotary(8, base=1e6)
         >>> k, positions = torch.randn(1, 2, 3, 8), torch.tensor([7, 100, 2**40])
         >>> cached = old.encode_keys(k, old.table(positions))
         >>> wanted = new.encode_keys(k, new.table(positions))
@@ -132,13 +124,9 @@ def rerotate(
     """
     differ = [name for name in ALIKE if getattr(old, name) != getattr(new, name)]
     if differ:
-        raise ValueError(
-            f"{old} and {new} differ in {', '.join(differ)}; only their frequencies may."
-        )
+        raise ValueError(f"{old} and {new} differ in {', '.join(differ)}; frequencies alone may.")
     if old.arithmetic != "exact" or new.arithmetic != "exact":
-        raise ValueError(
-            f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; it must be 'exact' for both."
-        )
+        raise ValueError(f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; not 'exact'.")
     step, dtype = Difference(new.frequencies, old.frequencies), working_dtype(keys.dtype)
     table = rotation_table(SinCos(step), positions, dtype, step.attention_factor)
     return new.encode_keys(keys, table, out=out)

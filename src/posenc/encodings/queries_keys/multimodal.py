@@ -23,21 +23,19 @@ from posenc.positions.placeless import among_places
 
 
 class MultimodalRotary(AroundRotary):
-    """Pair i turns by p[a_i] · ω_i, where a_i is one of time, height and width.
+    """Pair i turns by p[a_i] · ω_i, where a_i is one of time, height and width (M-RoPE).
 
-    Positions are ``[*batch, seq, 3]`` with (t, h, w). Text has t = h = w, and then this is the
-    rotary encoding that it holds, bit for bit.
+    Positions are ``[*batch, seq, 3]`` with (t, h, w). Text has t = h = w, and then this is
+    ``rotary`` bit for bit.
 
     Args:
         rotary: Frequencies, pairing, layout and arithmetic.
         sections: Number of pairs of each axis; together all pairs.
-        arrangement: ``"contiguous"`` gives each axis one run of pairs (Qwen2-VL);
-            ``"interleaved"`` deals them out t, h, w, t, h, w, … while there are any of h and w, and
-            leaves the rest to t (Qwen3-VL). Where h or w has more pairs than t, those that would
-            fall beyond the last are left to t too, as in transformers. Any other order is given
-            as the axis of every pair: ``(1, 2) * 24 + (0,) * 16`` for h, w, h, w, … and t in the
-            slowest (VideoRoPE, and HoPE where these do not turn: ``Proportional(128, 0.75)``);
-            (0, 0, 1, 2, 1, 2, 1, 2) again and again (MM-RoPE).
+        arrangement: ``"contiguous"``: one run of pairs an axis (Qwen2-VL). ``"interleaved"``: dealt
+            out t, h, w, t, h, w, …, the rest to t (Qwen3-VL); pairs of h or w beyond the last fall
+            to t, as in transformers. Or the axis of every pair: ``(1, 2) * 24 + (0,) * 16``
+            (VideoRoPE; HoPE with ``Proportional(128, 0.75)``), (0, 0, 1, 2, 1, 2, 1, 2) again and
+            again (MM-RoPE).
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191); Bai et al. 2025, "Qwen3-VL"
@@ -46,8 +44,7 @@ class MultimodalRotary(AroundRotary):
     Example:
         >>> import torch
         >>> encoding = MultimodalRotary(Rotary(128), (16, 24, 24))
-        >>> thw = torch.tensor([[0, 0, 0], [1, 1, 1], [1, 1, 2]])
-        >>> encoding.table(thw).shape
+        >>> encoding.table(torch.tensor([[0, 0, 0], [1, 1, 1], [1, 1, 2]])).shape
         torch.Size([3, 2, 64])
     """
 
@@ -62,10 +59,8 @@ class MultimodalRotary(AroundRotary):
         self.sections = tuple(sections)
         self.arrangement = arrangement if isinstance(arrangement, str) else self.axes
         if 2 * len(self.axes) != rotary.rotated_dim:
-            raise ValueError(
-                f"sections {self.sections} are {len(self.axes)} pairs; rotary has "
-                f"{rotary.rotated_dim // 2}."
-            )
+            told = f"sections {self.sections} are {len(self.axes)} pairs"
+            raise ValueError(f"{told}; rotary has {rotary.rotated_dim // 2}.")
         self._made = rotary.frequencies, self._sincos()
 
     @property
@@ -91,21 +86,14 @@ class MultimodalRotary(AroundRotary):
 
 
 def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -> tuple[int, ...]:
-    """The axis of each pair.
-
-    Example:
-        >>> axes_of((2, 1, 1), "contiguous"), axes_of((2, 1, 1), "interleaved")
-        ((0, 0, 1, 2), (0, 1, 2, 0))
-    """
+    """The axis of each pair."""
     for count in sections:
         check_whole(section=count)
     if not isinstance(arrangement, str):
         counts = [list(arrangement).count(axis) for axis in range(len(sections))]
         if counts != list(sections) or len(arrangement) != sum(counts):
-            raise ValueError(
-                f"arrangement {tuple(arrangement)} names the axes {counts} times; sections are "
-                f"{tuple(sections)}."
-            )
+            told = f"arrangement {tuple(arrangement)} names the axes {counts} times"
+            raise ValueError(f"{told}; sections are {tuple(sections)}.")
         return tuple(arrangement)
     check_choice(get_args(Arrangement), arrangement=arrangement)
     if arrangement == "contiguous":
@@ -120,9 +108,8 @@ def axes_of(sections: Sequence[int], arrangement: Arrangement | Sequence[int]) -
 class MHRoPE(AroundRotary):
     """Key head h turns by p[a_h] · ω_i in all of its pairs, where a_h is time, height or width.
 
-    So each axis has all frequencies, but in some heads alone; query heads follow the key head that
-    serves them. Key heads beyond the sections are not rotated. Text has t = h = w, and then this is
-    the rotary encoding that it holds, in the heads that are rotated.
+    Query heads follow the key head that serves them. Key heads beyond the sections are not rotated.
+    Text has t = h = w, and then this is ``rotary`` in the heads that are rotated.
 
     Args:
         rotary: Frequencies, pairing and layout; it must rotate whole heads.
@@ -135,9 +122,8 @@ class MHRoPE(AroundRotary):
 
     Example:
         >>> encoding = MHRoPE(Rotary(128, base=5_000_000), heads=8)
-        >>> thw = torch.tensor([[0, 0, 0], [1, 1, 1], [1, 1, 2]])
-        >>> encoding.table(thw).shape  # of each axis; heads choose theirs
-        torch.Size([3, 2, 3, 64])
+        >>> encoding.table(torch.tensor([[0, 0, 0], [1, 1, 2]])).shape  # of each axis
+        torch.Size([2, 2, 3, 64])
     """
 
     def __init__(self, rotary: Rotary, heads: int = 8, sections: Sequence[int] = (2, 3, 3)):
@@ -146,10 +132,8 @@ class MHRoPE(AroundRotary):
             check_whole(section=count)
         check_whole(sum(sections), heads=heads)
         if rotary.rotated_dim != rotary.head_dim:
-            raise ValueError(
-                f"rotary rotates {rotary.rotated_dim} of {rotary.head_dim} channels; it must "
-                f"rotate whole heads."
-            )
+            told = f"{rotary.rotated_dim} of {rotary.head_dim}"
+            raise ValueError(f"rotary rotates {told} channels; it must rotate whole heads.")
         self.heads, self.sections = heads, tuple(sections)
         axes = [axis for axis, count in enumerate(self.sections) for _ in range(count)]
         self.axes_of_heads = (*axes, *[len(self.sections)] * (heads - len(axes)))

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_flag, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotary import schedule_of
 from posenc.encodings.queries_keys.rotation import (
@@ -32,18 +32,16 @@ class PoPE(QueryKeyEncoding):
     q_c → softplus(q_c) · (cos pω_c, sin pω_c)
     k_c → softplus(k_c) · (cos(pω_c + δ_c), sin(pω_c + δ_c))
 
-    so that the product of a query at t and a key at s is Σ_c softplus(q_c) softplus(k_c)
-    cos((s − t) ω_c + δ_c). A channel becomes a pair: encoded heads are wider (``encoded_dim``),
-    with the two numbers of a channel side by side. Scores are scaled by the width that went in. δ
-    is learned, for each key head, and held within [−2π, 0].
+    A channel becomes a pair: encoded heads are wider (``encoded_dim``), with the two numbers of a
+    channel side by side. Scores are scaled by the width that went in. δ is learned, for each key
+    head, and held within [−2π, 0].
 
     Args:
         frequencies: A schedule with ω_c for channel c, a list or tensor of radians per position,
             or the number of channels d that are encoded, for base^(−c/d).
         heads: Number of key heads.
         base: 10000 if not given; a schedule has its own.
-        head_dim: Width of a head, where it is more than the channels that are encoded; those after
-            them stay as they are.
+        head_dim: Width of a head, where it is more than the channels that are encoded.
         phases: How δ begins: all ``"zero"``, or ``"uniform"`` within its bounds.
 
     Attributes:
@@ -54,8 +52,7 @@ class PoPE(QueryKeyEncoding):
         Embeddings" (arXiv:2509.10534); ``PolarEmbedding`` in x-transformers, PoPE-pytorch.
 
     Example:
-        >>> pope = PoPE(64, heads=2)
-        >>> q, k = pope(torch.randn(1, 8, 5, 64), torch.randn(1, 2, 5, 64))
+        >>> q, k = PoPE(64, heads=2)(torch.randn(1, 8, 5, 64), torch.randn(1, 2, 5, 64))
         >>> q.shape, k.shape
         (torch.Size([1, 8, 5, 128]), torch.Size([1, 2, 5, 128]))
     """
@@ -83,7 +80,6 @@ class PoPE(QueryKeyEncoding):
         check_whole(heads=heads)
         check_whole(self.channels, head_dim=self.head_dim)
         check_choice(get_args(Phases), phases=phases)
-        check_flag(heads_first=heads_first)
         self.heads, self.phases, self.heads_first = heads, phases, heads_first
         self.bias = nn.Parameter(torch.empty(heads, self.channels, device=device, dtype=dtype))
         self.reset_parameters()

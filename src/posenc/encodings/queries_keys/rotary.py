@@ -7,7 +7,7 @@ from typing import get_args
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_flag, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import (
     numbers_of,
@@ -37,9 +37,8 @@ class Rotary(QueryKeyEncoding):
     (a_i, b_i) → (a_i cos pω_i − b_i sin pω_i,  b_i cos pω_i + a_i sin pω_i)
 
     with position p and the frequencies ω_i of a schedule. The product of a query at m and a key at
-    n depends on m − n alone, since R(m)ᵀR(n) = R(n − m). There is no longest length: a table is
-    exact at any int64 position, and at any real one (``Coordinates``): correctly rounded up to
-    float32, within 3 ulp in float64.
+    n depends on m − n alone, since R(m)ᵀR(n) = R(n − m). A table is exact at any int64 position and
+    any real one (``Coordinates``): correctly rounded up to float32, within 3 ulp in float64.
 
     Args:
         frequencies: A schedule (rope scaling), a list or tensor of radians per position, or the
@@ -51,19 +50,18 @@ class Rotary(QueryKeyEncoding):
             the last (``"suffix"``, DeepSeek).
         heads_first: Whether content is ``[*batch, heads, seq, head_dim]`` or
             ``[*batch, seq, heads, head_dim]``.
-        arithmetic: ``"exact"``; ``"float32"`` for the common table bit for bit; or the name of a
-            public implementation, whose table and rotation are done in its order and dtypes:
+        arithmetic: ``"exact"``; ``"float32"`` for the common table bit for bit; or a public
+            implementation, whose table and rotation are done in its order and dtypes:
             ``"transformers"``, ``"vllm"``, ``"vllm-native"``, ``"sglang"``, ``"megatron"``,
-            ``"torchtitan"``, ``"torchtune"``, ``"flash-attention"``, ``"llama.cpp"``, ``"mlx"``
-            (``posenc.numerics.arithmetic``). These take no real coordinates.
+            ``"torchtitan"``, ``"torchtune"``, ``"flash-attention"``, ``"llama.cpp"``, ``"mlx"``.
+            These take no real coordinates.
 
     Reference:
         Su et al. 2021, "RoFormer", equations 14, 15 and 34 (arXiv:2104.09864).
 
     Example:
         >>> import torch
-        >>> rotary = Rotary(64, base=500_000)
-        >>> q, k = torch.randn(2, 8, 5, 64), torch.randn(2, 2, 5, 64)
+        >>> rotary, q, k = Rotary(64), torch.randn(2, 8, 5, 64), torch.randn(2, 2, 5, 64)
         >>> table = rotary.table(torch.arange(5))
         >>> rotary.encode_queries(q, table).shape, rotary.encode_keys(k, table).shape
         (torch.Size([2, 8, 5, 64]), torch.Size([2, 2, 5, 64]))
@@ -85,7 +83,6 @@ class Rotary(QueryKeyEncoding):
         super().__init__()
         check_choice(get_args(Pairing), pairing=pairing)
         check_choice(get_args(Rotated), rotated=rotated)
-        check_flag(heads_first=heads_first)
         own = get_args(Arithmetic)
         check_choice(tuple(dict.fromkeys((*own, *PROFILES))), arithmetic=arithmetic)
         self.arithmetic = arithmetic
@@ -162,18 +159,12 @@ class Rotary(QueryKeyEncoding):
     ) -> tuple[Tensor, Tensor]:
         """``encode_queries`` and ``encode_keys`` in one call, as a step of decoding needs them.
 
-        Args:
-            q: Queries.
-            k: Keys of the same tokens; they may have fewer heads.
-            table: One row a token; with ``positions``, rows 0, 1, 2, … that are kept.
-            positions: Which row each token takes, ``[*batch, seq]``. Rows are read where they are
-                used, so nothing is gathered first.
-            out: Where to write both; ``out=(q, k)`` rotates in place.
+        With ``positions`` ``[*batch, seq]`` the table is one of kept rows 0, 1, 2, …, which are
+        read where they are used. ``out=(q, k)`` rotates in place.
 
         Example:
-            >>> rotary = Rotary(64)
+            >>> rotary, q, k = Rotary(64), torch.randn(1, 8, 1, 64), torch.randn(1, 2, 1, 64)
             >>> kept = rotary.table(torch.arange(1000))
-            >>> q, k = torch.randn(1, 8, 1, 64), torch.randn(1, 2, 1, 64)
             >>> q, k = rotary.encode_both(q, k, kept, torch.tensor([123]))
         """
         contents, width = (q, k), self.head_dim

@@ -33,17 +33,7 @@ def rotate_heads(
     rotated_dim: int,
     out: Tensor | None = None,
 ) -> Heads:
-    """Heads rotated by one row of ``table`` for all heads of a token.
-
-    Args:
-        x: Queries or keys ``[*batch, heads, seq, head_dim]``, or ``[*batch, seq, heads, head_dim]``
-            where heads are not first.
-        table: ``[seq, 2, pairs]`` for all rows of the batch, or ``[*batch, seq, 2, pairs]``.
-        layout: Which channels form a pair and where heads lie.
-        head_dim: Width of a head.
-        rotated_dim: How many of its channels are rotated.
-        out: Where to write; ``x`` itself is rotated in place.
-    """
+    """Heads rotated by one row of ``table`` a token; ``out=x`` rotates in place."""
     if x.shape[-1] != head_dim or 2 * table.shape[-1] != rotated_dim:
         check_widths((x,), table, head_dim, rotated_dim)
     contents = (x,)
@@ -57,10 +47,10 @@ def check_widths(contents: Sequence[Tensor], table: Tensor, head_dim: int, rotat
         if x.shape[-1] != head_dim:
             raise ValueError(f"x has heads of width {x.shape[-1]}; head_dim is {head_dim}.")
     if 2 * table.shape[-1] != rotated_dim:
-        raise ValueError(
-            f"The table has shape {tuple(table.shape)}; {rotated_dim} channels rotate, so it must "
-            f"be [*batch, seq, 2, {rotated_dim // 2}]."
+        wanted = (
+            f"{rotated_dim} channels rotate, so it must be [*batch, seq, 2, {rotated_dim // 2}]"
         )
+        raise ValueError(f"The table has shape {tuple(table.shape)}; {wanted}.")
 
 
 def rotate_each_head(
@@ -80,10 +70,8 @@ def check_rows(x: Tensor, table: Tensor, row: tuple[int, ...], heads_first: bool
     tokens, lead = x.shape[-2 if heads_first else -3], table.shape[: -len(row) - 1]
     shape = (tokens, *row)
     if table.shape[len(lead) :] != shape or not is_one_a_row(lead, x.shape[:-3]):
-        raise ValueError(
-            f"x has shape {tuple(x.shape)} and the table {tuple(table.shape)}; it must be "
-            f"[*batch, {', '.join(map(str, shape))}]."
-        )
+        shapes = f"x has shape {tuple(x.shape)} and the table {tuple(table.shape)}"
+        raise ValueError(f"{shapes}; it must be [*batch, {', '.join(map(str, shape))}].")
 
 
 def check_key_heads(k: Tensor, built: int, heads_first: bool) -> None:

@@ -15,9 +15,8 @@ ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profil
 class StartTokenRotary(AroundRotary):
     """Rows of ``start`` for positions below ``count``, and of ``rotary`` from there on.
 
-    LongRoPE leaves the first n̂ tokens unscaled, since attention rests on them: their cosines and
-    sines are those of the model before its extension, without the attention factor. Products of
-    such a token with a later one do not depend on their distance alone.
+    LongRoPE leaves the first n̂ tokens unscaled, without the attention factor. Products of such a
+    token with a later one do not depend on their distance alone.
 
     Args:
         rotary: The encoding of all later tokens, extended.
@@ -45,9 +44,8 @@ class StartTokenRotary(AroundRotary):
         check_whole(0, count=count)
         differ = [name for name in ALIKE if getattr(rotary, name) != getattr(start, name)]
         if differ:
-            raise ValueError(
-                f"{rotary} and {start} differ in {', '.join(differ)}; only their frequencies may."
-            )
+            names = ", ".join(differ)
+            raise ValueError(f"{rotary} and {start} differ in {names}; frequencies alone may.")
         self.start, self.count = start, count
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:

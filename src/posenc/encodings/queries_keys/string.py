@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_number, check_positive_number
+from posenc.arguments import check_positive_number
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
@@ -18,9 +18,9 @@ from posenc.positions import in_float64
 class CayleySTRING(LearnedAngles):
     """z → RoPE(p) P z: pair i of P z turns by Σ_a p_a f_a,i, with an orthogonal matrix P.
 
-    P = (I − S)(I + S)⁻¹ with a skew matrix S. S and the frequencies f are learned. P is the same
-    for queries and keys of all heads, so the product of a query and a key depends on the difference
-    of their points, and norms are kept. At first P is near the identity. Angles are float64.
+    P = (I − S)(I + S)⁻¹ with a skew matrix S; S and the frequencies f are learned. P serves queries
+    and keys of all heads, so products depend on the difference of points, and norms are kept. At
+    first P is near the identity. Angles are float64.
 
     Args:
         head_dim: d, even.
@@ -55,7 +55,6 @@ class CayleySTRING(LearnedAngles):
     ):
         super().__init__(head_dim, axes, heads_first)
         check_positive_number(base=base)
-        check_number(0.0, std=std)
         if head_dim % 2:
             raise ValueError(f"head_dim is {head_dim}; channels rotate in pairs, so it is even.")
         self.base, self.std = base, std
@@ -93,10 +92,9 @@ class CayleySTRING(LearnedAngles):
 class CirculantSTRING(LearnedAngles):
     """z → exp(Σ_a p_a (C_a − C_aᵀ)) z with learned circulant matrices C_a.
 
-    Fourier waves diagonalize all circulant matrices at once: wave j of z, 0 < j < d/2, turns by
-    −2 Σ_a p_a Σ_m c_a,m sin(2πjm/d), where c_a is the first column of C_a; its mean, and for even d
-    its alternating sum, stay. The matrices commute, so the product of a query and a key depends on
-    the difference of their points, and norms are kept. Angles are float64.
+    Fourier waves diagonalize all of them: wave j of z, 0 < j < d/2, turns by −2 Σ_a p_a Σ_m c_a,m
+    sin(2πjm/d), where c_a is the first column of C_a; its mean, and for even d its alternating sum,
+    stay. Products depend on the difference of points, and norms are kept. Angles are float64.
 
     Args:
         head_dim: d, 3 or more.
@@ -127,7 +125,6 @@ class CirculantSTRING(LearnedAngles):
         dtype: Dtype = None,
     ):
         super().__init__(head_dim, axes, heads_first, least=3)
-        check_number(0.0, std=std)
         self.std = std
         self.columns = nn.Parameter(torch.empty(axes, head_dim, device=device, dtype=dtype))
         self.reset_parameters()

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.arguments import check_choice, check_flag, check_number, check_whole
+from posenc.arguments import check_choice, check_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_rows
 from posenc.encodings.shapes import Dtype, Heads, WholeRow
@@ -25,29 +25,25 @@ class QueryTemperature(QueryKeyEncoding):
     ``"mistral"``  1 + scale · ln(1 + ⌊p / period⌋)
     ``"beam"``     (1 + (p + 1) / period)^scale
 
-    Llama 4 and Beam have it in the layers that have no rotary encoding, Ministral 3 and Mistral 4
-    in all. It composes with any other encoding of queries and keys. Positions below 0 count as 0.
-    Whole quotients are taken in integers, so a period learns in ``"beam"`` alone. Inkling's
-    temperature changes relative logits as well: see ``LogTemperature``.
+    Llama 4 and Beam have it in the layers without a rotary encoding, Ministral 3 and Mistral 4 in
+    all. Positions below 0 count as 0. For Inkling's temperature see ``LogTemperature``;
     ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
 
     Args:
         head_dim: Width of a head.
         scale: 0.1 in all of these models.
-        period: Number of positions between two steps: 8192 in Llama 4, the trained length in
-            Ministral 3 and Mistral 4, 2048 in Beam, whose factor has no steps.
+        period: Positions between two steps: 8192 in Llama 4, the trained length in Ministral 3 and
+            Mistral 4, 2048 in Beam, whose factor has no steps.
         form: The formula, by the model.
 
     Reference:
-        Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); the
-        formulas stand in the code of Llama 4 (``attn_temperature_tuning``), Ministral 3
-        (``get_llama_4_attn_scale``) and Beam (``compute_attention_scaling``) in transformers.
+        Nakanishi 2025, "Scalable-Softmax Is Superior for Attention" (arXiv:2501.19399); in
+        transformers ``attn_temperature_tuning`` of Llama 4, ``get_llama_4_attn_scale`` of Ministral
+        3, ``compute_attention_scaling`` of Beam.
 
     Example:
-        >>> QueryTemperature(64).table(torch.tensor([0, 8190, 8191]))
-        tensor([[1.0000],
-                [1.0000],
-                [1.0693]])
+        >>> QueryTemperature(64).table(torch.tensor([0, 8190, 8191])).flatten()
+        tensor([1.0000, 1.0000, 1.0693])
     """
 
     keeps_neighbors_apart = False  # the temperature grows by steps
@@ -65,7 +61,6 @@ class QueryTemperature(QueryKeyEncoding):
         check_whole(head_dim=head_dim, period=period)
         check_number(scale=scale)
         check_choice(get_args(Form), form=form)
-        check_flag(heads_first=heads_first)
         self.head_dim, self.scale, self.period = head_dim, scale, period
         self.form, self.heads_first = form, heads_first
 
@@ -101,7 +96,5 @@ def check_unrotated(owner: object, queries_keys: Sequence[QueryKeyEncoding]) -> 
     """Refuse encodings beside one that rotates queries and keys itself; temperatures only scale."""
     for each in queries_keys:
         if not isinstance(each, QueryTemperature):
-            raise ValueError(
-                f"{type(owner).__name__} rotates queries and keys itself; {type(each).__name__} "
-                f"would change them before."
-            )
+            own, other = type(owner).__name__, type(each).__name__
+            raise ValueError(f"{own} rotates queries and keys; {other} would change them before.")

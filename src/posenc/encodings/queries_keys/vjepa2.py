@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_flag, check_positive_number, check_whole
+from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import AxisSinCos
 from posenc.encodings.queries_keys.rotation import check_rows
@@ -23,11 +23,10 @@ class VJEPA2Rotary(QueryKeyEncoding):
 
     with φ_c = p · b^(−2(c mod n/2)/n) in the n channels of an axis. The published weights were
     trained so: the angles are repeated as for pairs of halves and applied to pairs of neighbors.
-    That is no rotation. Norms change, and q·k depends on positions by more than their differences.
-    The rotation that was meant is ``AxialRotary(d, split=(n, n, n), form="wan")``.
+    That is no rotation: norms change, and q·k depends on more than differences. The rotation that
+    was meant is ``AxialRotary(d, split=(n, n, n), form="wan")``.
 
-    Positions are ``[*batch, seq, 3]`` with (t, h, w); n is 2⌊d/6⌋, and what three axes leave of a
-    head stays as it is.
+    Positions are ``[*batch, seq, 3]`` with (t, h, w); n is 2⌊d/6⌋, and the rest of a head stays.
 
     Args:
         head_dim: d, 6 or more.
@@ -49,7 +48,6 @@ class VJEPA2Rotary(QueryKeyEncoding):
         super().__init__()
         check_whole(6, head_dim=head_dim)
         check_positive_number(base=base)
-        check_flag(heads_first=heads_first)
         self.head_dim, self.base, self.heads_first = head_dim, base, heads_first
         self.width = 2 * (head_dim // 6)
         axes = [axis for axis in range(AXES) for _ in range(self.width // 2)]

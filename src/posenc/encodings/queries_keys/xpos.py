@@ -25,10 +25,9 @@ class XPos(AroundRotary):
     ζ_i = (2i/d + γ) / (1 + γ)
 
     The product of a query at m and a key at n has ζ_i^((m − n)/B) in it, which fades with distance
-    where the key lies behind the query: this is an encoding for causal attention. The factors
-    depend on the position alone, never on the length, so decoding equals prefill. They grow with
-    the distance to the origin: with the paper's numbers they leave float32 some 30,000 positions
-    away, and float16 some 4,000.
+    where the key lies behind the query: this is for causal attention. The factors depend on the
+    position alone, so decoding equals prefill. With the paper's numbers they leave float32 some
+    30,000 positions from the origin, and float16 some 4,000.
 
     Args:
         rotary: The rotation; its rotated width is d.
@@ -71,9 +70,7 @@ class XPos(AroundRotary):
         away = floats(positions - self.origin if self.origin else positions, torch.float64)
         logarithms = (away[..., None] * rates).unsqueeze(-2)
         if may_look(logarithms) and logarithms.numel() and logarithms.abs().max() > LARGEST_LOG:
-            raise ValueError(
-                f"A position is so far from origin={self.origin} that its factor leaves float32."
-            )
+            raise ValueError(f"A factor so far from origin={self.origin} overflows float32.")
         both = torch.cat((turns * logarithms.exp(), turns * (-logarithms).exp()), dim=-2)
         return rounded(both, floating(dtype))
 

@@ -22,19 +22,14 @@ FINENESS = 2**20
 class CAPE(PositionRemapping):
     """p_i → λ · (p_i + Δ + ε_i), in training only, drawn anew at each call
 
-    with a global shift Δ ~ U(−global_shift, global_shift) and a scale λ, ln λ ~ U(−ln scale,
-    ln scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
-    An absolute encoding thus learns to rely on what these leave: the order of tokens, and about
-    their distances. Order stays up to a local shift of half the distance between tokens.
-
-    In evaluation positions stay as they are; the paper centers those in seconds on their mean
-    before. Results are real coordinates, multiples of 2⁻²⁰ of a step of those given, so encodings
-    must take reals. Queries and keys of one row need the same draw: call it once, and hand the
-    result to both.
+    with a global shift Δ ~ U(−global_shift, global_shift) and a scale λ, ln λ ~ U(−ln scale, ln
+    scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
+    Order stays up to a local shift of half the distance between tokens. In evaluation positions
+    stay; the paper centers those in seconds on their mean before. Results are real coordinates, so
+    encodings must take reals. Hand one result to queries and keys of a row.
 
     Public implementations measure local shifts by the distance of neighboring tokens: where tokens
-    stand 0.03 seconds apart, their 0.5 is ``local_shift=0.015`` here. For points of a grid the
-    paper stretches both axes by one λ; this class takes one axis.
+    stand 0.03 seconds apart, their 0.5 is ``local_shift=0.015`` here.
 
     Args:
         global_shift: Δmax, in units of the coordinates: 5 tokens for text in the paper, 60 seconds
@@ -47,9 +42,9 @@ class CAPE(PositionRemapping):
         Positional Embeddings", section 3.1 (arXiv:2106.03143).
 
     Example:
-        >>> shifted = CAPE(global_shift=5, local_shift=0, scale=1)(range(4))
+        >>> shifted = CAPE(global_shift=5, local_shift=0, scale=1)(range(3))
         >>> (shifted - shifted[:1]).tolist()
-        [Fraction(0, 1), Fraction(1, 1), Fraction(2, 1), Fraction(3, 1)]
+        [Fraction(0, 1), Fraction(1, 1), Fraction(2, 1)]
     """
 
     training_only: ClassVar[bool] = True
@@ -65,10 +60,7 @@ class CAPE(PositionRemapping):
     def __call__(
         self, positions: WholeRow | Coordinates, *, generator: torch.Generator | None = None
     ) -> Coordinates:
-        """The coordinates where the tokens are taken to stand.
-
-        ``generator`` is torch's own if not given.
-        """
+        """The coordinates where the tokens are taken to stand."""
         given = checked(positions, reals=True)
         if isinstance(given, Tensor):
             given = Coordinates(given)

@@ -18,18 +18,16 @@ class CyclicOffset(PairRemapping):
 
     distance(p, n) = d − period · round(d / period),  d = p − n
 
-    so the last of ``period`` tokens is at distance −1 from the first: cyclic peptides, angles,
-    hours of a day. ``RemappedRotary`` puts it into attention with rotary positions; for biases of
-    distance there is ``Cyclic``. At half of an even ring both ways are as long, and the distance
-    keeps its sign.
+    so the last of ``period`` tokens is at distance −1 from the first. ``RemappedRotary`` puts it
+    into attention with rotary positions; for biases there is ``Cyclic``. At half of an even ring
+    the distance keeps its sign.
 
     Args:
         period: Number of positions around the ring.
 
     Reference:
         Rettie et al. 2023, "Cyclic peptide structure prediction and design using AlphaFold", whose
-        code calls it a cyclic offset; Boltz-1 and 2, ``cyclic_period``. Both have it in a bias of
-        distance; for rotary positions the same distances are taken.
+        code calls it a cyclic offset; Boltz-1 and 2, ``cyclic_period``: both in a bias of distance.
 
     Example:
         >>> CyclicOffset(period=6).distance([5], range(6))

@@ -19,11 +19,10 @@ class DualChunk(PairRemapping):
     distance(p, n) = min(p′ + s, c) − n′   for n in the chunk before,
     distance(p, n) = min(2s − 1, c) − n′   for n in an earlier one
 
-    No distance exceeds c, and up to l they are true, if l is not more than s. ``RemappedRotary``
-    puts it into attention with rotary positions. For texts of L′ tokens beyond the trained length L
-    the authors' code for Llama multiplies cosines and sines with m = 0.05 · ln(L′ / L) + 1 besides
-    (0.1 in one file), as ``Temperature(heads, scale=m**2)`` behind it does; the paper's results are
-    without.
+    ``RemappedRotary`` puts it into attention with rotary positions. For texts of L′ tokens beyond
+    the trained length L the authors' code for Llama multiplies cosines and sines with m = 0.05 ·
+    ln(L′ / L) + 1 besides, as ``Temperature(heads, scale=m**2)`` behind it does; the paper's
+    results are without.
 
     Args:
         chunk: c; three quarters of the trained length in the authors' code.

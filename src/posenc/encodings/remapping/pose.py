@@ -20,10 +20,8 @@ class PoSE(PositionRemapping):
 
     p → p + u_i in chunk i,  u_0 = 0,  u_i ~ U{u_{i−1} … longest − seq}
 
-    A row of the trained length thus meets every distance of a longer one. With two chunks the cut
-    is that of the authors' code, U{1 … ⌈seq / 2⌉}; with more, which the paper discusses and the
-    code does not have, all divisions of the row are equally likely. The paper also takes the text
-    of later chunks from further on in the document. Cuts and skips are drawn for each row of
+    With two chunks the cut is that of the authors' code, U{1 … ⌈seq / 2⌉}; with more, which the
+    code does not have, all divisions are equally likely. Cuts and skips are drawn for each row of
     ``positions``; ``[seq]`` draws them for all.
 
     Args:
@@ -35,9 +33,8 @@ class PoSE(PositionRemapping):
         Training", equations 3 and 4 (arXiv:2309.10400).
 
     Example:
-        >>> from posenc import positions
-        >>> seeded = torch.Generator().manual_seed(0)
-        >>> PoSE(100)(positions.consecutive(6), generator=seeded).diff() >= 1
+        >>> from posenc.positions import consecutive
+        >>> PoSE(100)(consecutive(6), generator=torch.Generator().manual_seed(0)).diff() >= 1
         tensor([True, True, True, True, True])
     """
 
@@ -53,10 +50,7 @@ class PoSE(PositionRemapping):
     def __call__(
         self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
-        """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
-
-        ``generator`` is torch's own if not given.
-        """
+        """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal."""
         positions = checked_row(positions, self.longest, name="PoSE")
         seq, skipped = positions.shape[-1], torch.zeros_like(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)

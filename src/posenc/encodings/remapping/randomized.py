@@ -18,13 +18,9 @@ from posenc.positions import checked
 class Randomized(PositionRemapping):
     """The p-th token stands at the p-th smallest of a sample from 0 … longest − 1.
 
-    The sample is uniform and without replacement, so order is kept and training meets any position
-    that a longer text will need. It is drawn in evaluation too, as the authors do, so a text cannot
-    be decoded step by step: each step would draw another sample. One sample is drawn for each row
-    of ``positions``; ``[seq]`` draws one for all, as the authors' code does.
-
-    It pairs with any encoding that takes positions. For biases of distance the authors draw
-    distances instead, the same for all tokens, in each layer anew: see ``distances``.
+    The sample is uniform and without replacement. It is drawn in evaluation too, as the authors do,
+    so a text cannot be decoded step by step. One is drawn for each row of ``positions``; ``[seq]``
+    draws one for all, as the authors' code does. For biases of distance see ``distances``.
 
     Args:
         longest: L, the number of positions to draw from; larger than any length to come.
@@ -35,9 +31,8 @@ class Randomized(PositionRemapping):
         google-deepmind/randomized_positional_encodings.
 
     Example:
-        >>> from posenc import positions
-        >>> seeded = torch.Generator().manual_seed(0)
-        >>> drawn = Randomized(2048)(positions.consecutive(6), generator=seeded)
+        >>> from posenc.positions import consecutive
+        >>> drawn = Randomized(2048)(consecutive(6), generator=torch.Generator().manual_seed(0))
         >>> bool((drawn.diff() > 0).all()), bool((drawn < 2048).all())
         (True, True)
     """
@@ -52,10 +47,7 @@ class Randomized(PositionRemapping):
     def __call__(
         self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
-        """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal.
-
-        ``generator`` is torch's own if not given.
-        """
+        """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal."""
         positions = checked_row(positions, self.longest, name="Randomized")
         sample = self._sample(positions.shape, self.longest, positions.device, generator)
         return sample.gather(-1, positions)
@@ -70,10 +62,8 @@ class Randomized(PositionRemapping):
 
         Example:
             >>> from posenc import ALiBi
-            >>> from posenc.positions import pair_distances
-            >>> drawn = Randomized(2048).distances(pair_distances(range(6), range(6)))
-            >>> ALiBi(8).profile(drawn).shape  # for attention(..., attn_mask=)
-            torch.Size([8, 6, 6])
+            >>> ALiBi(8).profile(Randomized(2048).distances(range(6))).shape
+            torch.Size([8, 6])
         """
         distance = checked(distance, "distance")
         reach = int(distance.abs().amax()) if distance.numel() else 0

@@ -17,9 +17,8 @@ class ReRoPE(PairRemapping):
 
     distance(p, n) = p − n where p − n < w,  and  w + (p − n − w) / leak from there on
 
-    Without a leak all tokens beyond the window seem equally far. ``RemappedRotary`` puts it into
-    attention with rotary positions. The author's code multiplies queries by
-    max(1, ln(p + 1) / ln(L)) besides, as ``Temperature`` behind it does.
+    ``RemappedRotary`` puts it into attention with rotary positions. The author's code multiplies
+    queries by max(1, ln(p + 1) / ln(L)) besides, as ``Temperature`` behind it does.
 
     Args:
         window: w, the longest distance that is true; 512 in the author's code.
@@ -32,8 +31,6 @@ class ReRoPE(PairRemapping):
     Example:
         >>> ReRoPE(window=4).distance([9], range(10))
         tensor([[4, 4, 4, 4, 4, 4, 3, 2, 1, 0]])
-        >>> ReRoPE(window=4, leak=2).distance([9], range(10))  # rounded down to whole positions
-        tensor([[6, 6, 5, 5, 4, 4, 3, 2, 1, 0]])
     """
 
     is_relative: ClassVar[bool] = True

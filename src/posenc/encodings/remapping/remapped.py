@@ -14,13 +14,7 @@ from posenc.positions import checked, pair_distances
 
 @dataclass(frozen=True)
 class RemappedPairs:
-    """Some pairs of a query and a key, and where the tokens of these are taken to stand.
-
-    Attributes:
-        queries: ``[*batch, q_len]``, in the steps of the remapping.
-        keys: ``[*batch, k_len]``, likewise.
-        where: ``[*batch, q_len, k_len]``, true for these pairs.
-    """
+    """Some pairs of a query and a key, and where their tokens are taken to stand."""
 
     queries: Int64[Tensor, "..."]
     keys: Int64[Tensor, "..."]

@@ -18,13 +18,9 @@ from posenc.positions import checked, consecutive
 class SHAPE(PositionRemapping):
     """p → p + k,  k ~ U{0 … most}, in training only
 
-    An absolute encoding thus learns to rely on differences. One shift is drawn for each row of
-    ``positions``; ``[seq]`` draws one for all. Queries and keys of one row need the same shift:
-    apply it once and hand the result to both.
-
-    Paper and authors' code differ by one: the paper's shift reaches K, as here; the code draws from
-    0 … K − 1, which is ``SHAPE(K - 1)``. In evaluation positions stay as they are here, while
-    every row begins at K in that code: give its checkpoints such rows.
+    One shift is drawn for each row of ``positions``; ``[seq]`` draws one for all. Hand one result
+    to queries and keys of a row. The paper's shift reaches K, as here; the code draws from 0 … K −
+    1, which is ``SHAPE(K - 1)``, and begins every row at K in evaluation.
 
     Args:
         most: K, the largest shift.
@@ -34,8 +30,8 @@ class SHAPE(PositionRemapping):
         section 3 (arXiv:2109.05644); ``onmt/modules/embeddings.py`` of butsugiri/shape.
 
     Example:
-        >>> from posenc import positions
-        >>> SHAPE(500)(positions.consecutive(4), generator=torch.Generator().manual_seed(0)).diff()
+        >>> from posenc.positions import consecutive
+        >>> SHAPE(500)(consecutive(4)).diff()
         tensor([1, 1, 1])
     """
 
@@ -49,7 +45,7 @@ class SHAPE(PositionRemapping):
     def __call__(
         self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
-        """The shifted positions; ``generator`` is torch's own if not given."""
+        """The shifted positions."""
         positions = checked(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)

@@ -36,9 +36,9 @@ class AdditiveGRAPE(ScoreEncoding):
     """score(q, k) −= d · m_h · ω_h · ( softplus(v_h · q / √w) + softplus(u_h · k / √w) )
 
     with d = max(q_position − k_position, 0), w the width of a head, m_h the slopes of ``ALiBi``,
-    ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate, of
-    queries or of keys, its softplus stands alone. Where u and v meet nothing, it is ALiBi with
-    slopes m_h · ω_h · ln 2 a gate. ``omega``, ``u`` and ``v`` are named as in checkpoints.
+    ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate its
+    softplus stands alone. Where u and v meet nothing, it is ALiBi with slopes m_h · ω_h · ln 2 a
+    gate. ``omega``, ``u`` and ``v`` are named as in checkpoints.
 
     Args:
         gates: ``"query"``, ``"key"``, or both.
@@ -48,16 +48,13 @@ class AdditiveGRAPE(ScoreEncoding):
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding", additive GRAPE
-        (arXiv:2512.07805); ``QueryKeyGatedAdditiveBias`` and its two parts in
-        model-architectures/GRAPE.
+        (arXiv:2512.07805); ``QueryKeyGatedAdditiveBias`` in model-architectures/GRAPE.
 
     Example:
         >>> grape, q, k = AdditiveGRAPE(1, 2), torch.zeros(1, 1, 3, 2), torch.ones(1, 1, 3, 2)
         >>> _ = nn.init.zeros_(grape.u)  # now both gates are ln 2, and the slope is 2^-8
-        >>> grape(torch.zeros(1, 1, 3, 3), q=q, k=k).detach()[0, 0]
-        tensor([[ 0.0000,  0.0000,  0.0000],
-                [-0.0054,  0.0000,  0.0000],
-                [-0.0108, -0.0054,  0.0000]])
+        >>> grape(torch.zeros(1, 1, 3, 3), q=q, k=k).detach()[0, 0, 2]
+        tensor([-0.0108, -0.0054,  0.0000])
     """
 
     is_relative = is_pairwise = takes_reals = True

@@ -30,7 +30,7 @@ class ALiBi(RelativeBias):
 
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long", section 3 (arXiv:2108.12409);
-        ``alibi_bias_max`` as in the code of MPT (``build_mpt_alibi_tensor`` in transformers).
+        ``build_mpt_alibi_tensor`` in transformers.
 
     Example:
         >>> ALiBi(heads=2).profile(torch.tensor([0, 1, 2]))

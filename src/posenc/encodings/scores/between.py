@@ -1,8 +1,7 @@
 """What encodings share that read the tokens between a key and its query, or beside a key.
 
-They know documents of a packed row, and padding, by positions. Where positions fall, a document
-begins. A token at the position of the one before it counts as padding, see
-``posenc.positions.left_padded``: so a packed or padded row gives what each document gives alone.
+They know documents and padding by positions: where positions fall a document begins, and a token at
+the position of the one before it is padding (``posenc.positions.left_padded``).
 """
 
 import torch
@@ -23,18 +22,9 @@ def steps_of_keys(distance: Distances) -> Int64[Tensor, "*rows steps"]:
 def sums_after_key(
     values: Float[Tensor, "*batch #heads #q_len k_len"], distance: Distances
 ) -> Float[Tensor, "*batch #heads q_len k_len"]:
-    """Σ values[i, l] over the tokens l of a document after key j and up to query i.
+    """Σ values[i, l] over the tokens l of a document after key j and up to query i, in float64.
 
-    ``values`` are one number a key, or one a pair; ``distance`` is q − k. Sums run in float64,
-    since those of later documents are subtracted again.
-
-    Example:
-        >>> from posenc.positions import checked_distances
-        >>> values = torch.tensor([[[1.0, 2.0, 4.0]]])
-        >>> sums_after_key(values, checked_distances(range(3), range(3)))
-        tensor([[[0., 0., 0.],
-                 [2., 0., 0.],
-                 [6., 4., 0.]]])
+    ``values`` are one number a key, or one a pair; ``distance`` is q − k.
     """
     step = steps_of_keys(distance).unsqueeze(-2)
     # The first token of a document comes after none of it.

@@ -16,13 +16,10 @@ from posenc.numerics.product import products
 class CABLE(OfDistance):
     """score_ij −= Σ_{j < l ≤ i} softplus(w_h · x_l + b_h), with x_l the hidden state of token l
 
-    so each token lengthens the way to all before it by as much as it says, where ALiBi lengthens it
-    by its slope. Since −softplus(u) = log σ(−u), it is the bias of forgetting attention with the
-    sign of its gate turned.
-
-    It is causal: pairs whose key comes after its query stay as they are. Documents and padding are
-    known by positions, see ``posenc.encodings.scores.between``. A cache keeps one number a head and
-    token beside the keys.
+    so each token lengthens the way to all before it by as much as it says. It is the bias of
+    forgetting attention with the sign of its gate turned. It is causal: pairs whose key comes after
+    its query stay. For documents and padding see ``posenc.encodings.scores.between``. A cache keeps
+    one number a head and token.
 
     Checkpoints of the authors' code take ``scale=1.0``; load ``h_attn`` as ``weight`` and ``bias``.
 
@@ -35,10 +32,8 @@ class CABLE(OfDistance):
 
     Example:
         >>> cable, x = CABLE(heads=1, dim=2, std=0.0), torch.randn(1, 3, 2)
-        >>> cable(torch.zeros(1, 1, 3, 3), q_hidden=x, k_hidden=x).detach()[0, 0]
-        tensor([[ 0.0000,  0.0000,  0.0000],
-                [-0.6931,  0.0000,  0.0000],
-                [-1.3863, -0.6931,  0.0000]])
+        >>> cable(torch.zeros(1, 1, 3, 3), q_hidden=x, k_hidden=x).detach()[0, 0, 2]
+        tensor([-1.3863, -0.6931,  0.0000])
     """
 
     reads_hidden = True

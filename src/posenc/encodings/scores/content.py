@@ -56,12 +56,7 @@ def scale_of(scale: Scale, head_dim: int) -> float:
 
 
 def picked(products: Float[Tensor, "*batch heads q_len rows"], index: Distances) -> Scores:
-    """``products[…, q, index[q, k]]``, the index the same for all heads.
-
-    Example:
-        >>> picked(torch.tensor([[[5.0, 6.0, 7.0]]]), torch.tensor([[2, 0]]))
-        tensor([[[7., 5.]]])
-    """
+    """``products[…, q, index[q, k]]``, the index the same for all heads."""
     batch = torch.broadcast_shapes(products.shape[:-3], index.shape[:-2])
     shape = (*batch, *products.shape[-3:-1])
     index = index.unsqueeze(-3).expand(*shape, index.shape[-1])

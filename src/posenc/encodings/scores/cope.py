@@ -18,13 +18,12 @@ class CoPE(OfDistance):
     score_ij += q_i · e[p_ij],  e[p] interpolated linearly between ⌊p⌋ and ⌈p⌉
 
     It is causal: a key after its query opens no gate. Gates come from the scores as they arrive,
-    so put it first among score encodings. All heads share the vectors. Documents and padding are
-    known by positions, see ``posenc.encodings.scores.between``.
+    so put it first. All heads share the vectors. For documents and padding see
+    ``posenc.encodings.scores.between``.
 
-    Paper and authors' code differ: the paper's listing adds q·e to scaled scores, as is done here;
-    the code by default scales q·e too (``scaled``). Its gates may have keys of their own, a map of
-    the hidden state there and of the keys here (``separate_keys``). For gates by values or other
-    products, call ``encode(..., gates=)`` with their logits.
+    The paper's listing adds q·e to scaled scores, as here; the authors' code scales q·e too
+    (``scaled``). Its gates may have keys of their own, there of the hidden state
+    (``separate_keys``). For gates by other products pass their logits to ``encode(..., gates=)``.
 
     Args:
         max_positions: Number of vectors; counts past the last stay there.
@@ -33,8 +32,8 @@ class CoPE(OfDistance):
 
     Reference:
         Golovneva et al. 2024, "Contextual Position Encoding" (arXiv:2405.18719), with the listing
-        in its appendix; the authors' code is ``projects/cope`` of facebookresearch/RAM, where
-        the options are ``--cope-sep-key``, ``--cope-val-gates`` and ``--cope-nodiv``.
+        in its appendix; ``projects/cope`` of facebookresearch/RAM, where the options are
+        ``--cope-sep-key``, ``--cope-val-gates`` and ``--cope-nodiv``.
 
     Example:
         >>> cope, q = CoPE(heads=2, head_dim=8, max_positions=16), torch.randn(1, 2, 5, 8)
@@ -82,10 +81,8 @@ class CoPE(OfDistance):
         scale: Scale = None,
         gates: Scores | None = None,
     ) -> Scores:
-        """``scores`` with q · e[p], added in float32 at least and rounded once.
-
-        ``gates`` are scaled logits of the gates, in place of the scores: as
-        ``query @ value.mT * scale`` for gates by values.
+        """``scores`` with q · e[p]; ``gates`` are scaled logits of the gates, in place of the
+        scores.
         """
         wide, scale = working_dtype(scores.dtype), scale_of(scale, self.head_dim)
         queries = given(self, q=q).to(wide)
@@ -101,14 +98,6 @@ class CoPE(OfDistance):
         return (scores + (scale if self.scaled else 1.0) * between).to(scores.dtype)
 
     def positions(self, scores: Scores, table: Distances) -> Scores:
-        """p_ij: how much a query counts from a key up to itself.
-
-        Example:
-            >>> table = CoPE(1, 8, 16).table(range(3), range(3))
-            >>> CoPE(1, 8, max_positions=16).positions(torch.zeros(1, 3, 3), table)
-            tensor([[[0.5000, 0.0000, 0.0000],
-                     [1.0000, 0.5000, 0.0000],
-                     [1.5000, 1.0000, 0.5000]]])
-        """
+        """p_ij: how much a query counts from a key up to itself."""
         gates = torch.where((table >= 0).unsqueeze(-3), scores.sigmoid(), 0)
         return (gates + sums_after_key(gates, table)).clamp(max=self.max_positions - 1)

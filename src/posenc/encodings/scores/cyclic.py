@@ -13,9 +13,8 @@ from posenc.positions import checked
 class Cyclic(RelativeBias):
     """A bias of the shorter way around a ring: bias(h, d) at d − period · round(d / period)
 
-    so that the last of ``period`` tokens stands just before the first, at distance 1. At half of an
-    even ring both ways are as long, and the distance keeps its sign, as in AfCycDesign. (Boltz
-    rounds half to even, so its sign there changes from turn to turn.)
+    so that the last of ``period`` tokens stands just before the first. At half of an even ring the
+    distance keeps its sign, as in AfCycDesign; Boltz rounds half to even.
 
     Args:
         bias: A bias of distance, for as many heads. A causal one takes the ring one way alone.

@@ -17,10 +17,9 @@ from posenc.positions import Positions, checked
 class DAPE(ScoreEncoding):
     """scores + B + f([scores, B]), f a network over the heads of one pair
 
-    f maps the 2·heads numbers of a query and a key, their scores and the bias B of all heads, to
-    ``heads`` numbers: one hidden layer, leaky ReLU. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE``
-    in the paper. Without one it is scores + f(scores), as the authors have it over rotary positions
-    or none.
+    f maps the 2·heads numbers of a query and a key, scores and bias B of all heads, to ``heads``
+    numbers: one hidden layer, leaky ReLU. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE`` in the
+    paper. Without one it is scores + f(scores), as the authors have it over rotary positions.
 
     Load layers 0 and 2 of a checkpoint's ``mlp2`` as ``expand`` and ``contract``. Where the bias is
     FIRE, its ``mlp`` goes into ``FIRE(heads, negative_slope=0.01)``.
@@ -36,8 +35,7 @@ class DAPE(ScoreEncoding):
 
     Example:
         >>> from posenc import ALiBi
-        >>> dape = DAPE(4, ALiBi(4))
-        >>> dape(torch.randn(1, 4, 5, 5)).shape
+        >>> DAPE(4, ALiBi(4))(torch.randn(1, 4, 5, 5)).shape
         torch.Size([1, 4, 5, 5])
     """
 

@@ -19,17 +19,16 @@ class DAPEv2(OfBothPositions):
     """scores + B + f([scores, B]), f two convolutions over ``kernel`` neighboring keys
 
     with leaky ReLU between them, over all heads at once: DAPE_{1×kernel} of the paper; a kernel of
-    1 is ``DAPE``. Keys after their query count as zeros, as in the authors' code, and keep their
-    scores. So do keys beyond either end of a document; documents and padding are known by positions
-    that fall or repeat, and padding must not lie between the tokens of a document.
+    1 is ``DAPE``. Keys after their query count as zeros and keep their scores; so do keys beyond
+    either end of a document. Padding must not lie between the tokens of a document.
 
-    The authors' code convolves a whole row at once, so its last query alone has no zeros to its
-    right. Here every query has them, so that a decoded token equals that of a whole pass. Memory is
-    that of 4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
+    The authors' code convolves a whole row at once, so its last query has no zeros to its right.
+    Here every query has them, so that decoding equals a whole pass. Memory is that of
+    4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
 
-    Load layers 0 and 2 of a checkpoint's ``mlp2``, whose kernels have an axis of one more, as
-    ``expand`` and ``contract``. Where the bias is FIRE, it is theirs as ``FIRE(heads,
-    threshold=256, negative_slope=0.01)``: their class halves the threshold that it is given.
+    Load layers 0 and 2 of a checkpoint's ``mlp2``, whose kernels have an axis more, as ``expand``
+    and ``contract``. Its FIRE is ``FIRE(heads, threshold=256, negative_slope=0.01)`` here: their
+    class halves the threshold that it is given.
 
     Args:
         bias: The bias B, for as many heads.
@@ -42,8 +41,7 @@ class DAPEv2(OfBothPositions):
 
     Example:
         >>> from posenc import ALiBi
-        >>> dape = DAPEv2(4, ALiBi(4))
-        >>> dape(torch.randn(1, 4, 5, 5)).shape
+        >>> DAPEv2(4, ALiBi(4))(torch.randn(1, 4, 5, 5)).shape
         torch.Size([1, 4, 5, 5])
     """
 

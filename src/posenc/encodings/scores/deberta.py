@@ -43,15 +43,14 @@ class DeBERTa(ScoreEncoding):
             every distance up to ``max_distance`` exact (DeBERTa 1).
         max_distance: Distance of the last bucket.
         terms: ``"c2p"`` (content to position), ``"p2c"`` (position to content), or both.
-        far: With buckets, whose rule holds from ``max_distance`` on. ``"authors"`` cuts distances
-            off at ±(max_distance − 1), so that every bucket was trained. ``"transformers"`` goes
-            one bucket further for keys after their query, which no text of that length reaches.
+        far: ``"authors"`` cuts distances off at ±(max_distance − 1). ``"transformers"`` goes one
+            bucket further for keys after their query, which no text of that length reaches.
         trained_length: If given, a ``UserWarning`` tells of a distance in a bucket that no sequence
             of this length reaches.
 
     Reference:
-        He et al. 2021, "DeBERTa", equations 2 to 4 (arXiv:2006.03654); logarithmic buckets as in
-        the authors' code of version 2 and 3, ``DeBERTa/deberta/da_utils.py``.
+        He et al. 2021, "DeBERTa", equations 2 to 4 (arXiv:2006.03654); buckets as in version 2 and
+        3, ``DeBERTa/deberta/da_utils.py``.
 
     Example:
         >>> deberta, x = DeBERTa(heads=2, head_dim=8), torch.randn(1, 2, 5, 8)
@@ -109,11 +108,10 @@ class DeBERTa(ScoreEncoding):
         keys: nn.Linear | None = None,
         queries: nn.Linear | None = None,
     ) -> None:
-        """Take over a checkpoint: its relative embeddings (after their norm) and projections.
+        """Load a checkpoint: its relative embeddings (after their norm) and projections.
 
-        With ``share_att_key`` (version 2 and 3) these are the projections of content,
-        ``key_proj`` and ``query_proj``; otherwise ``pos_key_proj`` and ``pos_query_proj``. Each is
-        needed where its term is.
+        With ``share_att_key`` (version 2 and 3) these are ``key_proj`` and ``query_proj``,
+        otherwise ``pos_key_proj`` and ``pos_query_proj``; each is needed where its term is.
         """
         both = ((self.position_keys, keys), (self.position_queries, queries))
         for vectors, projection in both:

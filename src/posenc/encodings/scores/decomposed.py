@@ -1,5 +1,7 @@
 """Decomposed relative positions: what a query makes of a displacement, axis by axis."""
 
+from copy import deepcopy
+
 import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
@@ -20,14 +22,11 @@ class DecomposedRelative(ScoreEncoding):
 
     score(q, k) += q · R_y[Δy + H − 1] + q · R_x[Δx + W − 1],  (Δy, Δx) = q − k
 
-    as in MViTv2, ViTDet and the segment-anything model (SAM): the query here carries no
-    1/√head_dim, though the scores do, and all heads share both tables. Positions are points (y, x),
-    as ``posenc.positions.grid(H, W)`` makes them. Tokens that stand nowhere
-    (``posenc.positions.prefixed``), as MViTv2's class token, neither give nor take anything.
-
-    In MViTv2 queries or keys may lie on a coarser grid: give both in the units of the finer one, as
-    ``grid(2, 2) * 2`` beside ``grid(4, 4)``. Keys that stand ``key_stride`` apart have the rows
-    Δy + H − key_stride.
+    as in MViTv2, ViTDet and SAM: the query carries no 1/√head_dim, though the scores do, and all
+    heads share both tables. Positions are points (y, x), as of ``posenc.positions.grid(H, W)``.
+    Class tokens neither give nor take anything. Where queries or keys lie on a coarser grid, give
+    both in units of the finer one, as ``grid(2, 2) * 2`` beside ``grid(4, 4)``; keys that stand
+    ``key_stride`` apart have the rows Δy + H − key_stride.
 
     Args:
         size: Height and width H, W of the image or window in tokens, or one number for both.
@@ -39,10 +38,10 @@ class DecomposedRelative(ScoreEncoding):
         facebookresearch/mvit; Kirillov et al. 2023, "Segment Anything" (arXiv:2304.02643).
 
     Example:
-        >>> from posenc import positions
+        >>> from posenc.positions import grid
         >>> encoding = DecomposedRelative(heads=2, head_dim=8, size=(3, 4))
-        >>> points, q = positions.grid(3, 4), torch.randn(1, 2, 12, 8)
-        >>> encoding(torch.zeros(1, 2, 12, 12), points, points, q=q).shape
+        >>> scores, q = torch.zeros(1, 2, 12, 12), torch.randn(1, 2, 12, 8)
+        >>> encoding(scores, grid(3, 4), grid(3, 4), q=q).shape
         torch.Size([1, 2, 12, 12])
     """
 
@@ -125,19 +124,12 @@ class DecomposedRelative(ScoreEncoding):
 
     @torch.no_grad()
     def resized(self, size: int | tuple[int, int]) -> "DecomposedRelative":
-        """A new encoding of another size, both tables interpolated linearly as SAM's code does.
-
-        Example:
-            >>> DecomposedRelative(2, 8, size=14).resized((14, 21)).horizontal.shape
-            torch.Size([41, 8])
-        """
-        other = DecomposedRelative(
-            self.heads, self.head_dim, size, key_stride=self.key_stride, std=self.std
-        )
-        other = other.to(self.vertical)
-        tables = ((self.vertical, other.vertical), (self.horizontal, other.horizontal))
-        for rows, resized in tables:
+        """A new encoding of another size, both tables interpolated linearly as SAM's code does."""
+        other = deepcopy(self)
+        other.size = checked_window(size, "size")
+        for name, length in zip(("vertical", "horizontal"), other.size, strict=True):
+            rows = getattr(self, name)
             curves = rows.to(working_dtype(rows.dtype)).T.unsqueeze(0)
-            resized.copy_(F.interpolate(curves, size=len(resized), mode="linear")[0].T)
-            resized.requires_grad_(rows.requires_grad)
-        return other.train(self.training)
+            made = F.interpolate(curves, size=2 * length - 1, mode="linear")[0].T.to(rows.dtype)
+            setattr(other, name, nn.Parameter(made.contiguous(), rows.requires_grad))
+        return other

@@ -21,14 +21,9 @@ def forgetting_bias(
 ) -> Scores:
     """Σ log f_l over the tokens l after key j and up to query i; 0 for keys after their query.
 
-    It is the bias of the paper for gates that a model computes itself: pass it to
-    ``posenc.attention`` as ``attn_mask``.
-
-    Args:
-        log_forget: log f of every key, as ``torch.nn.functional.logsigmoid`` gives it. It must be
-            finite: clamp that of a closed gate, as ``log_forget.clamp(min=-1e4)``.
-        q_positions: Where the queries stand; without positions they are all of the keys.
-        k_positions: Where the keys stand, in the order of their row.
+    It is the paper's bias for gates that a model computes itself: pass it to ``posenc.attention``
+    as ``attn_mask``. ``log_forget`` must be finite: clamp that of a closed gate, as
+    ``log_forget.clamp(min=-1e4)``. Without positions, the queries are all of the keys.
 
     Reference:
         Lin et al. 2025, "Forgetting Transformer" (arXiv:2503.02130).
@@ -51,12 +46,9 @@ class Forgetting(OfDistance):
 
     score_ij += Σ_{j < l ≤ i} log f_l,  f_l = σ(w_h · k_l + b_h)
 
-    The paper computes the gate from the hidden state of token l, and this from its key, a linear
-    image of that state. For the paper's own gate compute log f in the model and use
-    ``forgetting_bias``. Keys that were rotated before gate as rotated.
-
-    It is causal: pairs whose key comes after its query stay as they are. Documents and padding are
-    known by positions, see ``posenc.encodings.scores.between``.
+    The paper computes the gate from the hidden state, this from the key; for the paper's own use
+    ``forgetting_bias``. It is causal: pairs whose key comes after its query stay. For documents and
+    padding see ``posenc.encodings.scores.between``.
 
     Args:
         bias: First value of b; gates begin around σ(bias), 1/2 in the authors' code.

@@ -36,19 +36,17 @@ class KERPLE(RelativeBias):
     log: −p_h · ln(1 + a_h · d),   power: −a_h · d^(p_h),
     log with an exponent: −p_h · ln(1 + a_h · d^(r_h))
 
-    with d = max(q − k, 0). The numbers are held at 0.01 or more, and exponents at 2 or less, where
-    the kernel stays conditionally positive definite. In training each call writes the bounds into
-    the parameters, as the authors' code does.
-
-    The kernel is computed in the dtype of the table; ask for float32 and cast.
+    with d = max(q − k, 0). Numbers are held at 0.01 or more and exponents at 2 or less, where the
+    kernel stays conditionally positive definite. In training each call writes the bounds into the
+    parameters, as the authors' code does. The kernel is computed in the dtype of the table.
 
     Args:
         kernel: ``"log"``, which extrapolates better, or ``"power"``.
         exponent: Whether the logarithmic kernel has an exponent r too, the three-parameter form.
 
     Reference:
-        Chi et al. 2022, "KERPLE", logarithmic and power kernels (arXiv:2205.09921); the bounds are
-        those of the authors' code, ``megatron/mpu/layers.py`` of chijames/KERPLE.
+        Chi et al. 2022, "KERPLE", logarithmic and power kernels (arXiv:2205.09921); bounds as in
+        ``megatron/mpu/layers.py`` of chijames/KERPLE.
 
     Example:
         >>> kerple = KERPLE(heads=1)

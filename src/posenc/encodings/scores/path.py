@@ -18,18 +18,16 @@ EPSILON = 1e-6
 class PaTH(OfDistance):
     """score_ij = q_iᵀ H_i ··· H_{j+1} k_j · scale,  H_l = I − β_l w_l w_lᵀ
 
-    where token l gives the direction w_l = u / √(|u|² + 10⁻⁶), u = U D x_l, and how far to go along
-    it, β_l = 2 σ(v · x_l + c): at 1 the direction is forgotten, at 2 turned around, at 0 nothing
-    happens. Each key head has paths of its own. All H together change the scores by
-    ``−(q Wᵀ) (I + strict(β W Wᵀ))⁻¹ strict(β W kᵀ) · scale``, which is added: with ``Forgetting``
-    or ``CABLE`` beside it, it is PaTH-FoX.
+    where token l gives the direction w_l = u / √(|u|² + 10⁻⁶), u = U D x_l, and β_l = 2 σ(v · x_l +
+    c):
+    at 1 the direction is forgotten, at 2 turned around, at 0 nothing happens. Each key head has
+    paths of its own. All H together add ``−(q Wᵀ) (I + strict(β W Wᵀ))⁻¹ strict(β W kᵀ) · scale``
+    to the scores; with ``Forgetting`` or ``CABLE`` beside it, it is PaTH-FoX.
 
-    It is causal: pairs whose key comes after its query stay as they are. Documents and padding are
-    known by positions, see ``posenc.encodings.scores.between``. A cache keeps w and β beside the
-    keys, and a step costs a triangular solve over all of them.
-
-    The paper also passes u through a convolution over three tokens. A model that has it makes w and
-    β itself and calls ``encode`` with ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)``.
+    It is causal: pairs whose key comes after its query stay. For documents and padding see
+    ``posenc.encodings.scores.between``. A cache keeps w and β, and a step costs a triangular solve
+    over all of them. The paper also passes u through a convolution over three tokens: a model that
+    has it passes ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)`` to ``encode``.
 
     Args:
         dim: Width of the hidden state.
@@ -38,7 +36,7 @@ class PaTH(OfDistance):
 
     Reference:
         Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder
-        Transformations", section 3 (arXiv:2505.16381); ``naive_path_attn`` and ``PaTHAttention`` of
+        Transformations", section 3 (arXiv:2505.16381); ``naive_path_attn`` of
         flash-linear-attention.
 
     Example:

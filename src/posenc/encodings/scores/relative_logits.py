@@ -17,9 +17,8 @@ class RelativeLogits(OfDistance):
     """score(q, k) += r_q · W[:, q − k]  for 0 ≤ q − k < extent, and nothing elsewhere
 
     with r_q = (P x_q) of each head, ``width`` numbers that a query reads in its hidden state x, and
-    W a bank of ``width`` profiles over distance that all heads share. Nothing is scaled: the
-    model's 1/d of products does not touch it. Decoding needs the hidden state of the new token
-    alone.
+    W a bank of ``width`` profiles over distance that all heads share. Nothing is scaled. Decoding
+    needs the hidden state of the new token alone.
 
     Inkling 2 scales r by learned numbers and clips its length first (``clip``). Both multiply the
     full-attention layers by a temperature: ``Positional(scores=(RelativeLogits(...),
@@ -29,22 +28,17 @@ class RelativeLogits(OfDistance):
     Args:
         dim: Width of the hidden state.
         width: Numbers that each head reads in it, ``d_rel`` there.
-        extent: The distance from which on nothing is added, ``rel_extent`` there; that of the
-            window in its sliding layers.
+        extent: The distance from which on nothing is added, ``rel_extent`` there.
         clip: The largest length of r, 8.0 in Inkling 2; ``None``: r stays as it is.
 
     Reference:
-        The code of Inkling and Inkling 2 in Hugging Face transformers, ``InklingRelativeLogits``.
+        ``InklingRelativeLogits`` in transformers, of Inkling and Inkling 2.
 
     Example:
         >>> logits, x = RelativeLogits(heads=2, dim=8, width=4, extent=3), torch.randn(1, 5, 8)
         >>> made = logits(torch.zeros(1, 2, 5, 5), q_hidden=x, k_hidden=x)
-        >>> (made[0, 0] != 0).int()
-        tensor([[1, 0, 0, 0, 0],
-                [1, 1, 0, 0, 0],
-                [1, 1, 1, 0, 0],
-                [0, 1, 1, 1, 0],
-                [0, 0, 1, 1, 1]], dtype=torch.int32)
+        >>> (made[0, 0, 4] != 0).tolist()
+        [False, False, True, True, True]
     """
 
     is_pairwise = True

@@ -27,8 +27,7 @@ class RemappedRotary(OfBothPositions):
     as it was elsewhere
 
     It stands beside the rotary encoding, whose rotated q̂ = R(p) q and k̂ = R(n) k it rotates
-    further, since R(f − p) R(p) = R(f). Phases are integers, so this costs one rounding more. A
-    cache of rotated keys serves as it is. Scores of near pairs stay bit for bit; those of far pairs
+    further, for one rounding more; a cache of rotated keys serves as it is. Scores of far pairs
     replace what came before, so it comes first among score encodings. In a ``Positional`` without a
     rotary encoding it takes queries and keys to be rotated already.
 

@@ -23,12 +23,9 @@ class RePo(OfBothPositions):
 
     where x is the hidden state of a token, p its position, and z a real number for each head.
     Scores are computed anew from unrotated queries and keys, so it comes first among encodings of
-    scores, and no rotary encoding stands beside it. The authors begin training with a blend above 0
-    and let it fall to 0: set the attribute ``blend``. At 0 positions are not seen; order then
-    reaches tokens by the causal mask.
-
-    A cache keeps what tokens said beside unrotated keys. Angles are float64: they err by less than
-    2^-50 of the sizes of the two parts of z, in turns.
+    scores, without a rotary encoding. The authors let the blend fall to 0 in training: set
+    ``blend``. At 0 positions are not seen. A cache keeps what tokens said beside unrotated keys.
+    Angles are float64.
 
     Args:
         rotary: The rotation: schedule, pairing and width of heads.

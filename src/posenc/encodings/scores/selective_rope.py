@@ -27,18 +27,15 @@ EPSILON = 1e-6
 class SelectiveRoPE(OfDistance):
     """score_ij = (R(θ_i) q_i) · (R(θ_j) k_j) · scale,  θ_t = ω ⊙ Σ_{s≤t} g_s (φ_s + exp(b))
 
-    where φ_t = Σ_m c_m ⊙ u_{t−m}, a causal convolution over ``kernel`` tokens, of u = U D x̂, and x̂
-    is the hidden state with each of its ``heads`` parts brought to length 1. Every head turns each
-    pair of channels by sums of its own; ω are the frequencies of ``rotary``. The bias b and the
-    gate g_t = σ(G x̂_t + a), one number a head, are options. φ = 1 at every token is ``Rotary``.
+    where φ_t = Σ_m c_m ⊙ u_{t−m}, a causal convolution over ``kernel`` tokens, of u = U D x̂, and
+    x̂ is the hidden state with each of its ``heads`` parts brought to length 1. ω are the
+    frequencies of ``rotary``. The bias b and the gate g_t = σ(G x̂_t + a), one number a head, are
+    options. φ = 1 at every token is ``Rotary``.
 
     Scores are computed anew from unrotated queries and keys, so it comes first among encodings of
-    scores, and no rotary encoding stands beside it. A cache keeps u beside unrotated keys; what it
-    has dropped counts as nothing. Sums and angles are float64.
-
-    A row of one document is rotated token by token. A packed or padded row, where positions fall or
-    repeat, takes a pass over all scores for each pair of channels; so do graphs and transforms,
-    where nobody can look. Padding must not lie between the tokens of a document.
+    scores, without a rotary encoding. A cache keeps u beside unrotated keys. Sums and angles are
+    float64. A packed or padded row, and a graph, take a pass over all scores for each pair of
+    channels. Padding must not lie between the tokens of a document.
 
     The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
     many key heads as query heads; fewer are repeated here.

@@ -14,9 +14,8 @@ from posenc.numerics.product import products
 class Shaw(OfDistance):
     """score(q, k) += q · a[clip(k − q, −r, r)] · scale, with vectors shared by all heads.
 
-    The scale is that of the products, 1/√head_dim in the paper. With ``values=True`` each value has
-    a vector a'[clip(k − q)] added too: ``encode_output`` adds them to the output of attention, of
-    the same width, from its weights.
+    The scale is 1/√head_dim in the paper. With ``values=True`` each value has a vector
+    a'[clip(k − q)] too, which ``encode_output`` adds to the output of attention.
 
     Args:
         reach: r: the distance from which on all are one.
@@ -73,11 +72,7 @@ class Shaw(OfDistance):
     def encode_output(
         self, out: Float[Tensor, "*batch heads q_len value_dim"], weights: Scores, table: Distances
     ) -> Float[Tensor, "*batch heads q_len value_dim"]:
-        """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``.
-
-        Weights that meet the same vector are summed first, so nothing of size q × k × width is
-        formed.
-        """
+        """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``."""
         if self.values is None:
             return out
         wide = working_dtype(out.dtype)

@@ -1,6 +1,7 @@
 """Swin's table of biases, one for each displacement within a window."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import ClassVar
 
 import torch
@@ -19,12 +20,10 @@ class SwinBias(WindowBias):
 
     bias(h, q, k) = weight[(Δy + H − 1)(2W − 1) + Δx + W − 1, h],  (Δy, Δx) = q − k
 
-    Positions are points (y, x), as ``posenc.positions.grid(H, W)`` makes them; the window may stand
-    anywhere in an image. Load ``relative_position_bias_table`` of a checkpoint as ``weight``.
-
-    Tokens that stand nowhere (``posenc.positions.prefixed``) get no bias. With ``class_token``, as
-    in BEiT and data2vec, there are three rows more: what they see in the patches, what patches see
-    in them, and what they see in each other.
+    Positions are points (y, x), as of ``posenc.positions.grid(H, W)``, anywhere in an image. Load
+    ``relative_position_bias_table`` of a checkpoint as ``weight``. Class tokens get no bias; with
+    ``class_token``, as in BEiT and data2vec, there are three rows more: what they see in patches,
+    what patches see in them, and what they see in each other.
 
     Args:
         window: Height and width H, W, or one number for both; 7 in the paper.
@@ -35,9 +34,8 @@ class SwinBias(WindowBias):
         (arXiv:2106.08254), whose code has the rows of the class token.
 
     Example:
-        >>> from posenc import positions
-        >>> swin, points = SwinBias(heads=3, window=7), positions.grid(7, 7)
-        >>> swin.table(points, points).shape
+        >>> from posenc.positions import grid
+        >>> SwinBias(heads=3, window=7).table(grid(7, 7), grid(7, 7)).shape
         torch.Size([3, 49, 49])
     """
 
@@ -76,23 +74,18 @@ class SwinBias(WindowBias):
     ) -> "SwinBias":
         """A new encoding for another window, interpolated bicubically as the authors' code does.
 
-        ``"linear"`` is what transformers does for square windows of BEiT. (Of an oblong one it
-        takes the trained height for the width.) Rows of class tokens stay as they are.
-
-        Example:
-            >>> SwinBias(3, window=7).resized(12).window
-            (12, 12)
+        ``"linear"`` is what transformers does for square windows of BEiT. Rows of class tokens
+        stay.
         """
         check_choice(("bicubic", "linear"), interpolation=interpolation)
-        other = SwinBias(self.heads, window, class_token=self.class_token, std=self.std)
-        other = other.to(self.weight)
+        other = deepcopy(self)
+        other.window = checked_window(window)
         sizes = [[2 * size - 1 for size in each] for each in (self.window, other.window)]
         within = sizes[0][0] * sizes[0][1]
         wide = self.weight[:within].to(working_dtype(self.weight.dtype))
         images = wide.T.unflatten(-1, sizes[0]).unsqueeze(0)
         mode = "bicubic" if interpolation == "bicubic" else "bilinear"
         images = F.interpolate(images, size=sizes[1], mode=mode, align_corners=False)
-        rows = images[0].flatten(1).T
-        other.weight.copy_(torch.cat((rows, self.weight[within:].to(rows))))
-        other.weight.requires_grad_(self.weight.requires_grad)
-        return other.train(self.training)
+        rows = torch.cat((images[0].flatten(1).T.to(self.weight.dtype), self.weight[within:]))
+        other.weight = nn.Parameter(rows, self.weight.requires_grad)
+        return other

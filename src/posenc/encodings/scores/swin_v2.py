@@ -1,5 +1,6 @@
 """Swin V2's continuous bias: a small network of the displacement on a logarithmic scale."""
 
+from copy import deepcopy
 from math import log2
 
 import torch
@@ -22,8 +23,8 @@ class SwinV2Bias(WindowBias):
     bias(h, q, k) = 16 · σ(MLP(Δŷ, Δx̂))_h
     Δx̂ = sign(u) · log2(|u| + 1) / log2(8),  u = 8 · Δx / (W − 1)
 
-    Positions are points (y, x), as ``posenc.positions.grid(H, W)`` makes them. The learned scale of
-    the paper's cosine attention is the model's own; the bias is added to scores that carry it.
+    Positions are points (y, x), as of ``posenc.positions.grid(H, W)``. The bias is added to scores
+    that carry the learned scale of the paper's cosine attention.
 
     Args:
         window: Height and width H, W, or one number for both; 8 in the paper.
@@ -35,9 +36,8 @@ class SwinV2Bias(WindowBias):
         the factors 8 stand in the authors' code.
 
     Example:
-        >>> from posenc import positions
-        >>> swin, points = SwinV2Bias(heads=3, window=8), positions.grid(8, 8)
-        >>> swin.table(points, points).shape
+        >>> from posenc.positions import grid
+        >>> SwinV2Bias(heads=3, window=8).table(grid(8, 8), grid(8, 8)).shape
         torch.Size([3, 64, 64])
     """
 
@@ -65,14 +65,7 @@ class SwinV2Bias(WindowBias):
         )
 
     def coordinates(self, *, device: Device = None) -> Float[Tensor, "offsets 2"]:
-        """(Δŷ, Δx̂) of every displacement within the window, row after row, in float64.
-
-        Example:
-            >>> SwinV2Bias(1, window=(1, 2)).coordinates()
-            tensor([[ 0.0000, -1.0566],
-                    [ 0.0000,  0.0000],
-                    [ 0.0000,  1.0566]], dtype=torch.float64)
-        """
+        """(Δŷ, Δx̂) of every displacement within the window, row after row, in float64."""
         wide = widest(torch.device(device or "cpu"))
         axes = []
         for size, trained in zip(self.window, self.pretrained_window, strict=True):
@@ -89,16 +82,7 @@ class SwinV2Bias(WindowBias):
         return LARGEST * products(hidden.relu(), last.weight).sigmoid()  # type: ignore[arg-type]
 
     def resized(self, window: int | tuple[int, int]) -> "SwinV2Bias":
-        """A new encoding for another window with a copy of the network, which stays as trained.
-
-        Example:
-            >>> SwinV2Bias(3, window=8).resized(16).pretrained_window
-            (8, 8)
-        """
-        other = SwinV2Bias(
-            self.heads, window, pretrained_window=self.pretrained_window, hidden=self.hidden
-        ).to(next(self.parameters()))
-        other.load_state_dict(self.state_dict())
-        for copied, own in zip(other.parameters(), self.parameters(), strict=True):
-            copied.requires_grad_(own.requires_grad)
-        return other.train(self.training)
+        """A new encoding for another window with a copy of the network, which stays as trained."""
+        other = deepcopy(self)
+        other.window = checked_window(window)
+        return other

@@ -60,9 +60,8 @@ class Temperature(QueryFactor):
     """score · scale · max(1, ln(p + 1) / ln(trained_length)), with p the query's position.
 
     It is log-n scaling: softmax over p + 1 keys stays as sharp as over the trained ones. Without a
-    trained length the factor is constant, such as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN. An
-    encoder whose queries all see n keys takes ``scale=log(n) / log(trained_length)``, or ``log(n)``
-    for the form of Chiang & Cholak.
+    trained length the factor is constant, as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN. An
+    encoder whose queries all see n keys takes ``scale=log(n) / log(trained_length)``.
 
     Args:
         trained_length: The length up to which nothing changes; ``None`` for a constant.
@@ -70,8 +69,7 @@ class Temperature(QueryFactor):
 
     Reference:
         Chiang & Cholak 2022, "Overcoming a Theoretical Limitation of Self-Attention"
-        (arXiv:2202.12172); the clipped form with the position of the query stands in the code of
-        Qwen (``use_logn_attn``) and of ReRoPE.
+        (arXiv:2202.12172); clipped, as in Qwen (``use_logn_attn``) and ReRoPE.
 
     Example:
         >>> Temperature(heads=1, trained_length=4).table(torch.tensor([3, 15]), torch.tensor([0]))
@@ -98,20 +96,16 @@ class Temperature(QueryFactor):
 class LogTemperature(QueryFactor):
     """score · (1 + alpha · ln(max(1, (p + 1) / floor))), with p the query's position.
 
-    So Inkling multiplies its queries and its relative logits alike.
-
     Args:
-        floor: The length up to which nothing changes, ``log_scaling_n_floor`` there.
+        floor: The length up to which nothing changes, ``log_scaling_n_floor`` of Inkling.
         alpha: How fast scores grow, ``log_scaling_alpha`` there.
 
     Reference:
-        The code of Inkling and Inkling 2 in Hugging Face transformers, ``InklingAttention``.
+        ``InklingAttention`` in transformers, of Inkling and Inkling 2.
 
     Example:
-        >>> LogTemperature(heads=1, floor=4).table(torch.tensor([3, 7, 15]), torch.tensor([0]))
-        tensor([[1.0000],
-                [1.0693],
-                [1.1386]])
+        >>> LogTemperature(1, floor=4).table(torch.tensor([3, 7, 15]), torch.tensor([0])).flatten()
+        tensor([1.0000, 1.0693, 1.1386])
     """
 
     def __init__(self, heads: int, floor: int = 128_000, alpha: float = 0.1):

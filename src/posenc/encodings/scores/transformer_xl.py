@@ -15,16 +15,16 @@ from posenc.numerics.product import products
 class TransformerXL(OfDistance):
     """score(q, k) += ( u · k + (q + v) · W R[q − k] ) · scale
 
-    so that with the content it is (q + u) · k + (q + v) · W R[q − k], times the scale of the
-    scores, 1/√head_dim. R[d] is the sinusoid [sin | cos] of the distance, u and v are learned for
-    each head, and W is a linear map. Load a checkpoint's ``r_w_bias``, ``r_r_bias`` and
-    ``r_net.weight`` as ``u``, ``v`` and ``weight``.
+    so that with the content it is (q + u) · k + (q + v) · W R[q − k], times 1/√head_dim. R[d] is
+    the sinusoid [sin | cos] of the distance, u and v are learned for each head, and W is a linear
+    map. Load a checkpoint's ``r_w_bias``, ``r_r_bias`` and ``r_net.weight`` as ``u``, ``v`` and
+    ``weight``.
 
     Args:
         dim: Width of the sinusoids; heads · head_dim if not given.
         clamp_len: The distance from which on all are one, on either side, as the authors evaluate
-            beyond the trained length: at 400 with the sizes of its base model for WikiText-103,
-            820 for enwik8, 1000 with the large ones.
+            beyond the trained length: 400 for the base model of WikiText-103, 820 for enwik8, 1000
+            with the large ones.
 
     Reference:
         Dai et al. 2019, "Transformer-XL", section 3.3 (arXiv:1901.02860);

@@ -38,12 +38,7 @@ def displacements(
     """q − k of points (y, x) of a grid, along both axes and less than the window.
 
     Where a token stands nowhere, as a class token, it is a mark: NOWHERE if that is the query,
-    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place. ``name`` is for the error.
-
-    Example:
-        >>> points = torch.tensor([[0, 0], [1, 2]])
-        >>> displacements(points, points, (2, 3), name="SwinBias")[:, 1, 0]
-        tensor([1, 2])
+    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place.
     """
     queries = _points(checked(q_positions, "q_positions"), "q_positions")
     keys = _points(checked(k_positions, "k_positions"), "k_positions")
@@ -84,10 +79,8 @@ def _known(x: Tensor) -> bool:
 
 def _points(positions: Tensor, name: str) -> Tensor:
     if positions.ndim < 2 or positions.shape[-1] != 2:
-        raise ValueError(
-            f"{name} have shape {tuple(positions.shape)}; they must be points (y, x), "
-            f"[*batch, seq, 2]."
-        )
+        shape = tuple(positions.shape)
+        raise ValueError(f"{name} have shape {shape}; they must be points [*batch, seq, 2].")
     return positions
 
 
@@ -96,9 +89,6 @@ class WindowBias(ScoreBias):
 
     The bias of Δy, Δx is row ``(Δy + H − 1)(2W − 1) + Δx + W − 1``. Three more rows are for pairs
     with tokens that stand nowhere; they are zeros if not there.
-
-    Attributes:
-        window: Height and width H, W.
     """
 
     is_relative = True

@@ -17,12 +17,7 @@ Scale = Literal["sqrt_dim"] | float | None
 
 
 def factor(scale: Scale, dim: int) -> float | None:
-    """The number that ``scale`` stands for: √dim, itself, or none.
-
-    Example:
-        >>> factor("sqrt_dim", 16)
-        4.0
-    """
+    """The number that ``scale`` stands for: √dim, itself, or none."""
     if scale == "sqrt_dim":
         return sqrt(dim)
     if scale is not None:
@@ -37,9 +32,8 @@ def checked_dropout(dropout: float) -> float:
 
 
 def check_fit(name: str, shape: Sequence[int], rows: Sequence[int]) -> None:
-    """Refuse rows of other tokens than those of content ``[*batch, seq, dim]``.
-
-    Rows may serve the whole batch; where they would broadcast over tokens, nobody would notice.
+    """Refuse rows of other tokens than those of content ``[*batch, seq, dim]``; they might
+    broadcast.
     """
     fits = len(rows) <= len(shape) and rows[-2:] == shape[-2:]
     for size, given in zip(shape[-3::-1], rows[-3::-1], strict=False):
@@ -80,11 +74,8 @@ class Added(TokenEncoding):
         """``dropout(x · scale + table)`` in float32 at least, rounded once to the dtype of ``x``.
 
         Args:
-            x: Embeddings.
-            table: ``[seq, dim]`` for all rows of the batch, or ``[*batch, seq, dim]``; with
-                ``positions``, a kept table ``[rows, dim]``.
-            positions: Which row of the kept table each token takes, ``[seq]`` or
-                ``[*batch, seq]``. Rows are read where they are used, so nothing is gathered first.
+            table: ``[seq, dim]`` or ``[*batch, seq, dim]``; with ``positions``, kept rows.
+            positions: Which kept row each token takes, ``[seq]`` or ``[*batch, seq]``.
             out: Where to write the result; ``out=x`` adds in place.
         """
         rows = table.shape

@@ -33,38 +33,32 @@ class AxialSinusoidal(Added):
 
     PE(y, x) = [sin(x ω_i) | cos(x ω_i) | sin(y ω_i) | cos(y ω_i)],  ω_i = n^(−4i/d),  i < d/4
 
-    is the form of MAE; ``posenc.encodings.tokens.grid_forms`` lists the others with their formulas.
-    Positions are ``[*batch, seq, axes]``, as ``posenc.positions.grid(height, width)`` makes them;
-    for normalized forms (``"detr"``, ``"deformable_detr"``) they are ``[*batch, seq, 4]``, as of
-    ``posenc.positions.masked_grid(mask)``. Tables are exact at any coordinate, for normalized forms
-    up to 2^41. All other forms take real coordinates too (``posenc.positions.normalized_grid``).
-    Class tokens (``posenc.positions.prefixed``) have rows of zeros, as in MAE.
+    is the form of MAE; ``posenc.encodings.tokens.grid_forms`` lists the others. Positions are
+    ``[*batch, seq, axes]``, as of ``posenc.positions.grid(height, width)``, or real coordinates.
+    Normalized forms (``"detr"``, ``"deformable_detr"``) take whole ``[*batch, seq, 4]`` below 2^41,
+    as of ``posenc.positions.masked_grid(mask)``. Class tokens have rows of zeros.
 
     Args:
         dim: Width d of the embeddings.
         form: A name in ``GRID_FORMS``, or a ``GridForm`` of your own.
         axes: Number of axes; 2, for ``"cogvideox"`` 3 (t, y, x), by default.
-        base: n; 10000 but in DAB-DETR, where it is 20.
-        stretch: What coordinates are divided by, exactly: one number for each axis or for all. For
-            PixArt that is grid size / base size · interpolation scale, for CogVideoX
-            (1, 1.875, 1.875); a ``Fraction`` where a float would round.
+        base: n; 20 in DAB-DETR.
+        stretch: What coordinates are divided by, exactly: one number an axis or one for all.
+            PixArt: grid size / base size · interpolation scale; CogVideoX: (1, 1.875, 1.875).
         scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"``, a number, or
             nothing.
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas;
-            normalized forms have only the exact one, and no stretch.
+            normalized forms are exact only, and take no stretch.
 
     Reference:
-        He et al. 2022, "Masked Autoencoders Are Scalable Vision Learners" (arXiv:2111.06377), and
-        ``util/pos_embed.py`` of facebookresearch/mae; Carion et al. 2020, "End-to-End Object
-        Detection with Transformers", appendix A.4 (arXiv:2005.12872); Zhu et al. 2021,
-        "Deformable DETR" (arXiv:2010.04159).
+        He et al. 2022, "MAE" (arXiv:2111.06377), ``util/pos_embed.py`` of facebookresearch/mae;
+        Carion et al. 2020, "DETR", appendix A.4 (arXiv:2005.12872); Zhu et al. 2021, "Deformable
+        DETR" (arXiv:2010.04159).
 
     Example:
         >>> from posenc.positions import grid
         >>> AxialSinusoidal(8).table(grid(2, 2))[1]  # y = 0, x = 1
         tensor([0.8415, 0.0100, 0.5403, 0.9999, 0.0000, 0.0000, 1.0000, 1.0000])
-        >>> AxialSinusoidal(192)(torch.zeros(2, 196, 192), grid(14, 14)).shape
-        torch.Size([2, 196, 192])
     """
 
     def __init__(
@@ -94,10 +88,8 @@ class AxialSinusoidal(Added):
         if len(each) != axes:
             raise ValueError(f"stretch is {stretch!r}; there are {axes} axes.")
         if form.normalized and (arithmetic != "exact" or set(each) != {1}):
-            raise ValueError(
-                f"arithmetic is {arithmetic!r} and stretch {stretch!r}; form {form.name!r} is "
-                f"normalized and takes arithmetic='exact' and stretch=1."
-            )
+            wanted = f"form {form.name!r} is normalized and takes 'exact' and 1"
+            raise ValueError(f"arithmetic is {arithmetic!r} and stretch {stretch!r}; {wanted}.")
         super().__init__(dim, scale=scale, dropout=dropout, batch_first=batch_first)
         self.form, self.axes, self.base, self.stretch = form, axes, base, each
         self.arithmetic, self.takes_reals = arithmetic, not form.normalized

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_number, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.shapes import Device, Dtype, WholePoints
 from posenc.encodings.tokens.addition import Added
@@ -28,14 +28,11 @@ class AxialLearned(Added):
     ``"forward"``   PE(y, x) = [tables[0][y] | tables[1][x]]    Reformer, with rows of text
     ``"backward"``  PE(y, x) = [tables[1][x] | tables[0][y]]    DETR, Florence-2
 
-    and likewise for any number of axes: factorized or axial position embeddings. There are as many
-    vectors as rows and columns, not as points, so grids of any aspect share them. Positions are
-    ``[*batch, seq, axes]``, as ``posenc.positions.grid(H, W)`` makes them. Class tokens and padding
-    get zeros.
+    and likewise for any number of axes. Positions are ``[*batch, seq, axes]``, as of
+    ``posenc.positions.grid(H, W)``. Class tokens and padding get zeros.
 
     Args:
-        dim: Width of the embeddings. Side by side, each axis has an equal part of it, the first of
-            them what is left over.
+        dim: Width of the embeddings. Side by side, axes share it equally; the first has the rest.
         size: Number of vectors of each axis, (H, W) for images.
         join: How the vectors of a point are joined.
         std: Standard deviation of the normal initialization.
@@ -44,14 +41,13 @@ class AxialLearned(Added):
         tables: The vectors of each axis, in the order of the coordinates.
 
     Reference:
-        Dehghani et al. 2023, "Patch n' Pack: NaViT", section 3.2 (arXiv:2307.06304), for the sum;
-        Kitaev et al. 2020, "Reformer" (arXiv:2001.04451), and ``PositionEmbeddingLearned`` of
+        Dehghani et al. 2023, "NaViT", section 3.2 (arXiv:2307.06304), for the sum; Kitaev et al.
+        2020, "Reformer" (arXiv:2001.04451), and ``PositionEmbeddingLearned`` of
         facebookresearch/detr, side by side.
 
     Example:
         >>> from posenc.positions import grid
-        >>> encoding = AxialLearned(8, (50, 50), "backward")
-        >>> encoding.table(grid(3, 4)).shape
+        >>> AxialLearned(8, (50, 50), "backward").table(grid(3, 4)).shape
         torch.Size([12, 8])
     """
 
@@ -68,7 +64,6 @@ class AxialLearned(Added):
         dtype: Dtype = None,
     ):
         check_whole(dim=dim, **{f"size[{axis}]": length for axis, length in enumerate(size)})
-        check_number(0.0, std=std)
         check_choice(get_args(Join), join=join)
         super().__init__(dim, dropout=dropout, batch_first=batch_first)
         self.size, self.join, self.std = tuple(size), join, std
@@ -80,14 +75,10 @@ class AxialLearned(Added):
 
     @classmethod
     def from_tables(cls, tables: Sequence[Tensor], join: Join = "sum") -> "AxialLearned":
-        """The encoding with copies of trained tables; frozen parameters stay frozen.
+        """The encoding with copies of trained tables ``[length, width]``, one a coordinate.
 
         DETR's are ``[row_embeddings.weight, column_embeddings.weight]`` with ``"backward"``;
         Gemma 4's ``position_embedding_table.flip(0)``, which has x first.
-
-        Args:
-            tables: ``[length, width]`` for each coordinate of a position, of one dtype.
-            join: As above.
 
         Example:
             >>> AxialLearned.from_tables([torch.zeros(50, 8), torch.zeros(40, 8)])

@@ -1,9 +1,8 @@
 """The sinusoidal conventions in public use, by name.
 
-They differ in their exponents, in where sines and cosines stand, in what happens to an odd width,
-and in the number of the first position. A convention states these as data; ``Sinusoidal`` does
-the rest. Most disagreements go back to one ambiguity: the paper's i counts pairs of channels, and
-read as a channel index it gives ``double_exponent``.
+They differ in exponents, in where sines and cosines stand, in odd widths, and in the number of the
+first position. Most go back to one ambiguity: the paper's i counts pairs of channels, and read as a
+channel index it gives ``double_exponent``.
 """
 
 from dataclasses import dataclass
@@ -29,11 +28,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class SinCosChannels:
-    """Which sines and cosines an encoding of one width consists of, and in which channels.
-
-    It is *paired* when each sine has a cosine of its own frequency: then a fixed offset is one
-    linear map of the table, and every row has the same length.
-    """
+    """Which sines and cosines an encoding of one width consists of, and in which channels."""
 
     sines: Powers
     cosines: Powers
@@ -123,14 +118,12 @@ class Convention:
     """A named way to lay sines and cosines over the channels.
 
     Attributes:
-        name: The name to ask for.
         formula: The formula for one channel; j counts channels from 0, h is dim // 2.
         used_by: Who uses it.
-        first: The number of the first position: 0, or 1 where positions are counted from one.
-        odd: What becomes of an odd width: it ends in an unpaired ``sine`` (``Interleaved``), in a
-            column of ``zero`` (``Halves``), is ``unpaired`` like every width (``PerChannel``), or
-            is refused (``None``).
         waveform: From (dim, base) to the sines and cosines.
+        first: The number of the first position: 0, or 1 where positions are counted from one.
+        odd: How an odd width ends: in a ``sine`` (``Interleaved``), a column of ``zero``
+            (``Halves``), ``unpaired`` (``PerChannel``); refused if ``None``.
     """
 
     name: str
@@ -166,12 +159,7 @@ class Convention:
         return self.channels(dim, base)[index]
 
     def channels(self, dim: int, base: float = 10_000.0) -> tuple[Channel, ...]:
-        """The facts of all channels, in their order.
-
-        Example:
-            >>> [channel.function for channel in CONVENTIONS["tensor2tensor"].channels(5)]
-            ['sin', 'sin', 'cos', 'cos', 'zero']
-        """
+        """The facts of all channels, in their order."""
         sincos = self.sincos(dim, base)
         sides: tuple[tuple[Function, range, Powers], ...] = (
             ("sin", sincos.sine_channels, sincos.sines),
@@ -188,16 +176,15 @@ class Convention:
 def timestep(shift: int = 0, flip: bool = True) -> Convention:
     """The diffusion timestep embedding: n^(−i / (h − shift)), [cos | sin] or [sin | cos].
 
-    Timesteps are real numbers, so they are ``posenc.positions.Coordinates``; diffusers' ``scale``
-    multiplies these, as ``Coordinates(timesteps, scale=1000)``, and ``max_period`` is the base n.
+    Timesteps are ``posenc.positions.Coordinates``; diffusers' ``scale`` multiplies these, as
+    ``Coordinates(timesteps, scale=1000)``, and ``max_period`` is the base n.
 
     Args:
         shift: ``downscale_freq_shift``: 0 in DiT, GLIDE and Stable Diffusion, 1 in DDPM.
-        flip: ``flip_sin_to_cos``: whether the cosines come first, as in all of these but DDPM.
+        flip: ``flip_sin_to_cos``: whether cosines come first, as in all of these but DDPM.
 
     Reference:
-        Ho et al. 2020, "Denoising Diffusion Probabilistic Models" (arXiv:2006.11239);
-        ``get_timestep_embedding`` of diffusers.
+        Ho et al. 2020, "DDPM" (arXiv:2006.11239); ``get_timestep_embedding`` of diffusers.
 
     Example:
         >>> timestep().channel(0, dim=8).function, timestep(flip=False).channel(0, dim=8).function

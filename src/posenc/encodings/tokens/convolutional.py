@@ -26,20 +26,14 @@ class Convolutional(TokenEncoding):
 
     y_p = x_p + GELU(b + Σ_o W_o x_{p+o}),  o = −⌊k/2⌋ … ⌈k/2⌉ − 1
 
-    with W_o of shape [dim, dim] in ``groups`` blocks. A token finds out where it stands by what is
-    beside it, and by where there is nothing. It depends on k others (``is_pointwise`` is false): it
-    cannot be encoded alone, there is no decoding with a cache, and shards need their neighbors'
-    tokens.
+    with W_o of shape [dim, dim] in ``groups`` blocks. A token depends on k others, so it cannot be
+    encoded alone or decoded with a cache. The table holds the positions. Tokens whose positions do
+    not follow one another by 1, as in packed documents, do not see each other. Padding must stand
+    before or behind a document, as ``left_padded(mask)`` has it.
 
-    The table holds the positions, which say who is beside whom. Tokens whose positions do not
-    follow one another by 1, as documents in a packed row or a sentence and its padding, do not see
-    each other. Padding must stand before or behind a document's tokens, as ``left_padded(mask)``
-    has it, and not between them.
-
-    wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer whose weights are normalized
-    for each o; data2vec has five narrower ones with a layer norm, one after the other inside the
-    GELU: ``Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)``. Their further
-    layers let padding in; ours do not.
+    wav2vec 2.0, HuBERT, WavLM, UniSpeech and SEW have one such layer, whose weights are normalized
+    for each o. data2vec has five, one after the other inside the GELU:
+    ``Convolutional(dim, 19, depth=5, weight_norm=False, layer_norm=True)``.
 
     Args:
         kernel: k, the number of tokens that one depends on; 128 in wav2vec 2.0.
@@ -49,13 +43,11 @@ class Convolutional(TokenEncoding):
         layer_norm: Whether channels are normalized before the GELU, without parameters.
 
     Reference:
-        Baevski et al. 2020, "wav2vec 2.0", section 2 (arXiv:2006.11477), after Mohamed et al.
-        2019, "Transformers with convolutional context for ASR" (arXiv:1904.11660); Baevski et al.
-        2022, "data2vec" (arXiv:2202.03555).
+        Baevski et al. 2020, "wav2vec 2.0", section 2 (arXiv:2006.11477), after Mohamed et al. 2019
+        (arXiv:1904.11660); Baevski et al. 2022, "data2vec" (arXiv:2202.03555).
 
     Example:
-        >>> encoding = Convolutional(32, kernel=8)
-        >>> encoding(torch.randn(2, 50, 32)).shape
+        >>> Convolutional(32, kernel=8)(torch.randn(2, 50, 32)).shape
         torch.Size([2, 50, 32])
     """
 
@@ -97,9 +89,8 @@ class Convolutional(TokenEncoding):
                 self.weight_g.copy_(_lengths(self.weight_v))
 
     def weights(self, dtype: Dtype = None) -> Float[Tensor, "depth dim inner kernel"]:
-        """The weights of each layer: what was learned, or its direction times its length.
-
-        They are computed in ``dtype``, or in that of the parameters, float32 at least.
+        """The weights of each layer in ``dtype``: what was learned, or its direction times its
+        length.
         """
         wide = working_dtype(self.weight_v.dtype) if dtype is None else dtype
         learned = self.weight_v.to(wide)
@@ -109,22 +100,14 @@ class Convolutional(TokenEncoding):
 
     @torch.no_grad()
     def load(self, state: Mapping[str, Tensor], prefix: str = "") -> "Convolutional":
-        """Take over the weights of a model of transformers, as in its state dict.
+        """Load the weights of a model of transformers from its state dict.
 
-        Args:
-            state: Its tensors by name.
-            prefix: What stands before ``conv.bias``, or before ``layers.0.conv.bias``; found by
-                itself where there is but one.
-
-        Raises:
-            KeyError: Some weight is not there.
-            ValueError: The checkpoint has weights beside these, as those of further layers.
+        ``prefix`` stands before ``conv.bias`` or ``layers.0.conv.bias``; it is found where there is
+        one.
 
         Example:
             >>> theirs = {"conv.bias": torch.ones(8), "conv.weight": torch.ones(8, 4, 3)}
             >>> encoding = Convolutional(8, 3, groups=2, weight_norm=False).load(theirs)
-            >>> encoding.bias.tolist()
-            [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
         """
         first = "layers.0.conv.bias" if self.depth > 1 else "conv.bias"
         found = [name for name in state if name.endswith(prefix + first)]
@@ -156,9 +139,8 @@ class Convolutional(TokenEncoding):
     def encode(self, x: Embeddings, table: Int64[Tensor, "*rows seq one"]) -> Embeddings:
         """``x + GELU(conv(x))``, in float32 at least and rounded once.
 
-        Where tokens follow one another, in every row, torch convolves; otherwise, and inside
-        graphs, the k products are summed one by one. Use ``ordered`` in graphs whose tokens are
-        known to follow one another.
+        Where tokens follow one another, torch convolves; otherwise, and in graphs, the k products
+        are summed one by one. In graphs of tokens that follow one another, call ``ordered``.
         """
         check_fit("Convolutional", x.shape, (*table.shape[:-1], self.dim))
         positions = table[..., 0]
@@ -170,13 +152,7 @@ class Convolutional(TokenEncoding):
         return self._layers(x, runs.expand(x.shape[:-1]))
 
     def ordered(self, x: Embeddings) -> Embeddings:
-        """``encode`` where tokens follow one another without padding between them.
-
-        Example:
-            >>> encoding, x = Convolutional(16, kernel=4), torch.randn(1, 9, 16)
-            >>> torch.equal(encoding.ordered(x), encoding(x))
-            True
-        """
+        """``encode`` where tokens follow one another without padding between them."""
         return self._layers(x, None)
 
     def _layers(self, x: Tensor, runs: Tensor | None) -> Tensor:

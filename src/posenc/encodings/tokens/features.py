@@ -34,24 +34,17 @@ Directions = list[tuple[Fraction, ...]]
 class NeRFFeatures(Added):
     """γ(p) = (sin 2^0 πp, cos 2^0 πp, …, sin 2^(L−1) πp, cos 2^(L−1) πp) for each coordinate p.
 
-    Coordinates are real numbers, in the paper from −1 to 1 (``posenc.positions.Coordinates``);
-    at whole positions all sines are 0. Octaves are exact.
-
-    Usually the features are not added but read by a network: use ``table``. The authors' code
-    leaves π out and goes through the coordinates within each octave, another order of the same
-    channels.
+    Coordinates are real, in the paper from −1 to 1 (``posenc.positions.Coordinates``). Octaves are
+    exact. Usually a network reads the features: use ``table``. The authors' code leaves π out and
+    goes through the coordinates within each octave, another order of the same channels.
 
     Args:
         axes: Number of coordinates.
         bands: L, at most 64: 10 for places and 4 for directions in the paper.
         include_input: Whether the coordinates themselves come first, as in the authors' code.
 
-    Attributes:
-        dim: axes · 2L, and ``axes`` more with the input.
-
     Reference:
-        Mildenhall et al. 2020, "NeRF: Representing Scenes as Neural Radiance Fields for View
-        Synthesis", equation 4 (arXiv:2003.08934).
+        Mildenhall et al. 2020, "NeRF", equation 4 (arXiv:2003.08934).
 
     Example:
         >>> from posenc.positions import Coordinates
@@ -95,25 +88,18 @@ class NeRFFeatures(Added):
 class PerceiverFeatures(Added):
     """γ(p) = [p | sin π f_ak p_a | cos π f_ak p_a],  f_ak = 1 + (μ_a/2 − 1) · k / (K − 1).
 
-    a goes through the axes, and k through the K bands of each. Frequencies run from 1 to half of
-    the resolution μ_a, the Nyquist frequency of that axis. Coordinates run from −1 to 1:
-    ``posenc.positions.normalized_grid(H, W, at="corners")``, or any
-    ``posenc.positions.Coordinates``. Bands are exact fractions, so values have one rounding.
-
-    Usually the features are not added but put beside the inputs, or read by a network: use
-    ``table``.
+    a counts axes, k the K bands of each, from 1 to the Nyquist frequency μ_a/2. Coordinates run
+    from −1 to 1, as of ``posenc.positions.normalized_grid(H, W, at="corners")``. Bands are exact
+    fractions. Usually a network reads the features: use ``table``.
 
     Args:
         resolution: μ of each axis, in samples: (224, 224) for images.
         bands: K: 64 for images in the paper.
         include_input: Whether the coordinates themselves come first, as in the paper.
 
-    Attributes:
-        dim: axes · 2K, and ``axes`` more with the input.
-
     Reference:
-        Jaegle et al. 2021, "Perceiver: General Perception with Iterative Attention", section 3.2
-        (arXiv:2103.03206); ``generate_fourier_features`` of transformers.
+        Jaegle et al. 2021, "Perceiver", section 3.2 (arXiv:2103.03206);
+        ``generate_fourier_features`` of transformers.
 
     Example:
         >>> from posenc.positions import normalized_grid
@@ -165,10 +151,8 @@ def _spaced(last: Fraction, count: int) -> tuple[Fraction, ...]:
 class RandomFourierFeatures(Added):
     """γ(p) = [cos 2πBp | sin 2πBp], the rows of B drawn from N(0, σ²) once and for all.
 
-    Coordinates are real numbers (``posenc.positions.Coordinates``), one for each axis. Features of
-    a small σ are smooth; a large σ tells near points apart. The same seed gives the same B on every
-    machine; B is no parameter, and in no state dict. Use ``from_directions`` for the B of a trained
-    model, as of SAM's prompts or the noise levels of score models.
+    Coordinates are real (``posenc.positions.Coordinates``). One seed gives one B on every machine;
+    B is no parameter, and in no state dict. ``from_directions`` takes the B of a trained model.
 
     Args:
         dim: Width, twice the number of rows of B.
@@ -220,19 +204,15 @@ class RandomFourierFeatures(Added):
     def from_directions(
         cls, directions: Float[Tensor, "rows axes"], *, sines_first: bool = False
     ) -> "RandomFourierFeatures":
-        """The features of given directions, taken as the exact numbers that they hold.
+        """The features of given directions B in turns a unit, taken as the exact numbers that they
+        hold.
 
-        SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1; those of diffusers'
+        SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1. Those of diffusers'
         ``GaussianFourierProjection`` are ``weight[:, None]``, for logarithms of noise levels. Both
         have the sines first.
 
-        Args:
-            directions: B, in turns a unit.
-            sines_first: As above.
-
         Example:
-            >>> features = RandomFourierFeatures.from_directions(torch.tensor([[0.125]]))
-            >>> features.table([[1]])
+            >>> RandomFourierFeatures.from_directions(torch.tensor([[0.125]])).table([[1]])
             tensor([[0.7071, 0.7071]])
         """
         rows, axes = directions.shape

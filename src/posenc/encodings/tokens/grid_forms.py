@@ -14,21 +14,18 @@ class GridForm:
     """One published way to encode points of a grid.
 
     Attributes:
-        name: The name to ask for.
         formula: Which sines and cosines go where; e is the width that an axis has.
         used_by: Who uses it.
         waveform: How one axis lays them over its channels.
-        axes: The number of axes that are usual.
+        axes: The usual number of axes.
         any_axes: Whether it is defined for other numbers too.
-        order: The axes in the order of their channels, for the usual number of axes; as they
-            stand (``forward``) or the other way round (``backward``) for any number.
+        order: The axes in the order of their channels; ``forward`` or ``backward`` for any number.
         shares: What of the width each axis gets, in the order of ``order``; equal shares if none.
         sines_first: Whether the sines of all axes stand before the cosines of all.
         cut: Whether axes get as much as they need to be even, and the end is cut off.
         normalized: Whether coordinates are (y, x, rows, columns) as of ``masked_grid``, and
             2π · (y + start) / (rows + 10^−6) is what counts.
-        start: What is added to y and x: 1, or 1/2 given as (1, 2), which only normalized forms
-            take.
+        start: What is added to y and x; 1/2, given as (1, 2), in normalized forms alone.
     """
 
     name: str
@@ -71,10 +68,8 @@ class GridForm:
         shares = self.shares or (1,) * axes
         whole = 2 * sum(shares)
         if dim % whole:
-            raise ValueError(
-                f"dim is {dim}; form {self.name!r} shares it among {axes} axes, so it must be a "
-                f"multiple of {whole}."
-            )
+            told = f"dim is {dim}; form {self.name!r} shares it among {axes} axes"
+            raise ValueError(f"{told}, so it must be a multiple of {whole}.")
         return [dim // sum(shares) * share for share in shares]
 
 

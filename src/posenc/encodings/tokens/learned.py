@@ -1,11 +1,13 @@
 """The learned encoding: one trained vector a position."""
 
+from copy import deepcopy
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import checked_rows, working_dtype
 from posenc.encodings.shapes import Device, Dtype, WholeRow
 from posenc.encodings.tokens.addition import Added
@@ -18,7 +20,7 @@ class Learned(Added):
 
     PE(p) = weight[p + offset],  weight of shape [max_len + offset, dim]
 
-    There is no position past the last row; ``resized`` makes a longer encoding by interpolation.
+    There is no position past the last row; ``resized`` interpolates to another length.
 
     Args:
         max_len: Number of positions.
@@ -30,8 +32,7 @@ class Learned(Added):
         (arXiv:1705.03122); Devlin et al. 2019, "BERT" (arXiv:1810.04805).
 
     Example:
-        >>> encoding = Learned(8, max_len=512)
-        >>> encoding.table(torch.tensor([0, 511])).shape
+        >>> Learned(8, max_len=512).table(torch.tensor([0, 511])).shape
         torch.Size([2, 8])
     """
 
@@ -49,7 +50,6 @@ class Learned(Added):
     ):
         check_whole(dim=dim, max_len=max_len)
         check_whole(0, offset=offset)
-        check_number(0.0, std=std)
         super().__init__(dim, dropout=dropout, batch_first=batch_first)
         self.max_len, self.offset, self.std = max_len, offset, std
         self.weight = nn.Parameter(torch.empty(max_len + offset, dim, device=device, dtype=dtype))
@@ -70,27 +70,18 @@ class Learned(Added):
     def resized(self, max_len: int) -> "Learned":
         """A new encoding of another length, interpolated linearly along the positions.
 
-        Cells keep their middles apart (``align_corners=False`` of torch's ``interpolate``), and a
-        shorter encoding is antialiased. The ``offset`` rows stay as they are. Interpolation runs
-        in float32 at least.
+        As torch's ``interpolate`` with ``align_corners=False``, antialiased where it is shorter, in
+        float32 at least. The ``offset`` rows stay.
 
         Example:
             >>> Learned(8, max_len=512).resized(1024).max_len
             1024
         """
-        made = Learned(
-            self.dim,
-            max_len,
-            offset=self.offset,
-            std=self.std,
-            dropout=self.dropout,
-            batch_first=self.batch_first,
-        ).to(self.weight)
         before, rows = self.weight[: self.offset], self.weight[self.offset :]
-        wide = rows.to(working_dtype(rows.dtype))
-        made.weight.copy_(torch.cat((before, resampled(wide, 0, max_len).to(rows.dtype))))
-        made.weight.requires_grad_(self.weight.requires_grad)
-        return made.train(self.training)
+        wide = resampled(rows.to(working_dtype(rows.dtype)), 0, max_len)
+        made, rows = deepcopy(self), torch.cat((before, wide.to(rows.dtype)))
+        made.max_len, made.weight = max_len, nn.Parameter(rows, self.weight.requires_grad)
+        return made
 
 
 def resampled(

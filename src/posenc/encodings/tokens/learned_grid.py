@@ -1,6 +1,7 @@
 """The learned encoding of a grid: one trained vector a point, resampled to other grids."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from math import isqrt, prod
 from typing import Literal, get_args
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_number, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.shapes import Device, Dtype, WholePoints
 from posenc.encodings.tokens.addition import Added
@@ -34,10 +35,9 @@ class LearnedGrid(Added):
     PE(y, x) = weight[prefix + y · W + x],  weight of shape [prefix + H · W, dim]
 
     and likewise for any number of axes, the last one fastest. Positions are ``[*batch, seq, axes]``
-    as ``posenc.positions.grid(H, W)`` makes them. Class tokens and registers have the first rows:
-    ``posenc.positions.prefixed(grid(H, W), prefix)``. Padding behind images that
-    ``posenc.positions.packed_grids`` packs gets zeros. Rows lie as in the checkpoints of ViT. For
-    another resolution use ``resized``, or ``resampled`` if the trained weight shall learn from it.
+    as of ``posenc.positions.grid(H, W)``. Class tokens and registers have the first rows, as
+    ``posenc.positions.prefixed`` places them; padding gets zeros. For another resolution use
+    ``resized``, or ``resampled`` if the trained weight shall learn from it.
 
     Args:
         size: Number of points along each axis, (H, W) for images.
@@ -50,8 +50,7 @@ class LearnedGrid(Added):
 
     Example:
         >>> from posenc.positions import grid, prefixed
-        >>> encoding = LearnedGrid(8, (14, 14), prefix=1)
-        >>> encoding.table(prefixed(grid(14, 14))).shape
+        >>> LearnedGrid(8, (14, 14), prefix=1).table(prefixed(grid(14, 14))).shape
         torch.Size([197, 8])
     """
 
@@ -69,7 +68,6 @@ class LearnedGrid(Added):
     ):
         check_whole(dim=dim, **{f"size[{axis}]": length for axis, length in enumerate(size)})
         check_whole(0, prefix=prefix)
-        check_number(0.0, std=std)
         super().__init__(dim, dropout=dropout, batch_first=batch_first)
         self.size, self.prefix, self.std = tuple(size), prefix, std
         rows = prefix + prod(self.size)
@@ -117,18 +115,9 @@ class LearnedGrid(Added):
     ) -> "LearnedGrid":
         """The encoding in the state dict of ViT, DeiT, MAE, DINOv2, BEiT, CLIP, SigLIP or SAM.
 
+        ``key`` names the weight; by default it is found by how timm, transformers and CLIP name it.
         A weight does not tell its grid: a square is assumed, with up to two rows before it. Pass
         ``size`` for other images, as ``size=(9, 16)`` for 16:9 with or without a class token.
-
-        Args:
-            state: A state dict.
-            key: The name of the weight; by default the one that ends as they do in timm,
-                transformers or CLIP.
-            size: As of ``from_weight``.
-            prefix: As of ``from_weight``.
-
-        Raises:
-            KeyError: No such weight, or several.
 
         Example:
             >>> state = {"vit.embeddings.position_embeddings": torch.zeros(1, 50, 8)}
@@ -185,10 +174,9 @@ class LearnedGrid(Added):
     ) -> Float[Tensor, "rows dim"]:
         """The rows that a grid of another size has, prefix first; gradients reach the weight.
 
-        Each axis is interpolated by itself, cells keeping their middles apart
-        (``align_corners=False``), in float32 at least. Along two axes that is what ViT, DeiT, CLIP,
-        SigLIP, BEiT and DINOv2 do in transformers by default; timm's ``resample_abs_pos_embed``
-        antialiases; SigLIP 2 antialiases ``"linear"``; along three, ``"linear"`` is trilinear.
+        Each axis is interpolated by itself with ``align_corners=False``, in float32 at least.
+        Bicubic is what ViT, DeiT, CLIP, SigLIP, BEiT and DINOv2 do in transformers; timm's
+        ``resample_abs_pos_embed`` antialiases it; SigLIP 2 antialiases ``"linear"``.
 
         Args:
             size: The number of points along each axis.
@@ -218,24 +206,11 @@ class LearnedGrid(Added):
         interpolation: Interpolation = "bicubic",
         antialias: bool = False,
     ) -> "LearnedGrid":
-        """A new encoding of another size, interpolated as ``resampled`` says.
-
-        Example:
-            >>> LearnedGrid(8, (14, 14), prefix=1).resized((24, 24))
-            LearnedGrid(8, size=(24, 24), prefix=1)
-        """
+        """A new encoding of another size, interpolated as ``resampled`` says."""
         rows = self.resampled(size, interpolation=interpolation, antialias=antialias)
-        made = LearnedGrid(
-            self.dim,
-            size,
-            prefix=self.prefix,
-            std=self.std,
-            dropout=self.dropout,
-            batch_first=self.batch_first,
-        ).to(rows)
-        made.weight.copy_(rows)
-        made.weight.requires_grad_(self.weight.requires_grad)
-        return made.train(self.training)
+        made, learns = deepcopy(self), self.weight.requires_grad
+        made.size, made.weight = tuple(size), nn.Parameter(rows, learns)
+        return made
 
 
 def _layout(

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.shapes import Device, Dtype, Embeddings
 from posenc.guards import floating
@@ -17,10 +17,9 @@ class LevelEmbedding(TokenEncoding):
 
     PE(p, l) = of(p) + weight[l]
 
-    Positions are ``[*batch, seq, coordinates + 1]``, as ``posenc.positions.on_levels`` joins the
-    grids of several resolutions: the coordinates that ``of`` takes, then the number of the level.
-    ``of`` says how the sum meets the embeddings (scale, dropout, layout). Tokens without a place
-    get what ``of`` gives them, and no level.
+    Positions are ``[*batch, seq, coordinates + 1]``, as ``posenc.positions.on_levels`` joins grids:
+    the coordinates that ``of`` takes, then the number of the level. ``of`` says how the sum meets
+    the embeddings. Tokens without a place get no level.
 
     Args:
         of: An encoding of the points of grids, as ``AxialSinusoidal(256, "deformable_detr")``.
@@ -33,10 +32,8 @@ class LevelEmbedding(TokenEncoding):
     Example:
         >>> from posenc import AxialSinusoidal
         >>> from posenc.positions import masked_grid, on_levels
-        >>> fine, coarse = torch.ones(1, 8, 8).bool(), torch.ones(1, 4, 4).bool()
-        >>> points = on_levels([masked_grid(fine), masked_grid(coarse)])
-        >>> encoding = LevelEmbedding(AxialSinusoidal(32, "deformable_detr"), levels=2)
-        >>> encoding.table(points).shape
+        >>> points = on_levels([masked_grid(torch.ones(1, n, n).bool()) for n in (8, 4)])
+        >>> LevelEmbedding(AxialSinusoidal(32, "deformable_detr"), levels=2).table(points).shape
         torch.Size([1, 80, 32])
     """
 
@@ -50,7 +47,6 @@ class LevelEmbedding(TokenEncoding):
         dtype: Dtype = None,
     ):
         check_whole(levels=levels)
-        check_number(0.0, std=std)
         super().__init__()
         self.of, self.levels, self.std = of, levels, std
         self.dim, self.batch_first = of.dim, of.batch_first

@@ -22,14 +22,10 @@ class PEG(TokenEncoding):
 
     y_p = x_p + b + Σ_o w_o ⊙ x_{p+o},  o in a cube of k^axes displacements around 0
 
-    A model finds out where its patches stand by the edges, beyond which nothing lies, at any
-    resolution. Positions are ``[*batch, seq, axes]``, as of ``posenc.positions.grid``. Tokens may
-    come in any order; those that were dropped count as nothing, as what lies beyond the edge. Class
-    tokens and registers (``posenc.positions.prefixed``) stay as they are. Images that are packed in
-    one row must be encoded one by one.
-
-    The table holds the positions themselves. A token depends on its neighbors (``is_pointwise`` is
-    false), so it cannot be encoded alone.
+    Positions are ``[*batch, seq, axes]``, as of ``posenc.positions.grid``, in any order. Tokens
+    that were dropped count as nothing, as what lies beyond the edge. Class tokens stay as they are.
+    Images that are packed in one row must be encoded one by one. The table holds the positions. A
+    token depends on its neighbors, so it cannot be encoded alone.
 
     Args:
         kernel: k, odd; 3 in the paper.
@@ -41,8 +37,7 @@ class PEG(TokenEncoding):
 
     Example:
         >>> from posenc.positions import grid, prefixed
-        >>> encoding = PEG(32)
-        >>> encoding(torch.randn(2, 197, 32), prefixed(grid(14, 14))).shape
+        >>> PEG(32)(torch.randn(2, 197, 32), prefixed(grid(14, 14))).shape
         torch.Size([2, 197, 32])
     """
 
@@ -106,10 +101,8 @@ class PEG(TokenEncoding):
         return (content + total).to(x.dtype)
 
     def _keys(self, points: Tensor, nowhere: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """A number for each point, and how it changes with a step along each axis.
-
-        Between the lines of a grid there is room for steps beyond an edge, so that none of them
-        arrives at another line.
+        """A number for each point, and how it changes with a step along each axis; steps beyond an
+        edge arrive at no other line.
         """
         mark = nowhere.unsqueeze(-1)
         low = points.masked_fill(mark, 2**62).amin(-2, keepdim=True)

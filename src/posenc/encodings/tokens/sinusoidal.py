@@ -18,10 +18,9 @@ class Sinusoidal(Added):
 
     PE(p, 2i) = sin(p / n^(2i/d)),  PE(p, 2i+1) = cos(p / n^(2i/d))
 
-    with position p, pair i, width d = ``dim`` and n = ``base``; the other conventions are listed in
-    ``posenc.encodings.tokens.conventions``. There is no longest length: a table is exact at any
-    int64 position and at any real one (``Coordinates``). It is correctly rounded up to float32, and
-    within 3 ulp in float64.
+    with position p, pair i, width d = ``dim`` and n = ``base``; for other conventions see
+    ``posenc.encodings.tokens.conventions``. A table is correctly rounded up to float32, and within
+    3 ulp in float64, at any int64 position and any real one (``Coordinates``).
 
     Args:
         base: n. The longest wavelength approaches 2π·n positions.
@@ -38,12 +37,9 @@ class Sinusoidal(Added):
 
     Example:
         >>> import torch
-        >>> encoding = Sinusoidal(4, base=100.0)
-        >>> encoding.table(torch.tensor([0, 1]))
+        >>> Sinusoidal(4, base=100.0).table(torch.tensor([0, 1]))
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0998, 0.9950]])
-        >>> encoding(torch.zeros(2, 7, 4)).shape
-        torch.Size([2, 7, 4])
     """
 
     takes_reals = True

@@ -18,9 +18,8 @@ Periodic = Literal["sin", "cos"]
 class Time2Vec(Added):
     """t2v(τ)[0] = ω_0 τ + φ_0,   t2v(τ)[i] = f(ω_i τ + φ_i) for i from 1 on, all learned.
 
-    With f = sin this is also the time embedding of mTAN (multi-time attention networks), which has
-    one for each head. Times are whole numbers, or real ones (``posenc.positions.Coordinates``).
-    Angles are computed in float64.
+    With f = sin this is also the time embedding of mTAN, which has one for each head. Times are
+    whole or real (``posenc.positions.Coordinates``). Angles are computed in float64.
 
     Args:
         dim: Width; one channel is linear.
@@ -31,10 +30,9 @@ class Time2Vec(Added):
         bias: φ, ``[dim]``.
 
     Reference:
-        Kazemi et al. 2019, "Time2Vec: Learning a Vector Representation of Time", equation 1
-        (arXiv:1907.05321); Shukla & Marlin 2021, "Multi-Time Attention Networks for Irregularly
-        Sampled Time Series", equation 1 (arXiv:2101.10318), whose code begins with the uniform
-        numbers of ``torch.nn.Linear``, as here.
+        Kazemi et al. 2019, "Time2Vec", equation 1 (arXiv:1907.05321); Shukla & Marlin 2021,
+        "Multi-Time Attention Networks for Irregularly Sampled Time Series", equation 1
+        (arXiv:2101.10318), whose code begins as ``torch.nn.Linear`` does, as here.
 
     Example:
         >>> from posenc.positions import Coordinates
