@@ -1,21 +1,20 @@
 """Encodings written as text: parsed, and never evaluated."""
 
 import ast
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import posenc
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias, XPos
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, XPos
 from posenc.encodings.expression import encoding_from, names
 from posenc.frequencies import DynamicNTK, Geometric, Linear, YaRN
 
 NESTED = YaRN(Geometric(128, base=500_000), factor=16, trained_length=8192)
-
 READ = {
-    "Sinusoidal(8, 100.0, 'per_dimension')": Sinusoidal(8, 100.0, "per_dimension"),
-    "Rotary(64)": Rotary(64),
+    "Sinusoidal(8, 5e5, 'per_dimension')": Sinusoidal(8, 500_000.0, "per_dimension"),
     " posenc.Rotary( 64 , pairing = 'interleaved' ) ": Rotary(64, pairing="interleaved"),
     "Rotary(YaRN(Geometric(128, base=500000), factor=16, trained_length=8192))": Rotary(NESTED),
     "Rotary(posenc.frequencies.Linear(frequencies.Geometric(8), 2.5))": Rotary(
@@ -26,51 +25,35 @@ READ = {
     ),
     "XPos(Rotary(8), scale_base=100)": XPos(Rotary(8), scale_base=100),
     "ALiBi(8, slopes='geometric', is_causal=True)": ALiBi(8, slopes="geometric", is_causal=True),
-    "T5Bias(4, trained_length=None)": T5Bias(4),
     "Learned(8, max_len=16, offset=+2)": Learned(8, 16, offset=2),
     "Positional(tokens=[Sinusoidal(8)], scores=(ALiBi(2), ALiBi(2)))": Positional(
         Sinusoidal(8), (), (ALiBi(2), ALiBi(2))
     ),
+}
+REFUSED = {
+    "Rotary(": "cannot be read",
+    "YaRN(Geometric(8), 2, 64)": "is no encoding by itself",
+    "Rotary": "'Rotary' is neither a literal nor a call",
+    "Rotary()": "missing 1 required positional argument: 'frequencies'",
+    "Rotary(63)": "The rotated width is 63",
+    "ALiBi(2.0)": "heads is 2.0",
+    "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
+    "RoPE(64)": "did you mean 'Rotary'?",
+    "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",
+    "Rotary(**{'frequencies': 8})": "neither a literal nor a call",
+    "Rotary(8, base=1e4, base=5e5)": "repeated",
+    "Rotary(2**5)": "'2 ** 5' is neither a literal nor a call",
+    "Rotary(8).table(3)": "'Rotary(8).table' is no encoding",
+    "().__class__.__bases__[0]": "is neither a literal nor a call",
+    "__import__('os').system('true')": "is no encoding",
+    "(" * 500 + "8" + ")" * 500: "cannot be read",
+    "Rotary(8)\0": "null bytes",
 }
 
 
 @pytest.mark.parametrize("text", READ)
 def test_an_expression_makes_what_python_would(text):
     assert repr(encoding_from(text)) == repr(READ[text])
-
-
-REFUSED = {
-    "": "cannot be read",
-    "Rotary(": "cannot be read",
-    "Rotary(64); Rotary(64)": "cannot be read",
-    "3": "is no encoding by itself",
-    "YaRN(Geometric(8), 2, 64)": "is no encoding by itself",
-    "[ALiBi(8)]": "is no encoding by itself",
-    "Rotary": "'Rotary' is neither a literal nor a call",
-    "Rotary()": "missing 1 required positional argument: 'frequencies'",
-    "Rotary(8, paring='half')": "unexpected keyword argument 'paring'",
-    "Rotary(63)": "The rotated width is 63",
-    "Rotary(YaRN(Geometric(8), factor=0, trained_length=9))": "factor is 0",
-    "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
-    "rotary(64)": "did you mean 'Rotary'?",
-    "RoPE(64)": "did you mean 'Rotary'?",
-    "__import__(1)": "'__import__' is no encoding.",
-    "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",
-    "Rotary(*[8])": "'*[8]' is neither a literal nor a call",
-    "Rotary(**{'frequencies': 8})": "neither a literal nor a call",
-    "Rotary(8, base=1e4, base=5e5)": "repeated",
-    "Rotary(2**5)": "'2 ** 5' is neither a literal nor a call",
-    "Rotary(1j)": "neither a literal nor a call",
-    "Rotary({8: 8})": "neither a literal nor a call",
-    "Rotary(lambda: 8)": "neither a literal nor a call",
-    "Rotary(8).table(3)": "'Rotary(8).table' is no encoding",
-    "Rotary(8).at(3)": "'Rotary' object has no attribute 'at'",
-    "().__class__.__bases__[0]": "is neither a literal nor a call",
-    "__import__('os').system('true')": "is no encoding",
-    "ScoreBias()": "is no encoding",
-    "(" * 500 + "8" + ")" * 500: "cannot be read",
-    "Rotary(8)\0": "null bytes",
-}
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
@@ -82,11 +65,8 @@ def test_what_is_no_expression_is_refused_in_words(text):
 
 def test_nothing_is_evaluated(tmp_path):
     trace = tmp_path / "trace"
-    for text in (
-        f"open({str(trace)!r}, 'w')",
-        f"Rotary(open({str(trace)!r}, 'w'))",
-        f"[ALiBi(8) for _ in [open({str(trace)!r}, 'w')]]",
-    ):
+    opened = f"open({str(trace)!r}, 'w')"
+    for text in (opened, f"Rotary({opened})", f"[ALiBi(8) for _ in [{opened}]]"):
         with pytest.raises(ValueError, match=r"no encoding|neither a literal"):
             encoding_from(text)
     assert not trace.exists()
@@ -101,17 +81,8 @@ def test_every_public_encoding_and_schedule_has_its_name():
         if isinstance(each, type) and issubclass(each, kinds) and not each.__abstractmethods__
     }
     assert len(encodings) > 20
-    assert encodings <= names().keys()
-    assert {"YaRN", "Geometric", "DynamicNTK", "PoSE", "Positional"} <= names().keys()
+    assert encodings | {"YaRN", "DynamicNTK", "PoSE", "Positional"} <= names().keys()
     assert not {"Schedule", "ScoreBias", "PositionRemapping"} & names().keys()
-
-
-def answered(text: str) -> str:
-    """What became of an expression: a name, or the words of a ValueError."""
-    try:
-        return type(encoding_from(text)).__name__
-    except ValueError as error:
-        return str(error)
 
 
 LITERALS = st.recursive(
@@ -129,7 +100,8 @@ def test_any_arguments_give_an_encoding_or_a_value_error(name, arguments):
         return  # a width that is only large takes its time
     text = f"{name}({', '.join(map(repr, arguments))})"
     ast.parse(text)
-    assert answered(text)
+    with suppress(ValueError):
+        encoding_from(text)
 
 
 def test_a_ratio_of_whole_numbers_is_a_number():
@@ -137,6 +109,5 @@ def test_a_ratio_of_whole_numbers_is_a_number():
     resolved = Rotary(DynamicNTK(Geometric(8), factor=3, trained_length=7).at(10))
     again = encoding_from(f"Rotary({resolved.extra_repr()})")
     assert again.frequencies == resolved.frequencies
-    for wrong in ("Fraction(1, 0)", "Fraction(1.5, 2)", "Fraction('1', 2)"):
-        with pytest.raises(ValueError, match="Fraction"):
-            encoding_from(f"Rotary(Linear(Geometric(8), factor={wrong}))")
+    with pytest.raises(ValueError, match="Fraction"):
+        encoding_from("Rotary(Linear(Geometric(8), factor=Fraction(1, 0)))")

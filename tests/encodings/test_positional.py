@@ -82,7 +82,7 @@ def test_training_alone_or_always():
 def test_without_remappings_nothing_happens():
     points = grid(2, 3)[None]
     assert Positional().remapped(points) is points
-    with pytest.raises(ValueError, match="SHAPE.* takes"):
+    with pytest.raises(ValueError, match=r"SHAPE.* takes"):
         Positional(positions=SHAPE(3)).remapped(points)
     with pytest.raises(TypeError, match=r"positions are torch.float32"):
         Positional().remapped(torch.zeros(3))

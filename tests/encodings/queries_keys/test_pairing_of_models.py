@@ -1,6 +1,7 @@
 """Converted weights, proven by equal logits of small random models from transformers."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -30,6 +31,7 @@ from posenc.numerics.pairing import convert_channels, convert_fused, convert_pro
 
 IDS = torch.randint(50, (2, 11), generator=torch.Generator().manual_seed(0))
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
+GROUPED = SIZES | {"num_key_value_heads": 2, "intermediate_size": 16}
 
 
 def interleaved(q, k, cos, sin, unsqueeze_dim=1, **_):
@@ -44,119 +46,63 @@ def halves(x, sin, cos):
     return rotate(x, cos[:, :, None], sin[:, :, None], pairing="half")
 
 
-def randomized(model):
-    """Every parameter random, so that biases and scales of norms cannot hide."""
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3 + 0.1)
-    return model.eval()
-
-
-@torch.no_grad()
-def logits(model) -> torch.Tensor:
-    return model(IDS).logits
-
-
-@torch.no_grad()
-def proven(monkeypatch, model, module, name, replacement, convert) -> None:
-    """Converted weights need the other rotation, and with it give the same logits."""
-    before, converted = logits(model), copy.deepcopy(model)
-    for layer in converted.modules():
-        convert(layer)
-    assert not torch.allclose(logits(converted), before, atol=1e-3)
-    monkeypatch.setattr(module, name, replacement)
-    assert not torch.allclose(logits(model), before, atol=1e-3)
-    torch.testing.assert_close(logits(converted), before, atol=2e-5, rtol=1e-4)
-
-
-def into(parameter, converted) -> None:
-    parameter.data.copy_(converted)
-
-
-def test_llama_with_grouped_keys_and_biases(monkeypatch):
-    config = LlamaConfig(**SIZES, num_key_value_heads=2, intermediate_size=16, attention_bias=True)
-
-    def convert(layer):
-        if isinstance(layer, modeling_llama.LlamaAttention):
-            for projection in (layer.q_proj, layer.k_proj):
-                for part in (projection.weight, projection.bias):
-                    into(part, convert_projection(part, "interleaved", head_dim=8))
-
-    model = randomized(LlamaForCausalLM(config))
-    proven(monkeypatch, model, modeling_llama, "apply_rotary_pos_emb", interleaved, convert)
-
-
-def test_qwen3_with_norms_of_queries_and_keys(monkeypatch):
-    config = Qwen3Config(**SIZES, num_key_value_heads=2, head_dim=8, intermediate_size=16)
-
-    def convert(layer):
-        if isinstance(layer, modeling_qwen3.Qwen3Attention):
-            for projection in (layer.q_proj, layer.k_proj):
-                weight = convert_projection(projection.weight, "interleaved", head_dim=8)
-                into(projection.weight, weight)
-            for norm in (layer.q_norm, layer.k_norm):
-                into(norm.weight, convert_channels(norm.weight, "interleaved"))
-
-    model = randomized(Qwen3ForCausalLM(config))
-    proven(monkeypatch, model, modeling_qwen3, "apply_rotary_pos_emb", interleaved, convert)
-
-
-@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
-def test_gpt_neox_fused_and_partly_rotated(monkeypatch, share):
-    sizes = SIZES | {"hidden_size": 64}
-    config = GPTNeoXConfig(**sizes, intermediate_size=16, rotary_pct=share)
+def neox(share):
+    config = GPTNeoXConfig(**SIZES | {"hidden_size": 64}, intermediate_size=16, rotary_pct=share)
     fields = {"heads": 4, "head_dim": 16, "order": "grouped", "rotated_dim": int(16 * share)}
-
-    def convert(layer):
-        if isinstance(layer, modeling_gpt_neox.GPTNeoXAttention):
-            for part in (layer.query_key_value.weight, layer.query_key_value.bias):
-                into(part, convert_fused(part, "interleaved", **fields))
-
-    model = randomized(GPTNeoXForCausalLM(config))
-    proven(monkeypatch, model, modeling_gpt_neox, "apply_rotary_pos_emb", interleaved, convert)
+    convert = partial(convert_fused, to="interleaved", **fields)
+    return modeling_gpt_neox, GPTNeoXForCausalLM(config), {"query_key_value": convert}
 
 
-def test_gptj_partly_rotated_to_half(monkeypatch):
-    config = GPTJConfig(
-        vocab_size=50, n_embd=64, n_head=4, n_layer=2, n_inner=16, n_positions=32, rotary_dim=8
-    )
+PROJECTED = partial(convert_projection, to="interleaved", head_dim=8)
+FUSED = partial(convert_fused, to="interleaved", heads=4, kv_heads=2, head_dim=8)
+NORMS = dict.fromkeys(("q_norm", "k_norm"), partial(convert_channels, to="interleaved"))
+PROJECTIONS = dict.fromkeys(("q_proj", "k_proj"), PROJECTED)
+OF_GPTJ = partial(convert_projection, to="half", head_dim=16, rotated_dim=8)
+# Its module, the model, and what converts the parameters of each part of a layer.
+MODELS = {
+    "llama": lambda: (
+        modeling_llama, LlamaForCausalLM(LlamaConfig(**GROUPED, attention_bias=True)), PROJECTIONS,
+    ),
+    "qwen3": lambda: (
+        modeling_qwen3, Qwen3ForCausalLM(Qwen3Config(**GROUPED, head_dim=8)), PROJECTIONS | NORMS,
+    ),
+    **{f"neox {share}": partial(neox, share) for share in (0.25, 0.5, 1.0)},
+    "gptj": lambda: (
+        modeling_gptj,
+        GPTJForCausalLM(GPTJConfig(vocab_size=50, n_embd=64, n_head=4, n_layer=2, n_inner=16,
+                                   n_positions=32, rotary_dim=8)),
+        dict.fromkeys(("q_proj", "k_proj"), OF_GPTJ),
+    ),
+    "phi3": lambda: (
+        modeling_phi3,
+        Phi3ForCausalLM(Phi3Config(**GROUPED, pad_token_id=0, eos_token_id=1)),
+        {"qkv_proj": partial(FUSED, order="concatenated")},
+    ),
+    "falcon": lambda: (
+        modeling_falcon,
+        FalconForCausalLM(FalconConfig(**SIZES, num_kv_heads=2, new_decoder_architecture=True,
+                                       alibi=False, bias=True)),
+        {"query_key_value": partial(FUSED, order="grouped")},
+    ),
+}  # fmt: skip
 
-    def convert(layer):
-        if isinstance(layer, modeling_gptj.GPTJAttention):
-            for projection in (layer.q_proj, layer.k_proj):
-                weight = projection.weight
-                into(weight, convert_projection(weight, "half", head_dim=16, rotated_dim=8))
 
-    model = randomized(GPTJForCausalLM(config))
-    proven(monkeypatch, model, modeling_gptj, "apply_rotary_pos_emb", halves, convert)
-
-
-def test_phi3_concatenated(monkeypatch):
-    config = Phi3Config(
-        **SIZES, num_key_value_heads=2, intermediate_size=16, pad_token_id=0, eos_token_id=1
-    )
-
-    def convert(layer):
-        if isinstance(layer, modeling_phi3.Phi3Attention):
-            weight = layer.qkv_proj.weight
-            fields = {"heads": 4, "kv_heads": 2, "head_dim": 8, "order": "concatenated"}
-            into(weight, convert_fused(weight, "interleaved", **fields))
-
-    model = randomized(Phi3ForCausalLM(config))
-    proven(monkeypatch, model, modeling_phi3, "apply_rotary_pos_emb", interleaved, convert)
-
-
-def test_falcon_grouped(monkeypatch):
-    config = FalconConfig(
-        **SIZES, num_kv_heads=2, new_decoder_architecture=True, alibi=False, bias=True
-    )
-
-    def convert(layer):
-        if isinstance(layer, modeling_falcon.FalconAttention):
-            fields = {"heads": 4, "kv_heads": 2, "head_dim": 8, "order": "grouped"}
-            for part in (layer.query_key_value.weight, layer.query_key_value.bias):
-                into(part, convert_fused(part, "interleaved", **fields))
-
-    model = randomized(FalconForCausalLM(config))
-    proven(monkeypatch, model, modeling_falcon, "apply_rotary_pos_emb", interleaved, convert)
+@torch.no_grad()
+@pytest.mark.parametrize("name", MODELS)
+def test_converted_weights_need_the_other_rotation_and_give_the_same_logits(monkeypatch, name):
+    module, model, converters = MODELS[name]()
+    generator = torch.Generator().manual_seed(1)
+    for parameter in model.eval().parameters():  # so that biases and scales of norms cannot hide
+        parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3 + 0.1)
+    before, converted = model(IDS).logits, copy.deepcopy(model)
+    for path, part in converted.named_modules():
+        if convert := converters.get(path.rpartition(".")[2]):
+            for parameter in part.parameters():
+                parameter.copy_(convert(parameter))
+    assert not torch.allclose(converted(IDS).logits, before, atol=1e-3)
+    if name == "gptj":
+        monkeypatch.setattr(module, "apply_rotary_pos_emb", halves)
+    else:
+        monkeypatch.setattr(module, "apply_rotary_pos_emb", interleaved)
+    assert not torch.allclose(model(IDS).logits, before, atol=1e-3)
+    torch.testing.assert_close(converted(IDS).logits, before, atol=2e-5, rtol=1e-4)
