@@ -16,9 +16,8 @@ from posenc.frequencies.yarn import YaRN
 class ByLength:
     """The first of several schedules whose length is enough; ``at(length)`` is the schedule.
 
-    A request states once how long it may become, and keeps the schedule of that length for its
-    life: keys that a cache holds were encoded by it. Short requests keep the frequencies of
-    training, and a long one beside them changes nothing for them.
+    A request states once how long it may become and keeps that schedule, by which its cached keys
+    are encoded. Short requests keep the frequencies of training.
 
     Args:
         steps: Pairs of a length and the schedule of requests up to it, by length. The schedules
@@ -69,11 +68,7 @@ class ByLength:
         return self.steps[-1][0]
 
     def index(self, length: int) -> int:
-        """Which step requests of this length take.
-
-        Raises:
-            ValueError: The length is not positive, or above ``longest``.
-        """
+        """Which step requests of this length take."""
         check_whole(length=length)
         for index, (enough, _) in enumerate(self.steps):
             if length <= enough:
@@ -81,11 +76,7 @@ class ByLength:
         raise ValueError(f"length is {length}; the longest step is up to {self.longest}.")
 
     def at(self, length: int) -> Schedule:
-        """The schedule of requests that reach up to ``length`` tokens.
-
-        Raises:
-            ValueError: As of ``index``.
-        """
+        """The schedule of requests that reach up to ``length`` tokens, ``longest`` at most."""
         return self.steps[self.index(length)][1]
 
     def key(self, length: int) -> str:

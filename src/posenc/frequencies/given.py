@@ -145,9 +145,7 @@ class Divided(Rescaled):
         super().__post_init__()
         object.__setattr__(self, "divisors", _row(divisors=self.divisors))
         if len(self.divisors) != len(self.of):
-            raise ValueError(
-                f"There are {len(self.divisors)} divisors for {len(self.of)} frequencies."
-            )
+            raise ValueError(f"divisors are {len(self.divisors)} for {len(self.of)} frequencies.")
         for divisor in self.divisors:
             check_positive_number(divisor=divisor)
         check_positive_number(attention=self.attention)
@@ -188,9 +186,7 @@ class Difference(Schedule):
 
     def __post_init__(self):
         if len(self.to) != len(self.since):
-            raise ValueError(
-                f"One schedule has {len(self.to)} frequencies and the other {len(self.since)}."
-            )
+            raise ValueError(f"Schedules have {len(self.to)} and {len(self.since)} frequencies.")
         self._settle(attention_factor=self.to.attention_factor / self.since.attention_factor)
 
     def radians(self) -> tuple[Decimal, ...]:

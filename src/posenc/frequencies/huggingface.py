@@ -10,13 +10,9 @@ from typing import Any
 from posenc.frequencies.schedule import Schedule
 
 LISTS = ("mrope_section",)
-"""Keys with several numbers that every rope dictionary may have."""
-
 SWITCHES = ("rope_type", "type", "mrope_interleaved", "interleaved")
-"""Such keys with names and switches."""
-
 COMMON = frozenset({"rope_theta", "partial_rotary_factor", *LISTS, *SWITCHES})
-"""All such keys."""
+"""Keys that every rope dictionary may have; ``LISTS`` have several numbers."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from math import pi
-from typing import Any
 
 import torch
 from jaxtyping import Float32
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from posenc.arguments import check_positive_number, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.powers import Geometric, common_keys, geometric_of
+from posenc.frequencies.powers import geometric_of, writer
 from posenc.frequencies.schedule import TWO_PI, Number, Rescaled, Schedule, check_extension, exact
 
 
@@ -36,6 +35,7 @@ class Llama3(Rescaled):
         Peng et al. 2023, "YaRN", equations 17 to 20 (arXiv:2309.00071).
 
     Example:
+        >>> from posenc.frequencies import Geometric
         >>> scaled = Llama3(Geometric(128, base=500_000.0))
         >>> [round(scaled.wavelengths()[i] / scaled.of.wavelengths()[i], 3) for i in (0, 32, 63)]
         [1.0, 2.695, 8.0]
@@ -89,21 +89,9 @@ def _read(rope: Rope, _length: int | None) -> Schedule:
     )
 
 
-def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
-    if not isinstance(schedule, Llama3) or not isinstance(schedule.of, Geometric):
-        return None
-    return common_keys(schedule.of, head_dim) | {
-        "factor": float(schedule.factor),
-        "low_freq_factor": schedule.low,
-        "high_freq_factor": schedule.high,
-        "original_max_position_embeddings": schedule.trained_length,
-    }
-
+FIELDS = {"factor": "factor", "low_freq_factor": "low", "high_freq_factor": "high"}
+FIELDS |= {"original_max_position_embeddings": "trained_length"}
 
 ROPE_TYPE = RopeType(
-    "llama3",
-    _read,
-    _write,
-    keys=("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
-    keeps_trained_length=True,
+    "llama3", _read, writer(Llama3, FIELDS), keys=tuple(FIELDS), keeps_trained_length=True
 )

@@ -73,8 +73,8 @@ class DynamicNTK:
 
     s(L) = s·L/L0 − (s − 1) for lengths L above L0, and 1 below
 
-    It is a pure function of the length that the caller states, never of what was seen before: with
-    another length all keys turn otherwise, those in a cache too (``rerotate``).
+    It depends on the length that the caller states alone. With another length all keys turn
+    otherwise, those in a cache too (``rerotate``).
 
     Args:
         of: The schedule whose base grows.
@@ -119,10 +119,9 @@ class NTKByParts(Rescaled):
     before its paper, and what image generators call YaRN. Cosines and sines are multiplied with
     0.1·ln s + 1.
 
-    Borders are brought within 0 … d/2, as in DyPE's code. The older code of YaRN brings them within
-    0 … d − 1: a ramp that reaches past the last pair, d/2 − 1, is less steep there. A ramp that
-    would begin past the last pair leaves all pairs on its fast side, and one that would end before
-    the first leaves all on its slow side; in public code some of these ramps turn over.
+    Borders are brought within 0 … d/2, as in DyPE's code; the older code of YaRN brings them within
+    0 … d − 1, where a ramp past the last pair is less steep. Pairs before a ramp are on its fast
+    side, and those behind it on its slow side; in public code some of these ramps turn over.
 
     Args:
         of: The schedule to rescale, of width d and base b.

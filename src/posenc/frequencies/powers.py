@@ -1,5 +1,6 @@
 """Powers of a base: the frequencies of every classic method."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -109,21 +110,33 @@ def geometric_of(rope: Rope) -> Geometric:
     return Geometric(rope.width, rope.base)
 
 
-def common_keys(schedule: Geometric, head_dim: int) -> dict[str, Any]:
-    """What a rope dictionary says of these frequencies in a head of some width.
-
-    Example:
-        >>> common_keys(Geometric(16), head_dim=64)
-        {'rope_theta': 10000.0, 'partial_rotary_factor': 0.25}
-    """
-    found: dict[str, Any] = {"rope_theta": float(schedule.base)}
-    if schedule.dim != head_dim:
-        found["partial_rotary_factor"] = schedule.dim / head_dim
+def _said(plain: Geometric, head_dim: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"rope_theta": float(plain.base)}
+    if plain.dim != head_dim:
+        found["partial_rotary_factor"] = plain.dim / head_dim
     return found
 
 
+def writer(kind: type[Any], fields: Mapping[str, str]) -> Callable[[Schedule, int], Any]:
+    """Writes schedules of one kind over plain frequencies: each key with the field it tells."""
+
+    def write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
+        plain = getattr(schedule, "of", None)
+        if not isinstance(schedule, kind) or not isinstance(plain, Geometric):
+            return None
+        said = _said(plain, head_dim)
+        for key, field in fields.items():
+            value = getattr(schedule, field)
+            if value is not None:
+                as_it_is = isinstance(value, bool) or field == "trained_length"
+                said[key] = value if as_it_is else float(value)
+        return said
+
+    return write
+
+
 def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
-    return common_keys(schedule, head_dim) if isinstance(schedule, Geometric) else None
+    return _said(schedule, head_dim) if isinstance(schedule, Geometric) else None
 
 
 ROPE_TYPE = RopeType(

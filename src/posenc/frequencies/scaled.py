@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.arguments import check_flag, check_positive_number, check_probability, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
-from posenc.frequencies.powers import Geometric, Powers, common_keys, geometric_of
+from posenc.frequencies.powers import Geometric, Powers, geometric_of, writer
 from posenc.frequencies.schedule import TWO_PI, Number, Rescaled, Schedule, exact
 
 
@@ -53,8 +53,7 @@ class Resonance(Rescaled):
     """ω_i → 2π / λ_i with λ_i = round(2π / ω_i), so that a pair repeats after λ_i positions.
 
     Each pair whose wavelength fits the trained length then meets no value at test time that it has
-    not met in training. It comes last: the paper rounds the wavelengths of RoPE and those of YaRN
-    alike. A frequency of 0 stays 0.
+    not met in training. It comes last, after YaRN for one. A frequency of 0 stays 0.
 
     Args:
         of: The schedule to round, of wavelengths from 1.5 on; its attention factor is kept.
@@ -87,11 +86,9 @@ class Resonance(Rescaled):
 class Clipped(Rescaled):
     """ω_i · (1 + cos(π j / (n − 1))) / 2 for the n slowest frequencies, j = 0 … n − 1 among them.
 
-    The first of these keeps its value and the last is 0, so low frequencies lose their turn without
-    an edge in the spectrum. Which are slowest is read from their order: a schedule runs from fast
-    to slow. A clip wider than the schedule fades all of it; one frequency alone keeps its value, as
-    in the authors' code. The paper calls the method CoPE, as another method is called too (see
-    ``posenc.CoPE``).
+    The first of these keeps its value and the last is 0: low frequencies fade without an edge in
+    the spectrum. The last of a schedule are taken for its slowest. One frequency alone keeps its
+    value, as in the authors' code. The paper calls the method CoPE; ``posenc.CoPE`` is another.
 
     Args:
         of: The schedule to clip; its attention factor is kept.
@@ -139,12 +136,7 @@ class Clipped(Rescaled):
 
 
 def cos_half_turns(share: Fraction) -> Decimal:
-    """cos(π · share) for a share from 0 to 1, to the digits of the context.
-
-    Example:
-        >>> cos_half_turns(Fraction(1)), float(cos_half_turns(Fraction(1, 3)))
-        (Decimal('-1'), 0.5)
-    """
+    """cos(π · share) for a share from 0 to 1, to the digits of the context."""
     if share > Fraction(1, 2):
         return -cos_half_turns(1 - share)
     squared = (TWO_PI / 2 * share.numerator / share.denominator) ** 2
@@ -203,13 +195,9 @@ def _read_linear(rope: Rope, _length: int | None) -> Schedule:
     return Linear(geometric_of(rope), rope.needed("factor"))
 
 
-def _write_linear(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
-    if not isinstance(schedule, Linear) or not isinstance(schedule.of, Geometric):
-        return None
-    return common_keys(schedule.of, head_dim) | {"factor": float(schedule.factor)}
-
-
-LINEAR_ROPE_TYPE = RopeType("linear", _read_linear, _write_linear, keys=("factor",))
+LINEAR_ROPE_TYPE = RopeType(
+    "linear", _read_linear, writer(Linear, {"factor": "factor"}), keys=("factor",)
+)
 
 
 def _read_proportional(rope: Rope, _length: int | None) -> Schedule:

@@ -133,13 +133,9 @@ class Rescaled(Schedule):
 
     def __post_init__(self):
         if not isinstance(self.of, Schedule):
-            raise TypeError(
-                f"of is {self.of!r}; it must be a schedule, and one that depends on the length is "
-                f"resolved by .at(length)."
-            )
-        self._settle(
-            attention_factor=self.of.attention_factor, softmax_factor=self.of.softmax_factor
-        )
+            raise TypeError(f"of is {self.of!r}; it must be a schedule, or its .at(length).")
+        factors = self.of.attention_factor, self.of.softmax_factor
+        self._settle(attention_factor=factors[0], softmax_factor=factors[1])
 
     def __len__(self) -> int:
         return len(self.of)

@@ -71,9 +71,8 @@ class DyYaRN:
     So fewer and fewer pairs are changed; at the end of the denoising, t = 0, none is. The attention
     factor stays 0.1·ln s + 1. ``at(length, time)`` is the schedule.
 
-    Where borders lie past the last pair, as for FLUX from t = 0.02 on down, those of the authors'
-    code pass one another, and pairs that should be as in training are interpolated: all of them
-    below t = 0.006. Here they are as in training.
+    Where borders lie past the last pair, as for FLUX from t = 0.02 on down, the authors' code
+    interpolates pairs that should be as in training. Here they are as in training.
 
     Args:
         of: The schedule of one axis.
@@ -113,11 +112,12 @@ class DyYaRN:
             return self.of
         # At the end of all, borders of no turn at all: as far as a pair can be.
         least = max(kappa, Fraction(1, 10**12))
-        beta, gamma = (
-            (rational(fast) * least, rational(slow) * least)
-            for fast, slow in (self.beta, self.gamma)
-        )
-        return NTKByParts(self.of, factor, self.trained_length, beta, gamma)
+
+        def scaled(turns: Turns) -> Turns:
+            return rational(turns[0]) * least, rational(turns[1]) * least
+
+        borders = scaled(self.beta), scaled(self.gamma)
+        return NTKByParts(self.of, factor, self.trained_length, *borders)
 
 
 def _extension(length: int, trained_length: int) -> Fraction:
@@ -172,10 +172,7 @@ class RIFLEx(Rescaled):
             raise ValueError(f"k is {self.k}; there are frequencies 1 to {len(self.of)}.")
         before, after = (abs(each.wavelengths()[self.k - 1]) for each in (self.of, self))
         if after < before:
-            raise ValueError(
-                f"A turn of frequency {self.k} would take {after:g} frames, and takes {before:g}; "
-                f"RIFLEx lowers a frequency."
-            )
+            raise ValueError(f"RIFLEx lowers a frequency: a turn takes {before:g}, not {after:g}.")
 
     def radians(self) -> tuple[Decimal, ...]:
         every = list(self.of.radians())

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import ceil, floor, log, pi
-from typing import Any
 
 from jaxtyping import Float32
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from posenc.arguments import check_flag, check_number, check_positive_number, check_whole
 from posenc.frequencies.huggingface import Rope, RopeType
 from posenc.frequencies.ntk import check_falling, pair_of
-from posenc.frequencies.powers import Geometric, common_keys, geometric_of
+from posenc.frequencies.powers import Geometric, geometric_of, writer
 from posenc.frequencies.schedule import (
     PRECISION,
     Number,
@@ -119,10 +118,8 @@ class YaRN(Rescaled):
 
     def _ramp(self) -> tuple[Decimal, Decimal]:
         """low and high, within the pairs."""
-        low, high = (
-            pair_of(turns, self.of, self.trained_length)
-            for turns in (self.beta_fast, self.beta_slow)
-        )
+        borders = self.beta_fast, self.beta_slow
+        low, high = (pair_of(turns, self.of, self.trained_length) for turns in borders)
         if self.truncate:
             low, high = Decimal(floor(low)), Decimal(ceil(high))
         return max(low, Decimal(0)), min(high, Decimal(self.of.dim - 1))
@@ -164,36 +161,16 @@ def _read(rope: Rope, _length: int | None) -> Schedule:
     )
 
 
-def _write(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
-    if not isinstance(schedule, YaRN):
-        return None
-    said = {
-        "factor": float(schedule.factor),
-        "original_max_position_embeddings": schedule.trained_length,
-        "beta_fast": float(schedule.beta_fast),
-        "beta_slow": float(schedule.beta_slow),
-        "truncate": schedule.truncate,
-        "mscale": schedule.mscale,
-        "mscale_all_dim": schedule.mscale_all_dim,
-        "attention_factor": schedule.attention,
-    }
-    given = {name: value for name, value in said.items() if value is not None}
-    return common_keys(schedule.of, head_dim) | given
-
+SAME = "beta_fast", "beta_slow", "truncate", "mscale", "mscale_all_dim"
+FIELDS = {"factor": "factor", "original_max_position_embeddings": "trained_length"}
+FIELDS |= {name: name for name in SAME} | {"attention_factor": "attention"}
 
 ROPE_TYPE = RopeType(
     "yarn",
     _read,
-    _write,
+    writer(YaRN, FIELDS),
     keys=(
-        "factor",
-        "original_max_position_embeddings",
-        "beta_fast",
-        "beta_slow",
-        "mscale",
-        "mscale_all_dim",
-        "attention_factor",
-        "truncate",
+        *FIELDS,
         "finetuned",  # what the authors' own files say of the weights
         "max_position_embeddings",  # Ministral repeats it here
         "llama_4_scaling_beta",  # of Ministral's query temperature, which is no rotation
