@@ -171,23 +171,13 @@ def test_the_softmax_scale_is_deepseeks(factor, all_dim):
     from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3Attention
 
     fields = {} if all_dim is None else {"mscale": 1.0, "mscale_all_dim": all_dim}
+    rope = {"rope_type": "yarn", "rope_theta": 1e4, "factor": factor,
+            "original_max_position_embeddings": 4096}  # fmt: skip
+    widths = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "q_lora_rank", "kv_lora_rank")
     config = DeepseekV3Config(
-        hidden_size=32,
-        num_attention_heads=2,
-        num_hidden_layers=1,
-        qk_nope_head_dim=8,
-        qk_rope_head_dim=8,
-        v_head_dim=8,
-        q_lora_rank=8,
-        kv_lora_rank=8,
-        rope_parameters={
-            "rope_type": "yarn",
-            "rope_theta": 1e4,
-            "factor": factor,
-            "original_max_position_embeddings": 4096,
-            **fields,
-        },
-    )
+        hidden_size=32, num_attention_heads=2, num_hidden_layers=1, rope_parameters=rope | fields,
+        **dict.fromkeys(widths, 8),
+    )  # fmt: skip
     yarn = YaRN(Geometric(8), factor, 4096, **fields)
     scaling = DeepseekV3Attention(config, layer_idx=0).scaling
     assert scaling == pytest.approx(16**-0.5 * yarn.softmax_factor, rel=1e-14)

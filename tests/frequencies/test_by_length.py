@@ -1,8 +1,5 @@
 """Schedules by length: which, refused beyond, and keys that tell numbers apart and nothing else."""
 
-import subprocess
-import sys
-
 import pytest
 
 from posenc.frequencies import (
@@ -11,7 +8,6 @@ from posenc.frequencies import (
     Geometric,
     Linear,
     LongRoPE,
-    NTKByParts,
     YaRN,
     schedule_key,
 )
@@ -53,45 +49,3 @@ def test_keys_are_those_of_the_numbers():
         Linear(PLAIN, 2),
     ]
     assert len({schedule_key(schedule) for schedule in others}) == len(others)
-
-
-@pytest.mark.slow("a new process")
-def test_a_key_is_the_same_in_another_process():
-    code = (
-        "from posenc.frequencies import *\n"
-        "print(ByLength.yarn(Geometric(128, 1e6), 32768).key(40000))"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == ByLength.yarn(PLAIN, 32768).key(65536)
-
-
-def test_it_is_frozen():
-    by_length = ByLength([(8, PLAIN)])
-    assert by_length == ByLength(((8, PLAIN),))
-    assert hash(by_length) == hash(ByLength(((8, PLAIN),)))
-    with pytest.raises(AttributeError):
-        by_length.steps = ()
-
-
-@pytest.mark.parametrize(
-    ("steps", "error", "said"),
-    [
-        ((), ValueError, "no steps"),
-        (((8, PLAIN), (8, PLAIN)), ValueError, "grow"),
-        (((8.5, PLAIN),), ValueError, "whole"),
-        (((8, PLAIN), (9, Geometric(64))), ValueError, "frequencies"),
-        (
-            ((8, PLAIN), (9, YaRN(PLAIN, 2.0, 4096, mscale=1.0, mscale_all_dim=1.0))),
-            ValueError,
-            "softmax factors",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(steps, error, said):
-    with pytest.raises(error, match=said):
-        ByLength(steps)
-
-
-def test_any_schedule_may_be_a_step():
-    parts = NTKByParts(PLAIN, 2.0, trained_length=4096)
-    assert ByLength(((4096, PLAIN), (8192, parts))).at(5000) is parts

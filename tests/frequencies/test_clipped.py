@@ -1,14 +1,10 @@
 """Clipped RoPE: its cosine taper, exact and as the authors' float32 code has it."""
 
-from fractions import Fraction
-
 import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc import Rotary
 from posenc.frequencies import Clipped, Geometric, Linear, Llama3, YaRN
-from posenc.frequencies.scaled import cos_half_turns
 from posenc.frequencies.schedule import TURN_BITS
 
 PLAIN = Geometric(64, 500_000.0)
@@ -25,13 +21,6 @@ def test_turns_are_the_formula_rounded_once():
     assert Clipped(PLAIN).turns() == want
     assert Clipped(PLAIN).turns()[:13] == PLAIN.turns()[:13]
     assert Clipped(PLAIN).turns()[-1] == 0
-
-
-@pytest.mark.parametrize(
-    ("share", "value"), [(Fraction(0), 1), (Fraction(1, 2), 0), (Fraction(2, 3), -0.5)]
-)
-def test_the_cosine_is_right_at_its_known_values(share, value):
-    assert float(cos_half_turns(share)) == pytest.approx(value, abs=1e-27)
 
 
 def theirs(frequencies, count):
@@ -67,8 +56,3 @@ def test_clipping_nothing_changes_nothing_and_more_than_all_fades_all():
 
 def test_hard_clipping_leaves_the_first_and_zeroes_the_rest():
     assert Clipped(PLAIN, 20, soft=False).turns() == PLAIN.turns()[:12] + (0,) * 20
-
-
-def test_a_clipped_pair_does_not_turn():
-    table = Rotary(Clipped(Geometric(8), 2, soft=False)).table([10**9])
-    assert table[0, :, 2:].tolist() == [[1.0, 1.0], [0.0, 0.0]]

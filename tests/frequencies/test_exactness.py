@@ -1,7 +1,5 @@
 """Every schedule, bit for bit, against its formula written once more in mpmath."""
 
-import math
-
 import pytest
 from mpmath import mp, mpf
 
@@ -133,21 +131,6 @@ def test_wrappers_hand_the_attention_factor_on():
         assert outer.attention_factor == 1.5
         assert outer.softmax_factor == yarn.softmax_factor > 1
     assert Divided(yarn, (1.0,) * 32, attention=2.0).attention_factor == 3.0
-
-
-@pytest.mark.parametrize("of", [PLAIN, YaRN(PLAIN, 4.0, 64), Divided(PLAIN, DIVISORS, 0.5)])
-@pytest.mark.parametrize("attention", [None, 1.25])
-def test_longrope_multiplies_the_attention_factor_of_its_schedule(of, attention):
-    longrope = LongRoPE(of, DIVISORS, DIVISORS, 4096, 4.0, attention)
-    own = attention or math.sqrt(1 + math.log(4) / math.log(4096))
-    assert longrope.attention_factor == pytest.approx(of.attention_factor * own, rel=1e-15)
-    assert longrope.at(4097).attention_factor == longrope.at(1).attention_factor
-
-
-def test_ntk_keeps_the_fastest_and_divides_the_slowest_by_the_factor():
-    plain, scaled = PLAIN.wavelengths(), NTK(PLAIN, 8.0).wavelengths()
-    assert scaled[0] == plain[0]
-    assert scaled[-1] == pytest.approx(8 * plain[-1], rel=1e-15)
 
 
 def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():

@@ -57,27 +57,6 @@ def test_what_no_dictionary_tells_is_not_written():
         assert rope_dictionary(schedule, 8) is None
 
 
-@pytest.mark.parametrize("factor", [None, 4.0])
-def test_a_share_of_another_width_than_the_heads_is_not_written(factor):
-    """``partial_rotary_factor`` is read as a share of the head, and its powers are over that."""
-    plain = Proportional(16, 0.5)
-    schedule = plain if factor is None else Linear(plain, factor)
-    assert Rotary(schedule, head_dim=32).rotated_dim == 16
-    assert rope_dictionary(schedule, 16) is not None
-    assert rope_dictionary(schedule, 32) is None
-
-
-def test_each_key_is_one_that_its_file_knows():
-    for rope_type in ROPE_TYPES.values():
-        assert not COMMON & set(rope_type.keys)
-        assert {*rope_type.lists, *rope_type.switches} <= set(rope_type.keys)
-
-
-def test_names_are_not_shared():
-    names = [name for each in ROPE_TYPES.values() for name in (each.name, *each.aliases)]
-    assert len(set(names)) == len(names)
-
-
 def schedules() -> list[Schedule]:
     """One of every public schedule that multiplies its table with something."""
     return [

@@ -7,7 +7,7 @@ import torch
 from mpmath import mp, mpf
 
 from posenc import Rotary
-from posenc.frequencies import FromCheckpoint, Geometric, Proportional, Resonance, YaRN
+from posenc.frequencies import FromCheckpoint, Geometric, Resonance, YaRN
 from posenc.frequencies.schedule import TURN_BITS
 
 PLAIN = Geometric(64)
@@ -20,11 +20,6 @@ def test_turns_are_one_over_a_whole_number_rounded_once(of):
         want = tuple(int(mp.nint(mpf(2) ** TURN_BITS / length)) for length in lengths)
     assert Resonance(of).turns() == want
     assert Resonance(of).attention_factor == of.attention_factor
-
-
-def test_the_wavelengths_of_heads_of_64():
-    """round(2π · 10000^(2i/64)), by hand for the first five."""
-    assert Resonance(PLAIN).wavelengths()[:5] == (6.0, 8.0, 11.0, 15.0, 20.0)
 
 
 def test_the_float32_form_is_that_of_the_authors():
@@ -44,12 +39,6 @@ def test_a_pair_repeats_after_its_wavelength():
         far = 10**12 * step
         there = rotary.table([far, far + 1, far + 5, far + step - 1])[..., pair]
         torch.testing.assert_close(there, near, rtol=0, atol=1e-40)
-
-
-def test_what_does_not_turn_stays_so():
-    still = Resonance(Proportional(8, 0.5))
-    assert still.turns()[2:] == (0, 0)
-    assert still.float32("float32")[2:].tolist() == [0.0, 0.0]
 
 
 def test_frequencies_that_would_turn_in_full_are_refused():
