@@ -47,13 +47,8 @@ def moved(x: Tensor, move: str, group_name: str, world: int) -> Tensor:
     return _Moved.apply(x, move, group_name, world)  # type: ignore[return-value]
 
 
-BACKWARD = {
-    "gather": "scatter",
-    "scatter": "gather",
-    "exchange": "exchange",
-    "share": "sum",
-    "sum": "sum",
-}
+BACKWARD = {"gather": "scatter", "scatter": "gather", "exchange": "exchange"}
+BACKWARD |= {"share": "sum", "sum": "sum"}
 
 
 class _Moved(torch.autograd.Function):

@@ -205,7 +205,6 @@ def _taken(x: Tensor, places: Tensor, dim: int) -> Tensor:
 
 def _along(places: Tensor, x: Tensor, dim: int) -> Tensor:
     """Places with the axes of ``x``."""
-    shape = [1] * x.ndim
-    shape[0] = len(places)
+    shape = [len(places), *[1] * (x.ndim - 1)]
     shape[dim] = places.shape[1]
     return places.view(shape)

@@ -15,15 +15,10 @@ from posenc.distributed.tokens import between
 
 @dataclass(frozen=True, eq=False)
 class Gather(Way):
-    """Own queries meet all keys; each rank holds the keys and values of the whole rows.
-
-    Attributes:
-        backend: Attention from this rank's queries to all keys.
-        features: What encodings read in the hidden state of this rank's tokens.
-    """
+    """Own queries meet all keys; each rank holds the keys and values of the whole rows."""
 
     backend: Backend
-    features: Features | None = None
+    features: Features | None = None  # what encodings read in the hidden state of own tokens
     name = "gather"
     what = "keys and values of all ranks come here"
     why = "it serves every encoding"

@@ -44,7 +44,6 @@ def agree(said: Any, group: dist.ProcessGroup, about: str, error: Exception | No
     failed = None if error is None else f"{type(error).__name__}: {error}"
     dist.all_gather_object(answers, (said, failed), group=group)
     if any(answer != (answers[0][0], None) for answer in answers):
-        lines = (
-            f"\n  rank {rank}: {failed or said}" for rank, (said, failed) in enumerate(answers)
-        )
-        raise ValueError(f"{about} differ among ranks, or one failed:{''.join(lines)}") from error
+        each = enumerate(answers)
+        lines = "".join(f"\n  rank {rank}: {failed or said}" for rank, (said, failed) in each)
+        raise ValueError(f"{about} differ among ranks, or one failed:{lines}") from error

@@ -21,9 +21,6 @@ from posenc.encodings.bias import ScoreBias
 class Heads(Way):
     """Tokens are exchanged for heads, whole rows of some heads are computed, and results go back.
 
-    Attributes:
-        backend: Attention among whole rows, for this rank's heads.
-
     Reference:
         Jacobs et al. 2023, "DeepSpeed Ulysses", section 3 (arXiv:2309.14509).
     """
@@ -60,10 +57,8 @@ def heads(request: SpreadRequest) -> Heads | str:
     """The way, or why it cannot serve."""
     cut, sizes = request.cut, request.sizes
     if sizes.heads % cut.world or sizes.kv_heads % cut.world:
-        return (
-            f"{sizes.heads} query heads and {sizes.kv_heads} key heads do not divide among "
-            f"{cut.world} ranks"
-        )
+        counts = f"{sizes.heads} query heads and {sizes.kv_heads} key heads"
+        return f"{counts} do not divide among {cut.world} ranks"
     for encoding in request.scores:
         beyond = encoding.changes_output or encoding.reads_hidden
         if not isinstance(encoding, ScoreBias) or beyond:

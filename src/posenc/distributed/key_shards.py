@@ -99,9 +99,8 @@ class CutKeys:
             if value is not None:
                 raise ValueError(f"{name} was given; KeyShards merges results in one way.")
         dtype = working_dtype(sizes.dtype)
-        part = partial_attention(
-            Request(scores, specification, dtype, 0.0, table or built, insisted=True)
-        )
+        asked = Request(scores, specification, dtype, 0.0, table or built, insisted=True)
+        part = partial_attention(asked)
         merged = MergedResults(self.shards, part, specification.sinks)
         return merged, f"merge: {merged.why}"
 

@@ -1,6 +1,5 @@
 """Who holds which token: how a row is dealt out to ranks."""
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
@@ -53,34 +52,19 @@ def dealt(
         if documents is None:
             raise ValueError("layout is 'zigzag_by_document'; pass document_ids.")
         return _by_document(documents, world)
-    places = DEALT[layout](length, world)
+    places = _dealt(layout, length, world)
     return places.where(places < length, NOBODY).unsqueeze(0)
 
 
-def _contiguous(length: int, world: int) -> Tensor:
-    return consecutive(world * _pieces(length, world)).view(world, -1)
-
-
-def _zigzag(length: int, world: int) -> Tensor:
-    size = _pieces(length, 2 * world)
-    pieces = consecutive(2 * world * size).view(2 * world, size)
+def _dealt(layout: str, length: int, world: int) -> Int64[Tensor, "world local"]:
+    count = 2 * world if layout == "zigzag" else world
+    pieces = consecutive(-(-length // count) * count)
+    if layout == "striped":
+        return pieces.view(-1, world).T.contiguous()
+    pieces = pieces.view(count, -1)
+    if layout == "contiguous":
+        return pieces
     return torch.cat((pieces[:world], pieces[world:].flip(0)), dim=1)
-
-
-def _striped(length: int, world: int) -> Tensor:
-    return consecutive(world * _pieces(length, world)).view(-1, world).T.contiguous()
-
-
-DEALT: dict[str, Callable[[int, int], Tensor]] = {
-    "contiguous": _contiguous,
-    "zigzag": _zigzag,
-    "striped": _striped,
-}
-
-
-def _pieces(length: int, count: int) -> int:
-    """The size of each of ``count`` equal pieces that hold ``length`` tokens."""
-    return -(-length // count)
 
 
 def _by_document(documents: Tensor, world: int) -> Tensor:

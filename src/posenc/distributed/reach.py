@@ -13,14 +13,7 @@ from posenc.positions import Coordinates
 def may_see(
     queries: Tokens, keys: Tokens, given: AttentionSpecification, window: int | None
 ) -> bool:
-    """Whether a query may see a key: never false where one does, at times true where none does.
-
-    Args:
-        queries: Tokens that look.
-        keys: Tokens that are looked at.
-        given: Whether a later key is hidden.
-        window: How many positions a query sees to each side; all if not given.
-    """
+    """Whether a query may see a key: never false where one does, at times true where none does."""
     rows = max(1 if t is None else len(t) for t in (*_sets(queries), *_sets(keys)))
     return any(_row_may(_one(queries, r), _one(keys, r), given, window) for r in range(rows))
 
@@ -84,8 +77,7 @@ def _one(tokens: Tokens, row: int) -> Tokens:
         None if t is None else t[row if len(t) > 1 else 0] for t in _sets(tokens)
     )
     if real is not None:
-        rows, positions, documents = (
-            None if t is None else t[real] for t in (rows, positions, documents)
-        )
+        every = rows, positions, documents
+        rows, positions, documents = (None if t is None else t[real] for t in every)
     assert rows is not None
     return Tokens(rows, positions, documents, None)

@@ -15,26 +15,15 @@ from posenc.encodings.base import ScoreEncoding
 
 @dataclass(frozen=True, eq=False)
 class SpreadRequest:
-    """One call of attention over rows that are cut.
-
-    Attributes:
-        cut: Who holds which token.
-        whole: The whole rows, as encodings see them.
-        own: This rank's tokens.
-        scores: Encodings of the scores, in order.
-        given: Order, window and the rest of the specification.
-        sizes: The heads.
-        backend: The name of a backend to insist on.
-        table: What gives dense tables.
-    """
+    """One call of attention over rows that are cut."""
 
     cut: Cut
-    whole: Tokens
+    whole: Tokens  # as encodings see them
     own: Tokens
     scores: Sequence[ScoreEncoding]
     given: AttentionSpecification
     sizes: Sizes
-    backend: str | None
+    backend: str | None  # the name of one to insist on
     table: TableBuilder
 
     @property
@@ -54,20 +43,11 @@ class SpreadRequest:
 
 @dataclass(frozen=True, eq=False)
 class Way(ABC):
-    """A backend that takes and gives this rank's tokens; see ``posenc.backends.base.Backend``.
-
-    Attributes:
-        cut: Who holds which token.
-        moves: How many bytes come to this rank in a forward pass.
-        inner: What each rank does with them.
-        name: What it is called.
-        what: What moves between ranks.
-        why: Why it serves.
-    """
+    """A backend that takes and gives this rank's tokens; see ``posenc.backends.base.Backend``."""
 
     cut: Cut
-    moves: int
-    inner: str
+    moves: int  # bytes that come to this rank in a forward pass
+    inner: str  # what each rank does with them
     name = what = why = ""
 
     @property

@@ -35,10 +35,8 @@ class Ring(Way):
     with. Backward they go round once more, scores are formed again, and gradients go home.
 
     Attributes:
-        request: What is asked.
         parts: Attention to the keys of each rank; ``None`` where none of them is seen.
         profile: The bias at distances −(length − 1) … length − 1, where it may leave parts out.
-        schedule: Who sends keys to whom.
 
     Reference:
         Liu et al. 2023, "Ring Attention with Blockwise Transformers for Near-Infinite Context",
@@ -78,12 +76,7 @@ class Ring(Way):
             queries, keys, values = (t.float().norm(dim=-1) for t in (query, key, value))
             real = self.cut.padding_mask
             least = values if real is None else values.where(real.unsqueeze(1), torch.inf)
-            ends = (
-                queries.amax((0, 2)),
-                keys.amax((0, 2)),
-                values.amax((0, 2)),
-                -least.amin((0, 2)),
-            )
+            ends = [each.amax((0, 2)) for each in (queries, keys, values, -least)]
             longest = torch.cat(ends).nan_to_num(nan=torch.inf)  # which a maximum over ranks loses
             dist.all_reduce(longest, dist.ReduceOp.MAX, group=self.cut.group)
             queries, keys, values, least = longest.split([len(end) for end in ends])
@@ -98,12 +91,12 @@ class Ring(Way):
         reach = int((matters - self.profile.shape[1] // 2).abs().max())
         window = self.request.given.window
         schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
-        parts = tuple(
-            (part.above(least) if isinstance(part, InRuns | InSegments) else part)
-            if takes
-            else None
-            for part, takes in zip(self.parts, schedule.takes, strict=True)
-        )
+
+        def kept(part: Part | None) -> Part | None:
+            return part.above(least) if isinstance(part, InRuns | InSegments) else part
+
+        pairs = zip(self.parts, schedule.takes, strict=True)
+        parts = tuple(kept(part) if takes else None for part, takes in pairs)
         return replace(self, parts=parts, schedule=schedule)
 
 
@@ -113,19 +106,15 @@ def ring(request: SpreadRequest) -> Ring | str:
         return "a graph has no sending from rank to rank"
     for encoding in request.scores:
         if not encoding.is_pairwise:
-            return (
-                f"{type(encoding).__name__} looks at the tokens between a query and a key, which "
-                f"no rank of a ring has together"
-            )
+            return f"{type(encoding).__name__} looks at the tokens between a query and a key"
         if encoding.reads_hidden:
             return f"{type(encoding).__name__} reads the hidden state, which does not go round"
     if request.backend is not None:
         return f"the backend {request.backend!r} was asked for, and a ring has blocks of its own"
     schedule = _schedule(request, request.given.window)
-    parts = tuple(
-        _part(request, rank) if takes else None for rank, takes in enumerate(schedule.takes)
-    )
-    others = sum(takes for rank, takes in enumerate(schedule.takes) if rank != request.cut.rank)
+    takes = schedule.takes
+    parts = tuple(_part(request, rank) if took else None for rank, took in enumerate(takes))
+    others = sum(takes) - takes[request.cut.rank]
     moves = others * request.bytes_of(request.key_value_numbers)
     return Ring(request.cut, moves, _told(parts), request, parts, _falling(request), schedule)
 
@@ -152,9 +141,8 @@ def _part(request: SpreadRequest, rank: int) -> Part:
     cut, own, dtype = request.cut, request.own, working_dtype(request.sizes.dtype)
     keys = own if rank == cut.rank else cut.of_rank(rank, request.whole)
     spec = replace(between(own, keys, request.given), sinks=None)
-    return partial_attention(
-        Request(request.scores, spec, dtype, 0.0, request.table, insisted=True)
-    )
+    asked = Request(request.scores, spec, dtype, 0.0, request.table, insisted=True)
+    return partial_attention(asked)
 
 
 def _falling(request: SpreadRequest) -> Tensor | None:
@@ -244,12 +232,9 @@ class _Ring(torch.autograd.Function):
         _add(dkv, homeward)
         dk, dv = dkv.split((k.shape[-1], v.shape[-1]), dim=-1)
         to_sinks = None if sinks is None else gradient_of_sinks(sinks, merged)
-        rest = [
-            some
-            for part, found in zip(ring.parts, learned, strict=True)
-            if part is not None
-            for some in (found or [None] * len(part.tensors))
-        ]
+        rest = []
+        for part, found in zip(ring.parts, learned, strict=True):
+            rest += [] if part is None else found or [None] * len(part.tensors)
         return None, None, dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), to_sinks, *rest
 
 

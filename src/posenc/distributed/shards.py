@@ -97,10 +97,8 @@ class Shards(Cut):
             if value is not None:
                 raise ValueError(f"{name} is of one rank alone; Shards describe whole rows.")
         if not given.q_len == given.k_len == self.local:
-            raise ValueError(
-                f"There are {given.q_len} queries and {given.k_len} keys; {self!r} holds "
-                f"{self.local} tokens here."
-            )
+            counts = f"{given.q_len} queries and {given.k_len} keys"
+            raise ValueError(f"There are {counts}; {self!r} holds {self.local} tokens here.")
         positions = given.q_positions
         if positions is None:
             return ShardedAttention(self, self.in_row, given)

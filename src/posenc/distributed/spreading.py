@@ -16,11 +16,8 @@ from posenc.distributed.ring import ring
 from posenc.distributed.tokens import Tokens, between
 from posenc.encodings.base import ScoreEncoding
 
-WAYS: dict[str, Callable[[SpreadRequest], Way | str]] = {
-    "gather": gather,
-    "heads": heads,
-    "ring": ring,
-}
+WAYS: dict[str, Callable[[SpreadRequest], Way | str]]
+WAYS = {"gather": gather, "heads": heads, "ring": ring}
 """Every way by name; each gives itself, or why it cannot serve."""
 
 UNASKED = ("gather", "heads")
@@ -30,13 +27,7 @@ UNASKED = ("gather", "heads")
 class ShardedAttention:
     """Attention among the tokens of all ranks, for what one call says of this rank's.
 
-    Args:
-        cut: Who holds which token.
-        whole: The whole rows, as encodings see them.
-        given: What the call says of this rank's tokens.
-
-    Attributes:
-        specification: Of this rank's tokens among themselves, by which they are encoded.
+    Its ``specification`` is of this rank's tokens among themselves, by which they are encoded.
     """
 
     def __init__(self, cut: Cut, whole: Tokens, given: AttentionSpecification):
@@ -57,12 +48,7 @@ class ShardedAttention:
         dropout_p: float = 0.0,
         table: TableBuilder | None = None,
     ) -> tuple[Backend, str]:
-        """The way that serves, and why; see ``posenc.attention``.
-
-        Raises:
-            ValueError: ``spread`` names no way or one that cannot serve, weights are to be
-                dropped, or an encoding was built for other heads.
-        """
+        """The way that serves, and why; see ``posenc.attention``."""
         if spread not in (None, *WAYS):
             raise ValueError(f"spread is {spread!r}; it must be one of {', '.join(WAYS)}, or None.")
         if dropout_p:
@@ -81,19 +67,12 @@ class ShardedAttention:
                 ways[name] = made
         if not ways:
             raise ValueError(f"The spread {spread!r} cannot serve: {passed[str(spread)]}.")
-        chosen = _cheapest(list(ways.values()))
+        chosen, *others = ways.values()
+        for way in others:  # a graph knows no min by a key
+            chosen = way if way.moves < chosen.moves else chosen
         if torch.compiler.is_compiling():  # nobody reads in a graph
             return chosen, ""
         return chosen, _explained(chosen, ways, passed, asked=spread is not None)
-
-
-def _cheapest(ways: list[Way]) -> Way:
-    # A graph knows no min by a key.
-    chosen = ways[0]
-    for way in ways[1:]:
-        if way.moves < chosen.moves:
-            chosen = way
-    return chosen
 
 
 def _explained(chosen: Way, ways: dict[str, Way], passed: dict[str, str], *, asked: bool) -> str:

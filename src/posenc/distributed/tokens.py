@@ -48,25 +48,18 @@ def between(
 ) -> AttentionSpecification:
     """The specification of attention from some tokens to some, with the rest as ``given``.
 
-    Args:
-        queries: Tokens that look.
-        keys: Tokens that are looked at.
-        given: Whose order, window, batch and device hold.
-        pairwise: Whether no encoding counts the tokens between.
+    ``pairwise`` says that no encoding counts the tokens between.
     """
-    placed = queries.positions is not None
-    by_row = given.order_is_that_of_rows and placed
-    counted = None
-    places = keys.places
+    by_row = given.order_is_that_of_rows and queries.positions is not None
+    counted, places = None, keys.places
     if not pairwise and keys.real is not None and isinstance(places, Tensor) and places.ndim < 3:
         counted = over_padding(places, keys.real)
-    same = queries is keys
     return replace(
         given,
         q_len=len(queries),
         k_len=len(keys),
         q_positions=queries.places,
-        k_positions=queries.places if same else places,
+        k_positions=queries.places if queries is keys else places,
         k_remapped=counted,
         by_row=by_row,
         q_rows=queries.rows if by_row else None,

@@ -65,17 +65,11 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Something on its way.
-
-    Attributes:
-        works: What torch calls the sending and the receiving.
-        buffer: Where it arrives; ``None`` where nothing comes.
-        sent: Held until it has left.
-    """
+    """Something on its way: into ``buffer``, if anything comes."""
 
     works: tuple[dist.Work, ...]
     buffer: Tensor | None
-    sent: tuple[Tensor, ...]
+    sent: tuple[Tensor, ...]  # held until it has left
 
     def arrived(self) -> Tensor | None:
         """Wait for it."""
