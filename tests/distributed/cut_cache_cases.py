@@ -81,21 +81,6 @@ def takes_back(group) -> float:
 
 
 @torch.no_grad()
-def forgets_a_failed_step(group) -> float:
-    """A step that is refused leaves the cache as it was."""
-    encoder, x = built("alibi"), content()
-    cache = KeyValueCache(shards=KeyShards(group, run=2))
-    encoder(x[:, :8], cache=cache)
-    for refused in (x[:, 8:9, :-1], x[:1, 8:9]):
-        try:
-            encoder(refused, cache=cache)
-        except ValueError:
-            continue
-        raise AssertionError("a step of other sizes was taken")
-    return float((encoder(x[:, 8:], cache=cache) - encoder(x)[:, 8:]).abs().max())
-
-
-@torch.no_grad()
 def moves(group) -> int:
     """Numbers that come to a rank in a step of one token, a layer: none of them is a key."""
     from posenc.distributed import key_shards
@@ -125,24 +110,12 @@ def refusals(group) -> dict[str, str]:
     shards, keys = Shards(group, length=LENGTH), KeyShards(group, run=2)
     cut = shards.cut(x)
     ids = torch.zeros(BATCH, LENGTH, dtype=torch.int64)
-    filled = KeyValueCache(shards=keys)
-    encoder(x, cache=filled)
     calls = {
         "whole cache": lambda: encoder(cut, shards=shards, cache=KeyValueCache()),
-        "filled": lambda: encoder(cut, shards=shards, cache=filled),
         "documents": lambda: encoder(x, document_ids=ids, cache=KeyValueCache(shards=keys)),
-        "cut documents": lambda: encoder(
-            cut, shards=Shards(group, document_ids=ids), cache=KeyValueCache(shards=keys)
-        ),
         "counting": lambda: built("cope")(x, cache=KeyValueCache(shards=keys)),
-        "counting, cut": lambda: built("cope")(
-            cut, shards=shards, cache=KeyValueCache(shards=keys)
-        ),
         "both ways": lambda: built(is_causal=False)(x, cache=KeyValueCache(shards=keys)),
-        "spread": lambda: encoder(x, cache=KeyValueCache(shards=keys), spread="ring"),
         "keys for tokens": lambda: encoder(cut, shards=keys),
-        "size": lambda: KeyValueCache(8, shards=keys),
-        "run": lambda: KeyShards(group, run=0),
     }
     told = {}
     for name, call in calls.items():
@@ -151,12 +124,3 @@ def refusals(group) -> dict[str, str]:
         except (TypeError, ValueError) as error:
             told[name] = str(error)
     return told
-
-
-def graded(group) -> str:
-    """Gradients are refused where they would be wrong."""
-    try:
-        built()(content(), cache=KeyValueCache(shards=KeyShards(group)))
-    except ValueError as error:
-        return str(error)
-    return ""

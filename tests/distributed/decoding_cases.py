@@ -2,7 +2,7 @@
 
 import torch
 
-from posenc import ALiBi, CoPE, Positional, Rotary, T5Bias, attention
+from posenc import ALiBi, Positional, Rotary, T5Bias, attention
 from posenc.distributed import KeyShards
 
 HEADS, KV_HEADS, WIDTH, STEPS = 4, 2, 8, 9
@@ -52,22 +52,3 @@ def at_the_place_of_padding(group) -> float:
             shards=KeyShards(group),
         )  # fmt: skip
     return float((found - expected).abs().max())
-
-
-def refusals(group) -> list[str]:
-    x = torch.zeros(1, 2, 3, 8, requires_grad=True)
-    places = {"q_positions": range(3), "k_positions": range(3), "shards": KeyShards(group)}
-    calls = [
-        lambda: attention(x, x, x, shards=KeyShards(group)),
-        lambda: attention(x, x, x, **places),
-        lambda: attention(x, x, x, positional=Positional(scores=CoPE(2, 8, 4)), **places),
-        lambda: attention(x, x, x, spread="ring", **places),
-        lambda: attention(x, x, x, document_ids=torch.zeros(1, 3, dtype=torch.int64), **places),
-    ]
-    told = []
-    for call in calls:
-        try:
-            call()
-        except ValueError as error:
-            told.append(str(error))
-    return told

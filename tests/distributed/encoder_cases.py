@@ -5,9 +5,8 @@ from fractions import Fraction
 import torch
 import torch.distributed as dist
 from tests.distributed.cases import BATCH, DESCRIBED, LENGTH
-from torch import nn
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias, attention
+from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.distributed import Shards
 from posenc.positions import Coordinates
 from posenc.transformer import Encoder
@@ -76,21 +75,6 @@ def at_coordinates(group, layout: str, spread: str, long: bool) -> float:
     return float((shards.join(part) - encoder(x, positions)).abs().max())
 
 
-def at_attended_coordinates(group, spread: str) -> float:
-    """Attention alone, where order goes by the time and not by the row."""
-    x = content().unflatten(-1, (HEADS, -1)).transpose(1, 2)
-    times = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(3))
-    positions = Coordinates(times, scale=Fraction(1, 3))
-    shards, given = Shards(group, length=LENGTH, layout="zigzag"), {"is_causal": True, "window": 5}
-    given["positional"] = Positional(queries_keys=Rotary(DIM // HEADS), scores=ALiBi(HEADS))
-    own, at = shards.cut(x, dim=2), shards.cut(positions, dim=0)
-    part = attention(
-        own, own, own, q_positions=at, k_positions=at, shards=shards, spread=spread, **given
-    )
-    whole = attention(x, x, x, q_positions=positions, k_positions=positions, **given)
-    return float((shards.join(part, dim=2) - whole).abs().max())
-
-
 def dropped(group, layout: str, norm: str) -> list:
     """What a training encoder gives where hidden states are dropped."""
     encoder = built(dropout=0.3, attention_dropout=0.0, embedding_norm=True, norm=norm).train()
@@ -100,24 +84,6 @@ def dropped(group, layout: str, norm: str) -> list:
     return shards.join(part).tolist()
 
 
-def dropped_as_layers_say(group) -> dict[str, list]:
-    """What is dropped where layers were told otherwise than the encoder when it was built."""
-    shards, made = Shards(group, length=LENGTH), {}
-    for name in ("none", "never", "set to 0", "stopped", "set later", "alone"):
-        dropout = 0.0 if name in ("never", "set later") else 0.3
-        encoder = built(dropout=dropout, attention_dropout=0.0, embedding_norm=True).train()
-        if name in ("none", "alone"):
-            encoder.eval()
-        for layer in encoder.modules():
-            if isinstance(layer, nn.Dropout):
-                layer.p = {"set to 0": 0.0, "set later": 0.3}.get(name, layer.p)
-                layer.train(name not in ("none", "stopped"))
-        torch.manual_seed(5 if group.rank() == 0 else 6)
-        part = encoder(shards.cut(content()), shards=shards, spread="gather")
-        made[name] = shards.join(part).tolist()
-    return made
-
-
 def refusals(group) -> dict[str, str]:
     """The words of every refusal."""
     shards = Shards(group, length=LENGTH)
@@ -125,13 +91,8 @@ def refusals(group) -> dict[str, str]:
     wholly = torch.ones(BATCH, shards.local, dtype=torch.bool)
     made = {
         "weights dropped": lambda: built(dropout=0.5).train()(x, shards=shards),
-        "whole rows": lambda: built()(content(), shards=shards) if group.size() > 1 else fail(),
+        "whole rows": lambda: built()(content(), shards=shards),
         "padding": lambda: built()(x, padding_mask=wholly, shards=shards),
-        "no shards": lambda: built()(x, spread="ring"),
-        "dropout of tokens": lambda: built(
-            positional=Positional(tokens=Sinusoidal(DIM, dropout=0.1))
-        ).train()(x, shards=shards),
-        "unknown": lambda: built()(x, shards=shards, spread="mesh"),
     }
     told = {}
     for name, call in made.items():
@@ -140,7 +101,3 @@ def refusals(group) -> dict[str, str]:
         except ValueError as error:
             told[name] = str(error)
     return told
-
-
-def fail():
-    raise ValueError("x has whole rows")

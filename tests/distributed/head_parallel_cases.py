@@ -11,7 +11,6 @@ from tests.distributed.encoder_cases import content
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
-from torch.optim.swa_utils import AveragedModel
 
 from posenc import (
     FIRE,
@@ -22,16 +21,13 @@ from posenc import (
     Learned,
     Positional,
     Rotary,
-    Shaw,
     Sinusoidal,
-    SwinBias,
-    SwinV2Bias,
     T5Bias,
     attention,
 )
 from posenc.backends.strided.toeplitz import toeplitz
 from posenc.distributed import Shards, own_heads
-from posenc.transformer import Encoder, KeyValueCache, MultiHeadAttention
+from posenc.transformer import Encoder, KeyValueCache
 from posenc.transformer.head_parallel import HeadParallel
 
 DIM, HEADS = 32, 8
@@ -110,27 +106,6 @@ def held(group) -> dict[str, list]:
     }
 
 
-def grids(group) -> list[float]:
-    """Biases on a grid, one with a column a head, and one whose heads share a network."""
-    found = []
-    points = torch.cartesian_prod(torch.arange(3), torch.arange(3))
-    for made in (SwinBias(HEADS, 3).double(), SwinV2Bias(HEADS, 3).double()):
-        for p in made.parameters():
-            dist.broadcast(p.data, dist.get_global_rank(group, 0), group=group)
-        upstream = torch.randn(HEADS, 9, 9, generator=torch.Generator().manual_seed(0)).double()
-        expected = made.table(points, points)
-        wanted = torch.autograd.grad((expected * upstream).sum(), list(made.parameters()))
-        each = HEADS // group.size()
-        own = slice(group.rank() * each, (group.rank() + 1) * each)
-        part = own_heads(made, mesh_of(group))
-        table = part.table(points, points)
-        found.append(_far(table, expected[own]))
-        (table * upstream[own]).sum().backward()
-        for p, g in zip(part.parameters(), wanted, strict=True):
-            found.append(_far(p.grad.full_tensor() if isinstance(p.grad, DTensor) else p.grad, g))
-    return found
-
-
 def decodes(group) -> float:
     """A cache holds this rank's key heads, and decoding gives what one process does."""
     with torch.no_grad():
@@ -155,23 +130,6 @@ def beside_shards(group, spread: str) -> float:
     return _far(shards.join(cut(shards.cut(x), shards=shards, spread=spread)), expected)
 
 
-def by_hand(group) -> list[float]:
-    """A module of the caller's own, with torch's attention call and a bias of its heads."""
-    mesh = mesh_of(group)
-    torch.manual_seed(0)
-    bias, x = T5Bias(HEADS).double(), content(width=DIM)
-    inside = MultiHeadAttention(DIM, HEADS, kv_heads=4).double()
-    q, k, v = inside.project(x)
-    expected = inside.output(attention(q, k, v, is_causal=True, positional=Positional(
-        scores=bias)).transpose(1, 2).flatten(-2))  # fmt: skip
-    own = own_heads(bias, mesh)
-    inside = parallelize_module(inside, mesh, HeadParallel())
-    q, k, v = inside.project(x)
-    found = inside.output(attention(q, k, v, is_causal=True, positional=Positional(
-        scores=own)).transpose(1, 2).flatten(-2))  # fmt: skip
-    return [_far(found, expected)]
-
-
 def long_rows(group) -> tuple[int | None, float]:
     """From where on far keys are known to share a number, and how far its gradient is off."""
     torch.manual_seed(0)
@@ -189,23 +147,6 @@ def long_rows(group) -> tuple[int | None, float]:
     found = gradient(own, *(t[:, some] for t in content), backend="strided")
     shared_from = toeplitz([own], 600, 600, 0).shared_from
     return shared_from, _far(found.to_local(), expected[:, some])
-
-
-def averaged(group, scores: str) -> list[float]:
-    """A model whose weights are averaged over the steps of one that is cut, and that of one."""
-    whole = built(scores)
-    cut = parallelize_module(built(scores), mesh_of(group), HeadParallel())
-    means = [AveragedModel(model) for model in (whole, cut)]
-    found = []
-    for step in range(2):
-        for model, mean in zip((whole, cut), means, strict=True):
-            with torch.no_grad():
-                for p in model.parameters():
-                    p.add_(0.1 * step)
-            mean.update_parameters(model)
-        x = content(width=DIM)
-        found += [_far(means[1](x), means[0](x)), _far(cut(x), whole(x))]
-    return found
 
 
 def saved(group) -> float:
@@ -235,12 +176,8 @@ def refusals(group) -> dict[str, str]:
 
     calls = {
         "cope": cut(with_scores(CoPE(6, 4, 4))),
-        "shaw": cut(with_scores(Shaw(6, 4, 4))),
-        "heads": cut(Encoder(24, 3, 1)),
         "key heads": cut(Encoder(24, 6, 1, kv_heads=3)),
-        "module": cut(torch.nn.Linear(2, 2)),
         "bias": lambda: own_heads(ALiBi(3), mesh),
-        "score": lambda: own_heads(CoPE(6, 4, 4), mesh),
     }
     told = {}
     for name, call in calls.items():

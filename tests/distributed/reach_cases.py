@@ -7,9 +7,6 @@ import torch
 from posenc import (
     ALiBi,
     Positional,
-    RemappedRotary,
-    Rotary,
-    SelfExtend,
     attention,
     explain_attention,
 )
@@ -90,18 +87,3 @@ def unlike(group) -> tuple[float, str]:
     told = explain_attention(*part, **given, shards=shards, spread="ring")
     off = (out - expected) * real[:, None, :, None]
     return float(off.abs().max()), str(told).splitlines()[-1]
-
-
-def idle(group) -> float:
-    """The largest difference where one rank has padding alone, and scores have no bias."""
-    generator = torch.Generator().manual_seed(0)
-    whole = [torch.randn(1, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(3)]
-    real = torch.arange(LENGTH)[None] < LENGTH // 2
-    rotary = Rotary(WIDTH)
-    remapped = RemappedRotary(HEADS, rotary, SelfExtend(group=2, window=30))
-    given = {"positional": Positional(queries_keys=rotary, scores=remapped), "is_causal": True}
-    expected = attention(*whole, **given, padding_mask=real, backend="explicit")
-    shards = Shards(group, padding_mask=real)
-    part = [shards.cut(t, 2) for t in whole]
-    out = shards.join(attention(*part, **given, shards=shards, spread="ring"), 2)
-    return float((out - expected)[:, :, : LENGTH // 2].abs().max())

@@ -2,8 +2,8 @@
 
 import torch
 
-from posenc import ALiBi, CoPE, Positional, Shaw, attention, explain_attention
-from posenc.distributed import KeyShards, Shards
+from posenc import ALiBi, CoPE, Positional, explain_attention
+from posenc.distributed import Shards
 
 IDS = torch.tensor([[5, 5, 5, 5, 5, 8, 8, 8, 8, 5, 5], [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]])
 REAL = torch.arange(11) < torch.tensor([[11], [7]])
@@ -74,29 +74,4 @@ def explained(group) -> list[str]:
             explain_attention(x, x, x, positional=cope, shards=shards, **given)
         except ValueError as error:
             told.append(str(error))
-    return told
-
-
-def locally_refused(group) -> dict[str, str]:
-    """What one rank alone can see is wrong, before anything moves."""
-    shards = Shards(group, length=8)
-    x = torch.zeros(1, 2, shards.local, 4)
-    ids = torch.zeros(1, shards.local, dtype=torch.int64)
-    capped = {"positional": Positional(scores=Shaw(2, 4, 3)), "softcap": 4.0}
-    places = {"q_positions": range(shards.local), "k_positions": range(shards.local)}
-    made = {
-        "documents": lambda: attention(x, x, x, document_ids=ids, shards=shards),
-        "mask": lambda: attention(x, x, x, torch.ones(1, 1).bool(), shards=shards),
-        "dropout": lambda: attention(x, x, x, dropout_p=0.5, shards=shards),
-        "lengths": lambda: attention(x[:, :, 1:], x, x, shards=shards),
-        "cut": lambda: shards.cut(torch.zeros(2, 5)),
-        "cap in a ring": lambda: attention(x, x, x, shards=shards, spread="ring", **capped),
-        "cap of cut keys": lambda: attention(x, x, x, shards=KeyShards(group), **places, **capped),
-    }  # fmt: skip
-    told = {}
-    for name, call in made.items():
-        try:
-            call()
-        except ValueError as error:
-            told[name] = str(error)
     return told

@@ -21,10 +21,9 @@ def test_decoding_gives_what_one_pass_gives(ranks, scores, padded, read):
         assert max(found) < 1e-12
 
 
-@pytest.mark.parametrize("case", ["takes_back", "forgets_a_failed_step"])
-def test_what_is_kept_can_be_changed(ranks, case):
+def test_what_is_kept_can_be_changed(ranks):
     for world in (1, 2, 4):
-        assert max(ranks.run(world, f"{CASES}:{case}")) < 1e-12
+        assert max(ranks.run(world, f"{CASES}:takes_back")) < 1e-12
 
 
 def test_a_step_moves_results_and_no_keys(ranks):
@@ -34,13 +33,7 @@ def test_a_step_moves_results_and_no_keys(ranks):
 
 def test_what_a_cut_cache_cannot_do_is_refused(ranks):
     for told in ranks.run(2, f"{CASES}:refusals"):
-        nouns = {"whole cache": "KeyShards", "filled": "15 tokens", "documents": "document",
-                 "cut documents": "document", "counting": "CoPE", "counting, cut": "CoPE",
-                 "both ways": "is_causal", "spread": "spread", "keys for tokens": "KeyValueCache",
-                 "size": "size", "run": "run"}  # fmt: skip
+        nouns = {"whole cache": "KeyShards", "documents": "document", "counting": "CoPE",
+                 "both ways": "is_causal", "keys for tokens": "KeyValueCache"}  # fmt: skip
         assert told.keys() == nouns.keys()
         assert all(noun in told[name] for name, noun in nouns.items())
-
-
-def test_gradients_are_refused(ranks):
-    assert all("gradients" in told for told in ranks.run(2, f"{CASES}:graded"))

@@ -20,12 +20,3 @@ def test_parts_of_a_cache_merge_to_the_whole(ranks, world, scores, more):
 @pytest.mark.parametrize("world", [2, 4])
 def test_queries_are_not_taken_for_padding_that_stands_where_they_do(ranks, world):
     assert max(ranks.run(world, f"{CASES}:at_the_place_of_padding")) < 1e-12
-
-
-def test_refusals_say_why(ranks):
-    for unplaced, graded, counting, spread, packed in ranks.run(2, f"{CASES}:refusals"):
-        assert "q_positions" in unplaced
-        assert "gradients" in graded
-        assert "CoPE" in counting
-        assert "spread" in spread
-        assert "q_document_ids" in packed

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc.distributed.layouts import dealt
-from posenc.positions import packed, shard
+from posenc.positions import packed
 
 LAYOUTS = ["contiguous", "zigzag", "striped", "zigzag_by_document"]
 DOCUMENTS = st.lists(st.integers(1, 9), min_size=1, max_size=6)
@@ -23,12 +23,6 @@ def test_every_token_is_held_once(layout, lengths, world):
     padding = int((held < 0).sum())
     most = 2 * world if layout != "zigzag_by_document" else world * (len(lengths) + 1)
     assert padding < most
-
-
-@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
-def test_lengths_that_divide_are_dealt_as_shard_deals_them(layout):
-    for rank in range(3):
-        assert dealt(layout, 24, 3)[0, rank].equal(shard(24, rank, 3, layout=layout))
 
 
 def test_each_row_is_dealt_by_its_own_documents():
@@ -60,10 +54,3 @@ def test_documents_are_balanced_where_a_plain_zigzag_is_not():
 
     assert busiest("zigzag_by_document") < 1.01
     assert busiest("zigzag") > 1.2
-
-
-def test_names_and_documents_are_asked_for():
-    with pytest.raises(ValueError, match="diagonal"):
-        dealt("diagonal", 8, 2)
-    with pytest.raises(ValueError, match="document_ids"):
-        dealt("zigzag_by_document", 8, 2)

@@ -1,6 +1,5 @@
 """Gradients among ranks: those of gradients, too; what would go without any is told so."""
 
-import copy
 from collections.abc import Iterator
 
 import pytest
@@ -8,8 +7,7 @@ import torch
 import torch.distributed as dist
 
 from posenc import Positional, T5Bias, attention
-from posenc.distributed import KeyShards, Shards, collectives
-from posenc.transformer import Encoder, KeyValueCache
+from posenc.distributed import KeyShards, collectives
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +45,3 @@ def test_what_learns_beside_cut_keys_is_told_that_it_would_not(group, learns):
     with torch.no_grad():
         got, want = (attention(x, x, x, shards=one, **given) for one in (KeyShards(), None))
     torch.testing.assert_close(got, want)
-
-
-@torch.no_grad()
-def test_two_answers_from_one_cut_cache(group):
-    encoder, x = Encoder(16, 4, 1, is_causal=True).eval(), torch.randn(1, 5, 16)
-    cache = KeyValueCache(shards=KeyShards(run=2))
-    encoder(x[:, :4], cache=cache)
-    fork = copy.copy(cache)
-    encoder(-x[:, :2], cache=fork)
-    torch.testing.assert_close(encoder(x[:, 4:], cache=cache), encoder(x)[:, 4:])
-
-
-def test_a_mask_that_is_filled_anew(group):
-    mask = torch.tensor([[False, True, True]])
-    shards = Shards(padding_mask=mask)
-    mask[:] = True
-    x = torch.randn(1, 2, 3, 8)
-    want = attention(x, x, x, padding_mask=torch.tensor([[False, True, True]]))
-    torch.testing.assert_close(attention(x, x, x, shards=shards)[:, :, 1:], want[:, :, 1:])

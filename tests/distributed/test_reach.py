@@ -51,7 +51,3 @@ def test_ranks_agree_how_far_they_look_though_their_parts_differ(ranks):
     assert max(error for error, _ in found) < 3e-6
     matrices = ["0 form scores" not in told for _, told in found]
     assert set(matrices) == {True, False}, found
-
-
-def test_a_rank_of_padding_alone_takes_no_scores_for_biases(ranks):
-    assert max(ranks.run(4, f"{CASES}:idle")) < 3e-6

@@ -31,28 +31,6 @@ def test_unequal_arguments_are_the_same_error_on_every_rank(ranks):
     assert "rank 1: {'length': 10" in told[0]
 
 
-def test_an_error_of_one_rank_reaches_the_others(ranks):
-    arguments = [{"length": 8}, {"length": 8, "layout": "spiral"}]
-    first, second = ranks.run(2, f"{CASES}:refused", arguments=arguments)
-    assert first == second
-    assert "rank 1: ValueError: layout is 'spiral'" in first
-    assert "rank 0: {'length': 8" in first
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({}, "length is None"),
-        ({"length": 0}, "length is 0"),
-        ({"lengths": [3, 4], "length": 3}, "lengths"),
-        ({"lengths": [-1]}, "lengths"),
-        ({"length": 4, "layout": "zigzag_by_document"}, "document_ids"),
-    ],
-)
-def test_arguments_are_checked(ranks, arguments, words):
-    assert words in ranks.run(1, f"{CASES}:refused", arguments=[arguments])[0]
-
-
 def test_explanations_say_which_way_why_and_what_moves(ranks):
     for alibi, grouped, ring, *refused in ranks.run(2, f"{CASES}:explained"):
         assert alibi.startswith("gather: it moves least; keys and values of all ranks come here")
@@ -63,14 +41,3 @@ def test_explanations_say_which_way_why_and_what_moves(ranks):
         assert "2 of 2 steps see a key; 2 hold a bias as a vector" in ring
         assert "CoPE looks at the tokens between" in refused[0]
         assert "CoPE cannot be cut by head" in refused[1]
-
-
-def test_what_one_rank_can_see_it_refuses_by_itself(ranks):
-    for told in ranks.run(2, f"{CASES}:locally_refused"):
-        assert "document_ids" in told["documents"]
-        assert "attn_mask" in told["mask"]
-        assert "dropout_p" in told["dropout"]
-        assert "There are 3 queries and 4 keys" in told["lengths"]
-        assert "axis 1 must hold 8" in told["cut"]
-        for cut in ("cap in a ring", "cap of cut keys"):
-            assert "softcap" in told[cut]

@@ -13,9 +13,9 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
-from posenc import ALiBi, Positional, Rotary, T5Bias, attention
+from posenc import ALiBi, Positional, Rotary, T5Bias
 from posenc.distributed import Shards
-from posenc.transformer import Encoder, KeyValueCache
+from posenc.transformer import Encoder
 
 DIM, HEADS, LENGTH, BATCH = 16, 4, 26, 2
 IDS = torch.arange(3).repeat_interleave(torch.tensor([9, 12, 5])).expand(BATCH, -1)
@@ -106,17 +106,6 @@ def checkpointed(group, spread: str) -> float:
     return farthest(found[1], found[0])
 
 
-def autocast(group, spread: str) -> float:
-    """bf16 autocast: as far from float32 as one process is under it, or nearly so."""
-    encoder, (x, _) = built(), content()
-    exact = encoder(x)
-    shards = Shards(group, layout="zigzag", length=LENGTH)
-    with torch.autocast("cpu", torch.bfloat16):
-        own = (encoder(x) - exact).abs().max()
-        out = shards.join(encoder(shards.cut(x), shards=shards, spread=spread))
-    return float((out - exact).abs().max() / own)
-
-
 def compiled(group, spread: str, scores: str | None) -> float:
     """A full graph, forward and backward."""
     torch._dynamo.reset()
@@ -133,23 +122,6 @@ def compiled(group, spread: str, scores: str | None) -> float:
     graph = torch.compile(step, fullgraph=True, backend="aot_eager")
     loss_of(graph(part), target, shards).backward()
     return farthest({n: p.grad for n, p in encoder.named_parameters()}, eager)
-
-
-def attended(group, spread: str, fullgraph: bool) -> str | float:
-    """Attention alone in a graph, of an uneven row: how far from eager, or what is said."""
-    torch._dynamo.reset()
-    shards = Shards(group, length=LENGTH - 1)
-    part = [torch.randn(1, HEADS, shards.local, 4) for _ in range(3)]
-    positional = Positional(scores=ALiBi(HEADS))
-
-    def attend(q, k, v):
-        return attention(q, k, v, positional=positional, shards=shards, spread=spread)
-
-    graph = torch.compile(attend, fullgraph=fullgraph, backend="aot_eager")
-    try:
-        return float((graph(*part) - attend(*part)).abs().max())
-    except (ValueError, torch._dynamo.exc.TorchDynamoException) as error:
-        return str(error)
 
 
 def saved(group) -> float:
@@ -172,17 +144,3 @@ def saved(group) -> float:
     if group.rank() == 0:
         shutil.rmtree(folder[0])
     return farthest(found, expected)
-
-
-def decoded(group, cut: str, again: bool | None) -> float:
-    """Token by token with a cache, where FSDP2 gathers weights at each step or leaves them so."""
-    mesh, x = init_device_mesh("cpu", (group.size(),)), content()[0]
-    with torch.no_grad():
-        expected = built()(x)
-    encoder, cache, steps = built(), KeyValueCache(), []
-    for block in encoder.blocks if cut == "blocks" else (encoder,):
-        fully_shard(block, mesh=mesh, reshard_after_forward=again)
-    with torch.no_grad():
-        for tokens in (x[:, :-3], *x[:, -3:].split(1, dim=1)):
-            steps.append(encoder(tokens, cache=cache))
-    return float((torch.cat(steps, dim=1) - expected).abs().max())
