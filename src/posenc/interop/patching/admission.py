@@ -12,7 +12,6 @@ from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
 from posenc.interop.patching import measuring
 from posenc.interop.patching.angles import ALL
-from posenc.interop.patching.forms import OF_MODULES, ROWS, Form
 from posenc.interop.patching.measuring import TABLE, Place
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
@@ -56,7 +55,7 @@ class Admitted:
     place: Place
     config: Configuration
     layers: Mapping[str, RotaryLayer]  # by type, or under "all"
-    form: Form
+    form: str
     dtype: torch.dtype | None  # of the angles; None: that of the hidden state
     measurements: tuple[Measurement, ...]
 
@@ -68,22 +67,17 @@ def admitted(place: Place, length: int | None) -> Admitted:
         module = measuring.sound(place.module, place.config)
     except ValueError as error:
         raise Unlike(f"{place.path}: {error}") from None
-    if place.takes_layer_type and set(layers) != {None}:
-        found = {str(kind): _measured(place, module, kind, [layer], length)
-                 for kind, layer in layers.items()}  # fmt: skip
-    else:
-        found = {ALL: _measured(place, module, None, _distinct(config, layers, length), length)}
-    forms = {form for _, form, _ in found.values()}
+    wanted = {str(kind): [layer] for kind, layer in layers.items()}
+    if not place.takes_layer_type or set(layers) == {None}:
+        wanted = {ALL: _distinct(config, layers, length)}
+    found = {kind: _measured(place, module, kind, each, length) for kind, each in wanted.items()}
+    measurements = tuple(measurement for _, measurement in found.values())
+    forms = {each.form for each in measurements}
     if len(forms) > 1:
         raise Unlike(f"{place.path} gives angles of different layer types in different forms.")
-    return Admitted(
-        place,
-        config,
-        {kind: layer for kind, (layer, _, _) in found.items()},
-        forms.pop(),
-        _dtype(place, module, found),
-        tuple(measurement for _, _, measurement in found.values()),
-    )
+    means = {kind: layer for kind, (layer, _) in found.items()}
+    dtype = None if place.keeps_rows else _dtype(module, means)
+    return Admitted(place, config, means, forms.pop(), dtype, measurements)
 
 
 def _meant(place: Place, length: int | None) -> tuple[Configuration, dict[Any, RotaryLayer]]:
@@ -106,47 +100,35 @@ def _distinct(
     config: Configuration, layers: Mapping[Any, RotaryLayer], length: int | None
 ) -> list[RotaryLayer]:
     """What one module may stand for, where it is not asked for a type of layers."""
-    found = {repr(layer.encoding): layer for layer in layers.values()}
+    several = list(layers.values())
     if "layer_rope_theta" in config.values:  # a base of their own, layer by layer
-        own = [layer for layer in read_layers_of(config, length) if layer]
-        found |= {repr(layer.encoding): layer for layer in own}
-    return list(found.values())
-
-
-Fitting = tuple[RotaryLayer, Form, Measurement]
+        several += [layer for layer in read_layers_of(config, length) if layer]
+    return list({repr(layer.encoding): layer for layer in several}.values())
 
 
 def _measured(
-    place: Place,
-    module: nn.Module,
-    kind: str | None,
-    candidates: list[RotaryLayer],
-    length: int | None,
-) -> Fitting:
+    place: Place, module: nn.Module, kind: str, candidates: list[RotaryLayer], length: int | None
+) -> tuple[RotaryLayer, Measurement]:
     """The first of the candidates that is found in a place."""
-    told = []
+    told, layer_type = [], None if kind == ALL else kind
     for layer in candidates:
         positions = measuring.positions_for(layer.encoding, longest_of(layer, length))
         try:
             if place.keeps_rows:
                 table: Tensor = module._buffers[TABLE]  # type: ignore[assignment]
                 positions = positions[:, positions[0] < len(table)]
-                given, forms = table[positions], (ROWS,)
+                given: Any = table[positions]
             else:
-                given, forms = measuring.asked(module, positions, kind), OF_MODULES
+                given = measuring.asked(module, positions, layer_type)
         except Exception as error:  # whatever the code of a model raises
             told.append(f"it raises {type(error).__name__}: {error}")
             continue
-        found = measuring.compared(given, layer.encoding, positions, forms)
-        if not place.keeps_rows and measuring.mixes_axes(module, layer.encoding, positions, kind):
-            told.append("it mixes positions of three axes, and one axis was read")
-        elif found.form is not None:
+        form, difference, why = measuring.compared(given, layer.encoding, positions)
+        if form is not None:
             seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
-            name = found.form.name
-            return layer, found.form, Measurement(place.path, kind, seen, found.difference, name)
-        else:
-            told.append(found.told)
-    layers = f", of layers of type {kind}," if kind else ""
+            return layer, Measurement(place.path, layer_type, seen, difference, form)
+        told.append(why)
+    layers = f", of layers of type {layer_type}," if layer_type else ""
     raise Unlike(
         f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
         f"means: {'; '.join(told)}."
@@ -155,19 +137,15 @@ def _measured(
 
 def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
     """A bound of the positions at which a model and its configuration can be compared."""
-    if layer.rope.kind not in GROWING:
-        return None
-    return length or layer.rope.trained_length
+    return (length or layer.rope.trained_length) if layer.rope.kind in GROWING else None
 
 
-def _dtype(place: Place, module: nn.Module, found: Mapping[str, Fitting]) -> torch.dtype | None:
+def _dtype(module: nn.Module, layers: Mapping[str, RotaryLayer]) -> torch.dtype | None:
     """The dtype in which a module gives angles whatever it is asked in; None: in that."""
-    if place.keeps_rows:
-        return None
-    kind, (layer, _, _) = next(iter(found.items()))
-    positions = measuring.positions_for(layer.encoding, 8)
+    kind, layer = next(iter(layers.items()))
+    positions, kind = measuring.positions_for(layer.encoding, 8), None if kind == ALL else kind
     half, full = (
-        measuring.parts(measuring.asked(module, positions, None if kind == ALL else kind, dtype))[0]
+        measuring.parts(measuring.asked(module, positions, kind, dtype))[0].dtype
         for dtype in (torch.bfloat16, torch.float32)
     )
-    return None if half.dtype != full.dtype else full.dtype
+    return None if half != full else full

@@ -9,7 +9,7 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc.guards import demand, graph_looks, may_look
-from posenc.interop.patching.forms import ROWS, Angles, Form
+from posenc.interop.patching.forms import FORMS, Angles
 from posenc.interop.patching.rotations import Rotation, points_of
 from posenc.transformer.tables import Tables
 
@@ -28,7 +28,7 @@ class ExactAngles(nn.Module):
 
     Attributes:
         rotaries: One encoding for all layers (under ``"all"``), or one a layer type.
-        form: The arrangement in which the model takes cosines and sines.
+        form: The arrangement in which the model takes cosines and sines, of ``FORMS``.
         dtype: Of what is returned; None for that of the hidden state.
         tables: The kept rows.
         replaced: The module that stood here before.
@@ -39,7 +39,7 @@ class ExactAngles(nn.Module):
     def __init__(
         self,
         rotaries: Mapping[str, Rotation],
-        form: Form,
+        form: str,
         replaced: nn.Module,
         config: Any,
         dtype: torch.dtype | None = None,
@@ -67,7 +67,7 @@ class ExactAngles(nn.Module):
             _check_reach(position_ids, self.reach[kind])
         points = points_of(rotary, position_ids)
         table = self.tables.rows(rotary, points, dtype=self.dtype or x.dtype)  # type: ignore[arg-type]
-        return self.form.write(*table.unbind(-2))
+        return FORMS[self.form](*table.unbind(-2))
 
     def _save_to_state_dict(self, *given: Any, **named: Any) -> None:
         # ESM saves its frequencies; a checkpoint of a patched model has all keys of the model.
@@ -78,7 +78,7 @@ class ExactAngles(nn.Module):
 
     def extra_repr(self) -> str:
         """The form."""
-        return f"form={self.form.name!r}"
+        return f"form={self.form!r}"
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class ExactRows:
         """Rows ``[length, width]`` in the dtype of the table that attention had."""
         positions = torch.arange(max(length, len(self.before)), device=self.before.device)
         table = self.rotaries[ALL].table(positions, dtype=self.before.dtype)
-        return ROWS.write(*table.unbind(-2))  # type: ignore[return-value]
+        return FORMS["rows of a table"](*table.unbind(-2))  # type: ignore[return-value]
 
 
 def _check_reach(position_ids: Tensor, reach: int) -> None:

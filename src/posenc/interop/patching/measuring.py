@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import tau
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.interop.patching.angles import ExactAngles, ExactRows
-from posenc.interop.patching.forms import Angles, Form
+from posenc.interop.patching.forms import FORMS, Angles
 from posenc.interop.patching.rotations import Rotation, bare, points_of
 
 POSITIONS = (0, 1, 2, 3, 7, 30, 129, 511, 4_097, 65_537, 1_000_003)
@@ -85,15 +85,6 @@ def _taken(module: nn.Module) -> set[str]:
     return set(inspect.signature(type(module).forward).parameters) - {"self"}
 
 
-@dataclass(frozen=True)
-class Found:
-    """A form that fits, and the largest difference; or None, and what differs."""
-
-    form: Form | None
-    difference: float
-    told: str
-
-
 def positions_for(rotation: Rotation, longest: int | None) -> Tensor:
     """Where to measure, ``[1, seq]`` or ``[axes, 1, seq]``: up to ``longest`` − 1."""
     near = POSITIONS if longest is None else [p for p in POSITIONS if p < longest - 1]
@@ -120,37 +111,28 @@ def parts(angles: Angles) -> list[Tensor]:
     return [r for x in real for r in ((x.real, x.imag) if x.is_complex() else (x,))]
 
 
-def compared(given: Angles, rotation: Rotation, positions: Tensor, forms: Iterable[Form]) -> Found:
-    """The form in which ``given`` is what a rotation gives at positions."""
+def compared(given: Angles, rotation: Rotation, positions: Tensor) -> tuple[str | None, float, str]:
+    """The form in which ``given`` is what a rotation gives at positions, and how far it is off.
+
+    Without such a form, None and what differs.
+    """
     table = rotation.table(points_of(rotation, positions), dtype=torch.float64)  # type: ignore[arg-type]
     allowed = _allowance(rotation, positions)
     theirs = [x.cpu().double() for x in parts(given)]
-    worst: Found | None = None
-    for form in forms:
-        arranged = form.write(*table.unbind(-2))
+    shapes = " and ".join(str(shape) for _, shape in _shapes(given))
+    worst = float("inf"), f"it gives {shapes}, which is no form of angles"
+    for name, form in FORMS.items():
+        arranged = form(*table.unbind(-2))
         if _shapes(arranged) != _shapes(given):
             continue
-        ours, within = parts(arranged), parts(form.write(allowed, allowed))
+        ours, within = parts(arranged), parts(form(allowed, allowed))
         apart = torch.stack([(a - b).abs() for a, b in zip(ours, theirs, strict=True)])
         excess, difference = apart - torch.stack(within), float(apart.max())
         if bool((excess <= 0).all()):
-            return Found(form, difference, "")
-        if worst is None or difference < worst.difference:
-            worst = Found(None, difference, _told(ours, theirs, excess, positions))
-    shapes = " and ".join(str(shape) for _, shape in _shapes(given))
-    return worst or Found(None, float("inf"), f"it gives {shapes}, which is no form of angles")
-
-
-def mixes_axes(module: nn.Module, rotation: Rotation, positions: Tensor, kind: str | None) -> bool:
-    """Whether a module that was read as one of one axis makes one row of three axes."""
-    if isinstance(rotation, MultimodalRotary):
-        return False
-    stacked = torch.stack([positions, positions.flip(-1), positions.roll(1, -1)])
-    try:
-        given = asked(module, stacked, kind)
-    except Exception:  # whatever its code raises: it takes no axes
-        return False
-    return any(x.shape[:-1] != stacked.shape for x in parts(given))
+            return name, difference, ""
+        if difference < worst[0]:
+            worst = difference, _told(ours, theirs, excess, positions)
+    return None, *worst
 
 
 def _allowance(rotation: Rotation, positions: Tensor) -> Tensor:

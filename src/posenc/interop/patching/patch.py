@@ -155,9 +155,6 @@ def replaced(
         why = _told(model, list(zip(found, layers, strict=True)), main, given, wanted, changes)
         for each, new in zip(found, layers, strict=True):
             made.append(_put(each, new, made, length))
-            if isinstance(ours := made[-1], ExactAngles):
-                reaches = {k: _reach_of(each.config, layer, length) for k, layer in new.items()}
-                ours.reach = {kind: n for kind, n in reaches.items() if n is not None}
         made[0].changes = changes
     except Exception:
         for each, ours in zip(found, made, strict=False):
@@ -281,30 +278,28 @@ def _put(found: Admitted, layers: Layers, made: list[Ours], length: int | None) 
     """Put ours in one place."""
     place = found.place
     rotaries = {kind: layer.encoding for kind, layer in layers.items()}
-    if not place.keeps_rows:
-        known = (each for each in made if isinstance(each, ExactAngles))
-        angles = next((each for each in known if each.replaced is place.module), None)
-        config, dtype = place.config, found.dtype
-        angles = angles or ExactAngles(rotaries, found.form, place.module, config, dtype)
-        place.parent._modules[place.name] = angles
-        return angles
-    rows = ExactRows(rotaries, place.module._buffers[TABLE])  # type: ignore[arg-type]
-    place.module._buffers[TABLE] = rows.table(max(reach_of(layers), length or 0))
-    vars(place.module)[ROWS] = rows
-    return rows
+    if place.keeps_rows:
+        rows = ExactRows(rotaries, place.module._buffers[TABLE])  # type: ignore[arg-type]
+        place.module._buffers[TABLE] = rows.table(max(reach_of(layers), length or 0))
+        vars(place.module)[ROWS] = rows
+        return rows
+    same = (x for x in made if isinstance(x, ExactAngles) and x.replaced is place.module)
+    if (angles := next(same, None)) is None:
+        angles = ExactAngles(rotaries, found.form, place.module, place.config, found.dtype)
+        reaches = {kind: _reach_of(found.config, each, length) for kind, each in layers.items()}
+        angles.reach = {kind: reach for kind, reach in reaches.items() if reach is not None}
+    place.parent._modules[place.name] = angles
+    return angles
 
 
 def _take(place: Place, ours: Ours) -> None:
     """Take ours out of one place."""
     restore(ours.changes)
-    first = next(place.parent.parameters(), None)
-    first = next(place.parent.buffers(), None) if first is None else first
+    device = next((x.device for x in (*place.parent.parameters(), *place.parent.buffers())), None)
     if isinstance(ours, ExactAngles):
-        before: Any = ours.replaced
-        place.parent._modules[place.name] = before if first is None else before.to(first.device)
+        place.parent._modules[place.name] = ours.replaced.to(device)  # type: ignore[attr-defined]
         return
-    device = next(place.module.parameters()).device
-    place.module._buffers[TABLE] = ours.before.to(device)
+    place.module._buffers[TABLE] = ours.before.to(next(place.module.parameters()).device)
     del vars(place.module)[ROWS]
 
 

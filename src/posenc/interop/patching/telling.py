@@ -38,12 +38,6 @@ def told(
     A rope dictionary is kept only if the configuration of the whole model, saved and loaded, is
     read as the same set-up, and the class of the module, built from it, gives the same angles.
 
-    Args:
-        model: The model.
-        found: What was admitted.
-        layers: What it has now.
-        given: Dictionaries that were given, by layer type.
-
     Returns:
         What was changed, and why it says something else; None if it says the same.
     """
@@ -70,17 +64,18 @@ def _sayings(found: Admitted, layers: Layers, given: Mapping[str, Any]) -> Itera
     """Rope dictionaries that may mean the layers, the plainest first."""
     plain: dict[str, Any] = {}
     lists: dict[str, Any] = {}
+    scaled: dict[str, Any] = {}
     for kind, layer in layers.items():
-        named: Any = given.get(kind)
-        schedule = bare(layer.encoding).frequencies
-        said = dict(named) if is_dictionary(named) else (
-            rope_dictionary(schedule, layer.rope.head_dim)
+        named, rotary = given.get(kind), bare(layer.encoding)
+        said = named if is_dictionary(named) else (
+            rope_dictionary(rotary.frequencies, layer.rope.head_dim)
         )  # fmt: skip
-        plain[kind] = said and _completed(found, layer, said)
         listed = _as_lists(layer)
+        factor = rotary.frequencies.attention_factor  # Phi-3.5-MoE reads it by two other names
         lists[kind] = listed and _completed(found, layer, listed)
-    least = {kind: said or lists[kind] for kind, said in plain.items()}
-    for each in (least, lists, {k: v and _with_scales(v) for k, v in lists.items()}):
+        scaled[kind] = listed and {**lists[kind], "short_mscale": factor, "long_mscale": factor}
+        plain[kind] = _completed(found, layer, said) if said else lists[kind]
+    for each in (plain, lists, scaled):
         if None not in each.values():
             yield each[ALL] if set(each) == {ALL} else each
 
@@ -96,7 +91,8 @@ def _as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
         return None
     plain = Geometric(rotary.rotated_dim, rope.base).turns()
     divisors = [one / other for one, other in zip(plain, turns, strict=True)]
-    found = {
+    share = rotary.rotated_dim / rope.head_dim
+    return {
         "rope_type": "longrope",
         "rope_theta": rope.base,
         "short_factor": divisors,
@@ -104,16 +100,8 @@ def _as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
         "factor": 1.0,
         "attention_factor": rotary.frequencies.attention_factor,
         OUTSIDE: rope.trained_length or rope.longest,
+        **({} if share == 1 else {"partial_rotary_factor": share}),
     }
-    if rotary.rotated_dim != rope.head_dim:
-        found["partial_rotary_factor"] = rotary.rotated_dim / rope.head_dim
-    return found
-
-
-def _with_scales(said: Mapping[str, Any]) -> dict[str, Any]:
-    """With the two attention factors that Phi-3.5-MoE reads in place of one."""
-    factor = said["attention_factor"]
-    return {**said, "short_mscale": factor, "long_mscale": factor}
 
 
 def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +169,9 @@ def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
     for name in path:
         again = getattr(again, name)
     known = checked(read(again))
-    if _temperatures(known) != _temperatures(found.config):
+    if temperature_keys(known) and repr(temperatures_of(known)) != repr(
+        temperatures_of(found.config)
+    ):
         return "its code reads the temperature of queries from the same key, and it would change"
     if not _means(known, layers):
         return "its configuration, saved and loaded, is read as something else"
@@ -191,15 +181,10 @@ def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
     for kind, layer in layers.items():
         positions = measuring.positions_for(layer.encoding, longest_of(layer, None))
         given = measuring.asked(module, positions, None if kind == ALL else kind)
-        seen = measuring.compared(given, layer.encoding, positions, (found.form,))
-        if seen.form is None:
-            return f"built from its configuration, {type(module).__name__} differs: {seen.told}"
+        form, _, why = measuring.compared(given, layer.encoding, positions)
+        if form != found.form:
+            return f"built from its configuration, {type(module).__name__} differs: {why or form}"
     return None
-
-
-def _temperatures(config: Configuration) -> str | None:
-    """The temperatures that a rope dictionary says beside the rotation."""
-    return repr(temperatures_of(config)) if temperature_keys(config) else None
 
 
 def is_said(found: Admitted, layers: Layers) -> bool:
@@ -211,13 +196,13 @@ def is_said(found: Admitted, layers: Layers) -> bool:
 def _means(config: Configuration, layers: Layers) -> bool:
     """Whether layers have what a configuration means at the trained length."""
     means = {kind or ALL: each for kind, each in layers_by_type(config).items()}
-    others = {kind: means.get(kind) or means.get(ALL) for kind in layers}
-    return all(other is not None and _alike(layers[kind], other) for kind, other in others.items())
-
-
-def _alike(one: RotaryLayer, other: RotaryLayer) -> bool:
-    apart = abs(one.softmax_scale - other.softmax_scale)
-    return apart <= 1e-9 * abs(one.softmax_scale) and same_angles(one.encoding, other.encoding)
+    for kind, layer in layers.items():
+        other = means.get(kind) or means.get(ALL)
+        apart = abs(layer.softmax_scale - other.softmax_scale) if other else 1.0
+        close = apart <= 1e-9 * abs(layer.softmax_scale)
+        if other is None or not close or not same_angles(layer.encoding, other.encoding):
+            return False
+    return True
 
 
 def _path_of(config: Any, root: Any) -> tuple[str, ...] | None:
