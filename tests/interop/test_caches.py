@@ -1,7 +1,5 @@
 """Caches of transformers' models, moved and re-rotated: held against computing them again."""
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 from tests.oracle_models import building, caching
@@ -19,7 +17,7 @@ from transformers.cache_utils import DynamicLayer
 
 from posenc import Rotary
 from posenc.frequencies import Geometric, Linear, YaRN
-from posenc.interop.caches.storage import factor_reaches, measured_types
+from posenc.interop.caches.storage import measured_types
 from posenc.interop.huggingface import (
     key_storage,
     move_cached_keys,
@@ -117,20 +115,6 @@ def test_an_attention_factor_that_a_norm_takes_away_is_refused(model_type):
     with patch(model, rotary=Linear(plain, 4.0)):
         again = model(SAME, use_cache=True).past_key_values
     assert torch.allclose(cache.layers[0].keys, again.layers[0].keys, atol=1e-5)
-
-
-@pytest.mark.parametrize("model_type", ["gptj", "gpt_neox", "deepseek_v3", "llama4_text"])
-@pytest.mark.parametrize("is_patched", [False, True])
-def test_a_factor_is_seen_to_reach_keys_that_nothing_norms(model_type, is_patched):
-    """In tables, rotated shares, latents and complex numbers; the model is left as it was."""
-    small = {"llama4_text": {"use_qk_norm": False}, "gptj": {"n_layer": 2, "n_inner": 64}}
-    model = building.built(building.config_of(model_type, **small.get(model_type, {})))
-    storage = caching.measured_storage(model)
-    with patch(model) if is_patched else nullcontext(), torch.no_grad():
-        before = model(SAME)[0]
-        reaches = factor_reaches(model, storage)
-        assert reaches == [True] * len(storage)
-        assert torch.equal(model(SAME)[0], before)
 
 
 def test_static_caches_keep_their_tensors_and_their_empty_places(llama):

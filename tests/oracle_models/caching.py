@@ -16,12 +16,11 @@ from posenc import MultimodalRotary
 from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys
 from posenc.interop.caches.storage import (
     ALIKE,
-    LATENT,
-    REORDERED,
     equal_contents,
     measured_storage,
 )
 from posenc.interop.configurations import read
+from posenc.interop.rope_layers import latent_width
 from posenc.interop.rope_models import pairing_of
 
 PATH = Path(__file__).parents[2] / "src/posenc/interop/caches/measured.txt"
@@ -53,8 +52,9 @@ def fault(model_type: str) -> str | None:
     model = building.built(building.config_of(model_type, **NARROW.get(model_type, {})))
     known = read(model.config)
     storage = measured_storage(model)
-    held = "values" if known.family in LATENT else "keys"
-    expected = {(held, "half" if known.family in REORDERED else pairing_of(known))}
+    latent = latent_width(known) is not None
+    reorders = latent and known.model_type != "deepseek_v2"
+    expected = {("values" if latent else "keys", "half" if reorders else pairing_of(known))}
     if kinds(storage) != expected:
         return f"the table says {expected}, measured was {kinds(storage)}"
     if model_type in PATH.read_text().split():

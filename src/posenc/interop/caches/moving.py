@@ -12,27 +12,27 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Difference
 from posenc.interop.caches.storage import (
+    ALIKE,
     BY_LENGTH,
+    Contents,
     KeyStorage,
     by_layer,
-    factor_reaches,
     measured_storage,
     on_axes,
+    run,
+    spread,
 )
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
+from posenc.interop.patching.patch import patch
 from posenc.interop.patching.rotations import Rotation, bare, facts_of, with_frequencies
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 
 SERVED = (
-    "DynamicLayer",
-    "DynamicSlidingWindowLayer",
-    "StaticLayer",
-    "StaticSlidingWindowLayer",
-    "LinearAttentionAndFullAttentionLayer",
-    "LinearAttentionAndSlidingWindowAttentionLayer",
-)
+    "DynamicLayer", "DynamicSlidingWindowLayer", "StaticLayer", "StaticSlidingWindowLayer",
+    "LinearAttentionAndFullAttentionLayer", "LinearAttentionAndSlidingWindowAttentionLayer",
+)  # fmt: skip
 """Layers of caches whose keys are plain tensors, in the order of their tokens."""
 
 WITHOUT = ("LinearAttentionLayer", "DummyLayer")
@@ -53,9 +53,8 @@ def rerotate_cached_keys(
     """Bring the keys of a cache to other frequencies, in place: as if ``new`` had encoded them.
 
     For a model whose context is extended while it generates: rotate the cache, patch the model with
-    the same schedule, go on. The phases are subtracted as integers, and attention factors are
-    exchanged. How the model caches its keys is measured by running it over a few tokens, so call
-    this before the model is patched.
+    the same schedule, go on. How the model caches its keys is measured by running it over a few
+    tokens, so call this before the model is patched.
 
     Keys of the first layer are then what computing them again would give. Those of deeper layers,
     and all values, come from hidden states that attention under the old frequencies made.
@@ -74,10 +73,8 @@ def rerotate_cached_keys(
 
     Raises:
         TypeError: The cache is quantized, or of another kind that is not served.
-        ValueError: The manner in which the model keeps keys is not known, tokens stand where its
-            frequencies change with the length, ``new`` does not fit, or it has another attention
-            factor and the model norms its keys after rotating, which takes that away. The cache is
-            as it was.
+        ValueError: ``new`` does not fit, the model keeps its keys in an unknown way or norms them
+            after rotating, or tokens stand where its frequencies change. The cache is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -96,7 +93,6 @@ def rerotate_cached_keys(
     """
     storage = measured_storage(model)
     targets = _targets(new, storage, read(model.config))
-    _check_factors(model, storage, targets)
 
     def turned(index: int, keys: Tensor, encoding: Rotation, where: Tensor) -> Tensor:
         target = targets[index]
@@ -106,6 +102,12 @@ def rerotate_cached_keys(
         dtype = torch.promote_types(keys.dtype, torch.float32)
         return between.encode_keys(keys, between.table(where, dtype=dtype))
 
+    if any(
+        held.encoding and target
+        and bare(held.encoding).frequencies.attention_factor != target.attention_factor
+        for held, target in zip(storage, targets, strict=True)
+    ):  # fmt: skip
+        _check_factor(model, new, storage, turned)
     return _changed(cache, storage, turned, positions)
 
 
@@ -129,9 +131,6 @@ def move_cached_keys(
 
     Returns:
         The cache.
-
-    Raises:
-        TypeError, ValueError: As of ``rerotate_cached_keys``.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -232,21 +231,20 @@ def _check_reach(held: KeyStorage, reach: int) -> None:
 
 def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list[Schedule | None]:
     """The schedule that each layer shall have; None where it stays."""
-    types = layer_types(config) or ()
-    told = [types[index] if index < len(types) else None for index in range(len(storage))]
-    names = {kind for kind, held in zip(told, storage, strict=True) if held.encoding and kind}
+    types = layer_types(config) or [None] * len(storage)
+    names = {kind for kind, held in zip(types, storage, strict=False) if held.encoding and kind}
     if isinstance(new, Mapping) and (not new or new.keys() - names):
         raise ValueError(
             f"new is a mapping of {', '.join(map(repr, new)) or 'nothing'}; the types of the "
             f"layers that rotate are {', '.join(sorted(names)) or 'not told'}."
         )
     own = by_layer(read_layers_of(config, None), len(storage))
-    return [
-        _target(new[kind] if isinstance(new, Mapping) else new, held.encoding, layer)
-        if held.encoding and (not isinstance(new, Mapping) or kind in new)
-        else None
-        for held, layer, kind in zip(storage, own, told, strict=True)
-    ]
+    found: list[Schedule | None] = []
+    for index, (held, layer) in enumerate(zip(storage, own, strict=True)):
+        kind = types[index] if index < len(types) else None
+        wanted = new.get(kind) if isinstance(new, Mapping) else new
+        found.append(_target(wanted, held.encoding, layer) if held.encoding and wanted else None)
+    return found
 
 
 def _target(new: Any, held: Rotation, layer: RotaryLayer | None) -> Schedule:
@@ -261,20 +259,18 @@ def _target(new: Any, held: Rotation, layer: RotaryLayer | None) -> Schedule:
     return schedule
 
 
-def _check_factors(
-    model: nn.Module, storage: list[KeyStorage], targets: list[Schedule | None]
-) -> None:
-    """Refuse another attention factor where it would not reach the keys."""
-    changed = [
-        index
-        for index, (held, target) in enumerate(zip(storage, targets, strict=True))
-        if held.encoding
-        and target
-        and bare(held.encoding).frequencies.attention_factor != target.attention_factor
-    ]
-    reaches = factor_reaches(model, storage) if changed else []
-    for index in changed:
-        if not reaches[index]:
+@torch.no_grad()
+def _check_factor(model: nn.Module, new: Any, storage: list[KeyStorage], turned: Step) -> None:
+    """Refuse another attention factor where keys are normed after they were rotated."""
+    contents: Contents = {}
+    cache, positions = run(model, contents)
+    _changed(cache, storage, turned, positions)
+    with patch(model, rotary=new):
+        again, _ = run(model, contents)
+    for index, (one, other, held) in enumerate(
+        zip(cache.layers, again.layers, storage, strict=True)
+    ):
+        if held.encoding and spread(getattr(one, held.held), getattr(other, held.held)) > ALIKE:
             raise ValueError(
                 f"new has another attention factor, which does not reach the keys that layer "
                 f"{index} of {type(model).__name__} caches: it norms them after rotating."

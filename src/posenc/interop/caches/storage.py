@@ -16,8 +16,8 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.fields import Configuration
 from posenc.interop.modes import in_evaluation
-from posenc.interop.patching.measuring import TABLE, places_of
 from posenc.interop.patching.rotations import Rotation, bare, on_axes_of
+from posenc.interop.rope_layers import latent_width
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing
 
@@ -25,17 +25,6 @@ Held = Literal["keys", "values"]
 
 Contents = dict[nn.Module, Tensor]
 """The first token of what layers were given."""
-
-LATENT = {
-    "axk1", "axk2", "bailing_hybrid", "deepseek_v2", "deepseek_v3", "deepseek_v32",
-    "glm4_moe_lite", "glm_moe_dsa", "hy_v4", "longcat_flash", "minicpm3", "mistral4",
-    "mistral_large4", "youtu",
-}  # fmt: skip
-"""Latent attention: ``keys`` are the latents, which nothing rotates, and ``values`` the one rotated
-key that all heads share."""
-
-REORDERED = LATENT - {"deepseek_v2", "hy_v4", "minicpm3"}
-"""Models that rotate pairs 2i and 2i + 1, and hand them back as i and i + width/2."""
 
 BY_LENGTH = ("dynamic", "longrope")
 """Rope types whose frequencies transformers changes while a sequence grows."""
@@ -66,14 +55,10 @@ class KeyStorage:
 
 
 def key_storage(config: Any) -> tuple[KeyStorage, ...]:
-    """How each layer of a model type caches its keys, by the table of families.
+    """How each layer of a model type caches its keys, of types that were measured.
 
     Args:
         config: Of the model, as ``positional_setup`` takes it.
-
-    Raises:
-        ValueError: Nobody measured the type; ``rerotate_cached_keys`` and ``move_cached_keys``
-            measure the model itself.
 
     Example:
         >>> deepseek = key_storage({"model_type": "deepseek_v3", "num_hidden_layers": 1})[0]
@@ -91,11 +76,15 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
 
 
 def _by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
-    held: Held = "values" if config.family in LATENT else "keys"
+    # Latent attention: keys are the latents, and values the one rotated key that all heads share.
+    # All but DeepSeek-V2 hand its pairs back as i and i + width/2.
+    latent = latent_width(config) is not None
+    held: Held = "values" if latent else "keys"
     if layer is None:
         return KeyStorage(held, None)
-    pairing = "half" if config.family in REORDERED else layer.rotary.pairing
-    return _storage(held, _as_stored(layer.encoding, pairing, whole=held == "keys"), layer)
+    reorders = latent and config.model_type != "deepseek_v2"
+    pairing = "half" if reorders else layer.rotary.pairing
+    return _storage(held, _as_stored(layer.encoding, pairing, whole=not latent), layer)
 
 
 @cache
@@ -129,7 +118,8 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
     too: under one way of keeping them, and no other.
     """
     layers = read_layers_of(read(model.config), None)  # type: ignore[arg-type]
-    cached, positions = _run(model)
+    cache, positions = run(model)
+    cached = cache.layers
     found = []
     for index, layer in enumerate(by_layer(layers, len(cached))):
         kept = cached[index]
@@ -176,11 +166,12 @@ def _fits(encoding: Rotation, kept: Tensor, positions: Tensor) -> bool:
         return False
     start = on_axes(positions, encoding)
     moved = move_keys(kept, start, start[:1].expand_as(start), encoding)
-    return _spread(moved) < ALIKE < _spread(kept)
+    return spread(moved) < ALIKE < spread(kept)
 
 
-def _spread(x: Tensor) -> float:
-    return float((x - x[..., :1, :]).abs().max() / x.abs().max())
+def spread(x: Tensor, of: Tensor | None = None) -> float:
+    """How far rows differ from others, or from the first of them, as a share of the largest."""
+    return float((x - (x[..., :1, :] if of is None else of)).abs().max() / x.abs().max())
 
 
 def on_axes(positions: Tensor, encoding: Rotation) -> Tensor:
@@ -188,54 +179,6 @@ def on_axes(positions: Tensor, encoding: Rotation) -> Tensor:
     if isinstance(encoding, Rotary):
         return positions
     return positions.unsqueeze(-1).expand(*positions.shape, len(encoding.sections))
-
-
-@torch.no_grad()
-def factor_reaches(model: nn.Module, storage: Sequence[KeyStorage]) -> list[bool]:
-    """Whether the attention factor of a schedule reaches the cached keys of each layer.
-
-    It does not where keys are normed after they were rotated. Measured by a run over the same
-    contents with cosines and sines of twice their size, which must double what rotates.
-    """
-    contents: Contents = {}
-    plain, _ = _run(model, contents)
-    with _doubled_angles(model):
-        doubled, _ = _run(model, contents)
-    return [
-        held.encoding is None
-        or _is_doubled(held, bare(held.encoding), plain[index], doubled[index])
-        for index, held in enumerate(storage)
-    ]
-
-
-def _is_doubled(held: KeyStorage, rotary: Rotary, plain: Any, doubled: Any) -> bool:
-    """Whether what rotates in the keys of one layer is twice what it was."""
-    before, after = getattr(plain, held.held).double(), getattr(doubled, held.held).double()
-    width = rotary.rotated_dim
-    before[..., slice(-width, None) if rotary.rotated == "suffix" else slice(width)] *= 2
-    return float((after - before).abs().max() / before.abs().max()) < ALIKE
-
-
-@contextmanager
-def _doubled_angles(model: nn.Module) -> Iterator[None]:
-    """Inside the block, each place of a model gives cosines and sines of twice their size."""
-    places = {id(place.module): place for place in places_of(model)}.values()
-    tables = [(place.module, place.module._buffers[TABLE]) for place in places if place.keeps_rows]
-    modules = [place.module for place in places if not place.keeps_rows]
-    hooks = [module.register_forward_hook(_double) for module in modules]
-    try:
-        for module, table in tables:
-            module._buffers[TABLE] = 2 * table  # type: ignore[operator]
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        for module, table in tables:
-            module._buffers[TABLE] = table
-
-
-def _double(_: nn.Module, __: tuple, given: Any) -> Any:
-    return 2 * given if isinstance(given, Tensor) else type(given)(2 * each for each in given)
 
 
 @contextmanager
@@ -272,8 +215,8 @@ def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterat
             each.remove()
 
 
-def _run(model: nn.Module, contents: Contents | None = None) -> tuple[Sequence[Any], Tensor]:
-    """The layers of a cache over a few equal tokens, and where these stand."""
+def run(model: nn.Module, contents: Contents | None = None) -> tuple[Any, Tensor]:
+    """A cache over a few equal tokens, and where these stand."""
     heeded = inspect.signature(model.forward).parameters
     device = next(model.parameters()).device
     positions = torch.tensor(POSITIONS, device=device)
@@ -295,7 +238,7 @@ def _run(model: nn.Module, contents: Contents | None = None) -> tuple[Sequence[A
     held = getattr(out, "past_key_values", None)
     if held is None or not hasattr(held, "layers"):
         raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")
-    return held.layers, positions
+    return held, positions
 
 
 def _longest(model: nn.Module) -> int:
