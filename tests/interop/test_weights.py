@@ -164,18 +164,6 @@ def test_norms_of_each_head_are_found():
     )
 
 
-def test_queries_of_other_heads_are_refused():
-    shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qk"}
-    config = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64,
-              "num_attention_heads": 4}  # fmt: skip
-    assert len(row_orders(config, shapes)) == 2
-    with pytest.raises(
-        ValueError, match="has 64 rows, which is 8 heads of 8, and the configuratio"
-    ):
-        row_orders({**config, "head_dim": 8}, shapes)
-    assert len(row_orders({**config, "head_dim": 8, "num_attention_heads": 8}, shapes)) == 2
-
-
 def test_adapters_and_scales_follow_their_rows():
     base = "model.layers.0.self_attn."
     shapes = {

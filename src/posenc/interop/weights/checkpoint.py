@@ -1,7 +1,7 @@
 """Whole state dicts in the other pairing: which tensors are permuted, and how."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -60,9 +60,8 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         shapes: The shape of each tensor, by its name in transformers.
 
     Raises:
-        ValueError: A rotating layer is not found in them, or found twice, a layer is beyond those
-            of the configuration, rows do not fit its heads, or a tensor is packed or scaled in a
-            manner that cannot follow.
+        ValueError: A rotating layer is not found in them, or found twice, or a tensor is packed or
+            scaled in a manner that cannot follow.
 
     Example:
         >>> shapes = {f"model.layers.0.self_attn.{n}_proj.weight": (64, 64) for n in "qkvo"}
@@ -100,10 +99,8 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
             continue
         places.setdefault(number, set()).add(DUPLICATE.sub("", place["attention"]))
         modules.setdefault(number, set()).add(module)
-        if (kept := _of_leaf(order, leaf, shape, name, shapes)) is not None:
-            if module in layouts.QUERIES and ROWS.match(leaf):
-                _check_heads(name, shape[0], kept.width, known)
-            found[name] = kept
+        if _follows(order, leaf, shape, name, shapes):
+            found[name] = order
     for several in (stacks, *places.values()):
         if len(several) > 1:
             raise ValueError(
@@ -126,51 +123,32 @@ def _is_adapter(shapes: Iterable[str]) -> bool:
     return bool(leaves) and all(leaf.startswith("lora_") for leaf in leaves)
 
 
-def _of_leaf(
+def _follows(
     order: RowOrder,
     leaf: str,
     shape: tuple[int, ...],
     name: str,
     shapes: Mapping[str, tuple[int, ...]],
-) -> RowOrder | None:
-    """The order of one tensor of a module; None where it stays."""
+) -> bool:
+    """Whether one tensor of a module is permuted with its rows."""
     if ROWS.match(leaf):
         try:
             order.rows(shape)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        return order
+        return True
     if COLUMNS.match(leaf):
-        return None
+        return False
     if SCALES.match(leaf):
         weight = shapes.get(f"{name.removesuffix(leaf)}weight")
         count = shape[0] if shape else 1
         if count == 1 and len(shape) < 2:
-            return None
+            return False
         if weight is not None and count == weight[0]:
-            return order
+            return True
         if weight is not None and order.keeps_blocks(weight[0], count):
-            return None
+            return False
     raise ValueError(f"{name} of shape {list(shape)} is packed or scaled in an unknown manner.")
-
-
-def _check_heads(name: str, rows: int, width: int, config: Configuration) -> None:
-    """Refuse queries of another number of heads: those of another width may fill their rows."""
-    heads = {config.whole("heads"), *_told_heads(config.values)}
-    if rows not in {each * width for each in heads}:
-        raise ValueError(
-            f"{name} has {rows} rows, which is {rows / width:g} heads of {width}, and the "
-            f"configuration says {' or '.join(map(str, sorted(heads)))}."
-        )
-
-
-def _told_heads(values: Any) -> Iterator[int]:
-    """The numbers of heads that fields beside the usual one give some layers."""
-    for name, value in values.items() if isinstance(values, Mapping) else ():
-        if "attention_heads" in str(name):
-            yield from value if isinstance(value, list) else (value,) if value else ()
-        else:
-            yield from _told_heads(value)
 
 
 def _check_complete(number: int, names: set[str], shared: bool) -> None:

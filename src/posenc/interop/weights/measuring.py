@@ -106,18 +106,19 @@ def refusal(each: Attention, why: str) -> ValueError:
     return ValueError(f"{each.path} ({type(each.module).__name__}) cannot be converted: {why}.")
 
 
+@torch.no_grad()
 def _measured(each: Attention, call: Call, to: Pairing) -> Functions:
+    """The functions with which permuted random weights give the outputs of those in order."""
     copy = _random_copy(each.module)
     args, kwargs = _wide(call[0]), _wide(call[1])
     wanted, functions = _watched(copy, each.layer, args, kwargs)
     tensors = dict(copy.named_parameters())
-    with torch.no_grad():
-        for name, order in each.orders.items():
-            tensors[name].copy_(order.converted(tensors[name], to))
-        without_functions(copy)
-        blind = _first(copy(*args, **kwargs))
-        with_functions(copy, functions)
-        given = _first(copy(*args, **kwargs))
+    for name, order in each.orders.items():
+        tensors[name].copy_(order.converted(tensors[name], to))
+    without_functions(copy)
+    blind = _first(copy(*args, **kwargs))
+    with_functions(copy, functions)
+    given = _first(copy(*args, **kwargs))
     size = wanted.abs().max()
     if (blind - wanted).abs().max() <= APART * size:
         raise ValueError("its outputs do not tell one pairing from the other")
@@ -142,21 +143,18 @@ def _watched(
 
         return call
 
-    own = {
-        name: function
-        for name in _plain_forward(module).__code__.co_names
-        if ROTATES.search(name)
-        and isinstance(function := _plain_forward(module).__globals__.get(name), types.FunctionType)
-    }
-    with_functions(module, {name: watching(name, each) for name, each in own.items()})
-    with torch.no_grad():
-        out = _first(module(*args, **kwargs))
+    plain = _plain_forward(module)
+    own = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
+    with_functions(module, {
+        name: watching(name, each) for name, each in own.items()
+        if ROTATES.search(name) and isinstance(each, types.FunctionType)
+    })  # fmt: skip
+    out = _first(module(*args, **kwargs))
     if not made:
         raise ValueError("its forward pass calls no function that rotates")
     return out, made
 
 
-@torch.no_grad()
 def _adapted(
     function: Callable[..., Any], layer: Rotary, bound: inspect.BoundArguments
 ) -> OtherPairing:
@@ -205,7 +203,7 @@ def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
             model(input_ids=ids, **({"use_cache": False} if takes_cache else {}))
     except Exception as error:
         raise ValueError(
-            f"{type(model).__name__} could not be run over {TOKENS} tokens to be measured: {error}."
+            f"{type(model).__name__} could not be run to be measured: {error}."
         ) from error
     finally:
         for hook in hooks:
@@ -219,11 +217,10 @@ def _random_copy(module: nn.Module) -> nn.Module:
         raise ValueError("only attn_implementation 'eager' and 'sdpa' run in float64")
     copy = deepcopy(module).double().eval()
     drawn = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for each in copy.parameters():
-            numbers = torch.randn(each.shape, generator=drawn, dtype=torch.float64)
-            scale = each.shape[-1] ** -0.5 if each.ndim > 1 else 0.5
-            each.copy_(numbers * scale + (each.ndim < 2))
+    for each in copy.parameters():
+        numbers = torch.randn(each.shape, generator=drawn, dtype=torch.float64)
+        scale = each.shape[-1] ** -0.5 if each.ndim > 1 else 0.5
+        each.copy_(numbers * scale + (each.ndim < 2))
     return copy
 
 
@@ -239,13 +236,10 @@ def _wide(given: Any) -> Any:
         if first is None or (first == first.flatten()[0]).all():
             return given.double()
         drawn = torch.Generator().manual_seed(1)
-        made = torch.randn(given.shape, generator=drawn, dtype=torch.float64)
-        return made.to(given.device)
+        return torch.randn(given.shape, generator=drawn, dtype=torch.float64).to(given.device)
     if isinstance(given, dict):
         return {name: _wide(value) for name, value in given.items()}
-    if isinstance(given, tuple | list):
-        return type(given)(_wide(value) for value in given)
-    return given
+    return type(given)(map(_wide, given)) if isinstance(given, tuple | list) else given
 
 
 def _first(out: Any) -> Tensor:
