@@ -7,18 +7,11 @@ import torch
 from tests.patched_models.building import built as typical
 from tests.patched_models.small import CONFIGS, IDS, SIZES, YARN, built, logits, near
 from torch import nn
-from transformers import (
-    LlamaForCausalLM,
-    LlamaModel,
-    PreTrainedConfig,
-)
+from transformers import LlamaForCausalLM, LlamaModel, PreTrainedConfig
 
 from posenc import MultimodalRotary, Rotary
 from posenc.frequencies import Geometric
-from posenc.interop.huggingface import (
-    patch,
-    unpatch,
-)
+from posenc.interop.huggingface import patch, unpatch
 from posenc.interop.patching.admission import Unlike
 
 

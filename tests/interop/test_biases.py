@@ -16,13 +16,7 @@ from tests.patched_models.biased import (
     inputs,
     some,
 )
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    DynamicCache,
-    MptConfig,
-    MptForCausalLM,
-)
+from transformers import BloomConfig, BloomForCausalLM, DynamicCache, MptConfig, MptForCausalLM
 
 from posenc.interop.huggingface import patch_biases
 

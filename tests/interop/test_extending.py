@@ -7,12 +7,7 @@ import torch
 from tests.patched_models.building import built as typical
 from tests.patched_models.building import loaded
 from tests.patched_models.small import IDS, LISTS, SIZES, YARN, built, logits, near
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    Phi3Config,
-)
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Phi3Config
 
 from posenc import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, LongRoPE, YaRN

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from transformers import CONFIG_MAPPING
 
-from posenc.interop.huggingface import (
-    positional_setup,
-    rotaries_from_config,
-    rotary_from_config,
-)
+from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
 
 PLAIN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
 

@@ -7,15 +7,10 @@ import pytest
 import torch
 from tests.patched_models.small import CONFIGS, IDS, built, logits, near
 from torch import nn
-from transformers import (
-    DynamicCache,
-)
+from transformers import DynamicCache
 
 from posenc import Rotary
-from posenc.interop.huggingface import (
-    patch,
-    rotary_from_config,
-)
+from posenc.interop.huggingface import patch, rotary_from_config
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -107,8 +107,7 @@ def test_esm_rotates_where_its_file_says_so():
 
 
 @pytest.mark.parametrize(
-    ("spelled", "meant"),
-    [("RefinedWebModel", "falcon"), ("RefinedWeb", "falcon"), ("new", "gte")],
+    ("spelled", "meant"), [("RefinedWebModel", "falcon"), ("RefinedWeb", "falcon"), ("new", "gte")]
 )
 def test_other_spellings_are_known(spelled, meant):
     one, other = (positional_setup({"model_type": each, **SMALL}) for each in (spelled, meant))
@@ -404,8 +403,7 @@ def test_what_is_said_in_words_names_the_encoding_that_it_is(kind, told):
 
 
 @pytest.mark.parametrize(
-    ("fields", "reach"),
-    [({}, 64), ({"sliding_window": 3}, 3), ({"local_attention": 20}, 10)],
+    ("fields", "reach"), [({}, 64), ({"sliding_window": 3}, 3), ({"local_attention": 20}, 10)]
 )
 def test_sliding_layers_of_modernbert_are_told_as_the_model_hides_keys(fields, reach):
     sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2,

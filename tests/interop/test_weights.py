@@ -260,8 +260,7 @@ def test_a_model_that_rotates_otherwise_than_it_was_read_is_refused(monkeypatch)
     model = llama()
     before = {name: x.clone() for name, x in model.state_dict().items()}
     monkeypatch.setattr(
-        "posenc.interop.weights.models._own_rotaries",
-        lambda _: [Rotary(4, head_dim=8)] * 2,
+        "posenc.interop.weights.models._own_rotaries", lambda _: [Rotary(4, head_dim=8)] * 2
     )
     monkeypatch.setattr(
         "posenc.interop.weights.models.row_orders",

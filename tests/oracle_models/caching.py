@@ -14,11 +14,7 @@ from torch import nn
 
 from posenc import MultimodalRotary
 from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys
-from posenc.interop.caches.storage import (
-    ALIKE,
-    equal_contents,
-    measured_storage,
-)
+from posenc.interop.caches.storage import ALIKE, equal_contents, measured_storage
 from posenc.interop.configurations import read
 from posenc.interop.rope_layers import latent_width
 from posenc.interop.rope_models import pairing_of

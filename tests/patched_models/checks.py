@@ -6,15 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from tests.patched_models.building import (
-    IDS,
-    answers,
-    built,
-    generates,
-    inputs,
-    listens,
-    loaded,
-)
+from tests.patched_models.building import IDS, answers, built, generates, inputs, listens, loaded
 from torch import Tensor, nn
 
 from posenc.interop.huggingface import Patch, patch, unpatch
@@ -26,10 +18,7 @@ NEAR = 5e-5
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 
-MIXED = {
-    "sliding_attention": YARN,
-    "full_attention": {"rope_type": "proportional", "factor": 4.0},
-}
+MIXED = {"sliding_attention": YARN, "full_attention": {"rope_type": "proportional", "factor": 4.0}}
 WITHIN = {"rope_type": "yarn", "factor": 4.0}
 OTHERS: dict[str, Any] = {
     "gemma4_text": MIXED,
