@@ -58,7 +58,7 @@ def curves(
 
 def trace(ax: Axes, start: int, values: np.ndarray, **style: Any) -> None:
     """Draws numbers at start, start + 1, …: with a dot each and smooth between, if they are few."""
-    fine = values
+    values = fine = np.where(np.isfinite(values), values, np.nan)
     if len(values) <= DOTTED:
         fine = smooth(values, STEPS)
         style |= {"marker": "o", "markevery": STEPS, "markersize": 3}

@@ -38,13 +38,13 @@ def directions(
     given = {name: _moving(name, values) for name, values in vectors.items()}
     ax, colors = opened(ax, theme, 5.6, 5.8)
     speeds = np.concatenate([np.hypot(*pairs.T) for pairs in given.values()])
-    slowest, fastest = float(speeds.min()), float(speeds.max())
-    _draw_rings(ax, colors, slowest, fastest)
+    ends = float(speeds.min()), float(speeds.max())
+    _draw_rings(ax, colors, *ends)
     for turn, (name, pairs) in enumerate(given.items()):
-        color, marker = colors.lines[turn % len(colors.lines)], "os^Dv"[turn % 5]
         length = np.hypot(*pairs.T)
-        y, x = (pairs.T / length) * _radius(length, slowest, fastest)
+        y, x = (pairs.T / length) * _radius(length, *ends)
         size = 26 if len(pairs) <= 64 else 9
+        color, marker = colors.lines[turn % len(colors.lines)], "os^Dv"[turn % 5]
         ax.scatter(x, y, size, color=color, marker=marker, label=name, zorder=3)
         ax.scatter(-x, -y, size, color=color, marker=marker, alpha=0.25, linewidths=0, zorder=2)
     ax.set(xlim=(-1.08, 1.08), ylim=(1.08, -1.08), aspect="equal", xticks=[], yticks=[])

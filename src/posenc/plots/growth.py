@@ -1,4 +1,4 @@
-"""What something costs as it grows, contender by contender."""
+"""What something costs as it grows, and how an implementation's error grows with the position."""
 
 from collections.abc import Collection, Mapping
 
@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from posenc.plots.style import Theme, finished, key, numbers, opened
 
 MARKERS = "os^DvpPX"
+LEVELS = {"one rounding of float32": 3e-8, "seen in attention scores": 1e-3}
 
 
 def growth(
@@ -60,3 +61,40 @@ def growth(
     ax.grid(color=colors.faint, linewidth=0.6)
     key(ax, fontsize="small")
     return finished(ax, colors, title, xlabel, ylabel)
+
+
+def error_curve(
+    errors: Mapping[str, Mapping[int, float]],
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws largest errors over the position, both on logarithmic axes.
+
+    Two lines give the scale: what one rounding of float32 costs, and what attention scores show.
+    An error of 0 stands at 1e-17; position 0 has no place, and is left out.
+
+    Args:
+        errors: For each implementation the largest absolute error by position.
+
+    Example:
+        >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})
+        >>> ax.get_xscale(), ax.get_legend_handles_labels()[1]
+        ('log', ['mine'])
+    """
+    ax, colors = opened(ax, theme, 7.0, 4.0)
+    for turn, (name, by_position) in enumerate(errors.items()):
+        places = sorted(set(by_position) - {0})
+        values = numbers([by_position[p] for p in places], f"errors of {name}", 1).clip(min=1e-17)
+        color = colors.lines[turn % len(colors.lines)]
+        ax.plot(places, values, "o-", color=color, label=name, linewidth=1.5, markersize=4)
+    ax.set(xscale="log", yscale="log")
+    for words, level in LEVELS.items():
+        ax.axhline(level, color=colors.faint, linewidth=1.0, zorder=0)
+        ax.annotate(
+            words, (0.99, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+            fontsize="small", color=colors.ink,
+        )  # fmt: skip
+    key(ax, loc="upper left")
+    return finished(ax, colors, title, "position (token)", "largest error")

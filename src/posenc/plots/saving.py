@@ -8,19 +8,15 @@ from matplotlib.figure import Figure
 DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """The formats, and what each calls the date that is left out."""
 
-TEXT: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "posenc",
-    "pdf.fonttype": 42,
-}
+TEXT: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "pdf.fonttype": 42}
 """Letters as letters: in an SVG by name, in a PDF with the font beside them."""
 
 
 def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -> None:
     """Writes ``figure`` as ``png``, ``svg`` or ``pdf``.
 
-    Text stays text: it can be searched, selected and read aloud. The same numbers give the same
-    bytes: no date and no random names are written.
+    Text can be searched, selected and read aloud. The same numbers give the same bytes: no date
+    and no random names are written.
 
     Args:
         figure: What is written.
@@ -38,12 +34,6 @@ def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -
     """
     if kind not in DATES:
         raise ValueError(f"kind is {kind!r}; expected one of {', '.join(DATES)}.")
+    shown = {"metadata": DATES[kind], "facecolor": figure.get_facecolor(), "bbox_inches": None}
     with mpl.rc_context(TEXT):
-        figure.savefig(
-            file,
-            format=kind,
-            dpi="figure" if dpi is None else dpi,
-            metadata=DATES[kind],
-            facecolor=figure.get_facecolor(),
-            bbox_inches=None,
-        )
+        figure.savefig(file, format=kind, dpi="figure" if dpi is None else dpi, **shown)

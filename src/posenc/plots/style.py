@@ -13,6 +13,8 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 Theme = Literal["light", "dark"]
+MARKS = ("o", "s", "^", "D")
+DASHES = ("-", "--", "-.", ":")
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,7 @@ LOOKS = {
 
 
 def look(theme: Theme) -> Look:
-    """The colors of ``theme``.
-
-    Example:
-        >>> look("dark").ground
-        '#17181c'
-    """
+    """The colors of ``theme``."""
     if theme not in LOOKS:
         raise ValueError(f"theme is {theme!r}; expected one of {', '.join(LOOKS)}.")
     return LOOKS[theme]
@@ -169,12 +166,7 @@ def bar(
 
 
 def in_float64(values: ArrayLike) -> np.ndarray:
-    """Numbers to draw, those of tensors of any device, dtype and graph too.
-
-    Example:
-        >>> in_float64(torch.ones(2, dtype=torch.bfloat16, requires_grad=True))
-        array([1., 1.])
-    """
+    """Numbers to draw, those of tensors of any device, dtype and graph too."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         values = (values if values.is_complex() else values.double()).numpy()
@@ -184,12 +176,7 @@ def in_float64(values: ArrayLike) -> np.ndarray:
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
-    """``values`` as finite float64 numbers with so many axes.
-
-    Example:
-        >>> numbers([1, 2], "profile", 1)
-        array([1., 2.])
-    """
+    """``values`` as finite float64 numbers with so many axes."""
     made = in_float64(values)
     if made.ndim != dimensions or made.size == 0 or not np.isfinite(made).all():
         raise ValueError(
@@ -199,23 +186,13 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
 
 
 def reach(values: ArrayLike) -> float:
-    """The largest size of any finite number, and 1 at least: how far a frame must go.
-
-    Example:
-        >>> reach([0.5, -0.25]), reach([0.5, -3.0])
-        (1.0, 3.0)
-    """
+    """The largest size of any finite number, and 1 at least: how far a frame must go."""
     known = in_float64(values)
     return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
 def told_apart(turn: int, colors: Look) -> dict[str, Any]:
-    """Color, marker and dashes of the ``turn``-th of many curves; no two of the first 24 are alike.
-
-    Example:
-        >>> told_apart(0, look("light"))
-        {'color': '#0072b2', 'marker': 'o', 'linestyle': '-'}
-    """
+    """Color, marker and dashes of one of many curves; no two of the first 24 are alike."""
     count = len(colors.lines)
     more = turn // count % len(MARKS)
     return {"color": colors.lines[turn % count], "marker": MARKS[more], "linestyle": DASHES[more]}
@@ -224,7 +201,3 @@ def told_apart(turn: int, colors: Look) -> dict[str, Any]:
 def dashed(turn: int, colors: Look) -> dict[str, Any]:
     """Color and dashes of the ``turn``-th of few curves, which differ in both."""
     return {"color": colors.lines[turn % len(colors.lines)], "linestyle": DASHES[turn % 4]}
-
-
-MARKS = ("o", "s", "^", "D")
-DASHES = ("-", "--", "-.", ":")

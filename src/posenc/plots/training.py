@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Theme, beside, finished, numbers, opened, told_apart
+from posenc.plots.style import Look, Theme, beside, finished, numbers, opened, told_apart
 
+Interval = tuple[float, float, float]
 SPREAD = 0.06  # octaves between the encodings of one length, which stand side by side
 ASIDE = 0.025  # octaves between seeds and their interval
 
 
 def length_curve(
     scores: Mapping[str, Mapping[float, Sequence[float]]],
-    middles: Mapping[str, Mapping[float, tuple[float, float, float]]],
+    middles: Mapping[str, Mapping[float, Interval]],
     *,
     measure: str = "accuracy",
     chance: float | None = None,
@@ -41,22 +42,14 @@ def length_curve(
         shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), told_apart(turn, colors)
         points = [(ratio, each) for ratio, seeds in sorted(by_ratio.items()) for each in seeds]
         x, y = numbers(points, f"scores of {name}", 2).T
-        dots = {"color": style["color"], "marker": style["marker"]}
+        dots = {"color": style["color"], "marker": style["marker"], "alpha": 0.6, "linewidths": 0}
         # A little to the left, so that the interval does not cover them.
-        ax.scatter(x * shift * 2**-ASIDE, y, s=16, alpha=0.6, linewidths=0, **dots)
+        ax.scatter(x * shift * 2**-ASIDE, y, s=16, **dots)
         if middle := sorted(middles.get(name, {}).items()):
-            value, low, high = np.array([interval for _, interval in middle]).T
-            drawn = ax.errorbar(
-                [ratio * shift for ratio, _ in middle],
-                value,
-                yerr=np.stack((value - low, high - value)).clip(min=0),
-                label=name,
-                markersize=5,
-                linewidth=1.5,
-                capsize=2,
-                **style,
-            )
-            named.append(drawn)
+            places = [ratio * shift for ratio, _ in middle]
+            values, ends = _intervals([interval for _, interval in middle])
+            style |= {"label": name, "markersize": 5, "linewidth": 1.5, "capsize": 2}
+            named.append(ax.errorbar(places, values, yerr=ends, **style))
     ratios = sorted({ratio for by_ratio in scores.values() for ratio in by_ratio})
     ax.set_xscale("log", base=2)
     ax.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
@@ -64,15 +57,14 @@ def length_curve(
     if chance is not None:
         line = {"linewidth": 0.8, "linestyle": ":", "label": "chance", "zorder": 0}
         named.append(ax.axhline(chance, color=colors.ink, **line))
-    ax.grid(axis="y", color=colors.faint, linewidth=0.6)
-    ax.set_axisbelow(True)
+    _grid(ax, "y", colors)
     beside(ax, handles=named)
     return finished(ax, colors, title, "length ÷ trained length", measure)
 
 
 def paired_differences(
     differences: Mapping[str, Sequence[float]],
-    intervals: Mapping[str, tuple[float, float, float]],
+    intervals: Mapping[str, Interval],
     *,
     label: str = "difference",
     title: str | None = None,
@@ -97,15 +89,11 @@ def paired_differences(
         values = numbers(seeds, f"differences of {name}", 1)
         color = colors.lines[0] if values.mean() >= 0 else colors.lines[1]
         ax.scatter(values, [row] * len(values), s=16, alpha=0.55, color=color, linewidths=0)
-        value, low, high = intervals[name]
-        ends = [[max(0.0, value - low)], [max(0.0, high - value)]]
-        ax.errorbar(
-            [value], [row], xerr=ends, fmt="D", markersize=5, capsize=3, linewidth=1.6, color=color
-        )
-    ax.set_yticks(range(len(differences)), list(differences))
-    ax.set_ylim(len(differences) - 0.5, -0.5)
-    ax.grid(axis="x", color=colors.faint, linewidth=0.6)
-    ax.set_axisbelow(True)
+        value, ends = _intervals([intervals[name]])
+        style = {"fmt": "D", "markersize": 5, "capsize": 3, "linewidth": 1.6, "color": color}
+        ax.errorbar(value, [row], xerr=ends, **style)
+    _rows(ax, list(differences))
+    _grid(ax, "x", colors)
     return finished(ax, colors, title, label)
 
 
@@ -168,7 +156,23 @@ def costs(
         ax.barh(row, np.median(values), height=0.6, color=color, alpha=0.35)
         ax.scatter(values, [row] * len(values), s=14, alpha=0.7, color=color, linewidths=0)
         names.append(f"{name} ({parameters[name]} learned)" if parameters.get(name) else name)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    _rows(ax, names)
     ax.set_xlim(left=0)
     return finished(ax, colors, title, "processor time of a training step (ms)")
+
+
+def _intervals(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
+    """Values, and how far each interval goes below and above."""
+    value, low, high = np.array(intervals, dtype=np.float64).T
+    return value, np.stack((value - low, high - value)).clip(min=0)
+
+
+def _rows(ax: Axes, names: Sequence[str]) -> None:
+    """A row a name, the first at the top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _grid(ax: Axes, axis: str, colors: Look) -> None:
+    ax.grid(axis=axis, color=colors.faint, linewidth=0.6)  # type: ignore[arg-type]
+    ax.set_axisbelow(True)

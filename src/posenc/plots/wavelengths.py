@@ -1,4 +1,4 @@
-"""How long each pair of channels takes for one turn."""
+"""How long each pair of channels takes for one turn, and how scaled schedules change that."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.plots.style import Look, Theme, dashed, finished, in_float64, key, opened
+from posenc.plots.style import Look, Theme, dashed, finished, in_float64, key, numbers, opened
 
 
 def wavelengths(
@@ -21,7 +21,7 @@ def wavelengths(
     """Draws wavelengths over the pair, on a logarithmic axis, with both lengths as lines.
 
     A pair whose wavelength lies above the trained length never made a full turn in training.
-    Pairs that do not turn at all are left out; of those that turn backwards, whose wavelengths are
+    Pairs that do not turn are left out. Of those that turn backwards, whose wavelengths are
     negative, the size is drawn.
 
     Args:
@@ -44,9 +44,8 @@ def wavelengths(
     _draw_lengths(ax, colors, trained_length, target_length)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     key(ax, loc="lower right")
-    return finished(
-        ax, colors, title, "pair of channels (index)", "wavelength (positions per turn)"
-    )
+    ylabel = "wavelength (positions per turn)"
+    return finished(ax, colors, title, "pair of channels (index)", ylabel)
 
 
 def _draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
@@ -57,12 +56,57 @@ def _draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | Non
     known = sorted((length, name) for length, name in named if length is not None)
     for place, (length, name) in enumerate(known, 1):
         ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+        # On the outer sides of two lines, which may stand next to each other.
+        side = "bottom" if place == len(known) else "top"
         ax.annotate(
-            f"{name} {length:,}",
-            (0.01, length),
-            xycoords=("axes fraction", "data"),
-            # On the outer sides of two lines, which may stand next to each other.
-            va="bottom" if place == len(known) else "top",
-            fontsize="small",
-            color=colors.ink,
-        )
+            f"{name} {length:,}", (0.01, length), xycoords=("axes fraction", "data"), va=side,
+            fontsize="small", color=colors.ink,
+        )  # fmt: skip
+
+
+def scaling(
+    plain: Sequence[float],
+    scaled: Mapping[str, Sequence[float]],
+    *,
+    trained_length: int,
+    factor: float | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws how many times longer each wavelength becomes, over the turns it made in training.
+
+    To the left stand pairs that never completed a turn in the trained length; these are what an
+    extension must stretch. To the right are the fast ones, which tell neighbors apart. Pairs that
+    turn backwards stand where others of that size do.
+
+    Args:
+        plain: Wavelengths before, in positions.
+        scaled: Wavelengths after, by the name of the schedule.
+        trained_length: L0, in positions.
+        factor: The stretch that is asked for, as a line.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, Linear
+        >>> before, after = Geometric(8), Linear(Geometric(8), 4.0)
+        >>> ax = scaling(before.wavelengths(), {"linear": after.wavelengths()}, trained_length=100)
+        >>> [round(float(y), 6) for y in ax.lines[0].get_ydata()]
+        [4.0, 4.0, 4.0, 4.0]
+    """
+    lengths = numbers(plain, "plain", 1)
+    turns = trained_length / np.abs(lengths)
+    ax, colors = opened(ax, theme, 7.0, 4.2)
+    for turn, (name, after) in enumerate(scaled.items()):
+        style = {"linewidth": 1.6, "marker": "o", "markersize": 2.5, **dashed(turn, colors)}
+        ax.plot(turns, numbers(after, name, 1) / lengths, label=name, **style)
+    ax.set_xscale("log")
+    ax.set_yscale("log", base=2)
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.axvline(1.0, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    at = {"xycoords": ("data", "axes fraction"), "fontsize": "small", "color": colors.ink}
+    ax.annotate(" one turn", (1.0, 0.02), **at)
+    if factor is not None:
+        ax.axhline(factor, color=colors.faint, linewidth=1.0, zorder=0)
+    key(ax)
+    xlabel = f"turns in the trained length of {trained_length:,} positions"
+    return finished(ax, colors, title, xlabel, "wavelength after / before")

@@ -85,7 +85,7 @@ class Check:
         module = self.target.rpartition(":")[0]  # the file, for annotations of code scanning
         check_report.show(report, self.format, module if module.endswith(".py") else None)
         if self.figure is not None and report.errors:
-            from posenc.plots.error_curve import error_curve
+            from posenc.plots.growth import error_curve
 
             title = "Largest error of cos and sin"
             axes = error_curve({report.subject: report.errors}, title=title)
