@@ -83,7 +83,9 @@ def show(found: Profile, encoding: Any) -> None:
         at, zero = found.distances[line.index(min(line))], line[found.distances.index(0)]
         screen.print(" " * names + f"{zero:.4g} at 0, {min(line):.4g} at {at}")
     first, last = found.distances[0], found.distances[-1]
-    ends = ("its least number", "its greatest") if names else (f"{low:.4g}", f"{high:.4g}")
+    every = [value for line in found.lines.values() for value in line]
+    one = (f"{min(every):.4g}", f"{max(every):.4g}")
+    ends = ("its least number", "its greatest") if names else one
     screen.print(("in each line " if names else "") + legend(screen, *ends))
     screen.print(f"{found.quantity} over the distance query - key, {first} to {last}")
     if (pair := found.closest) is not None:
