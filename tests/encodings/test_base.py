@@ -34,7 +34,3 @@ def test_a_compiled_lookup_refuses_what_the_eager_one_refuses():
         encoding.table(torch.tensor([-1]))
     with pytest.raises((IndexError, RuntimeError)):
         compiled(torch.tensor([-1]))
-
-
-def test_a_frozen_encoding_stays_frozen_when_resized():
-    assert not Learned(4, 8).requires_grad_(False).resized(16).weight.requires_grad

@@ -8,36 +8,11 @@ from itertools import permutations
 
 import pytest
 import torch
-from tests.contracts import (
-    test_axial,
-    test_content,
-    test_features,
-    test_grid_tokens,
-    test_methods,
-    test_queries_keys,
-    test_scores,
-    test_tokens,
-)
+from tests.goldens.encodings import battery
 
 from posenc.testing.shapes import _observed
 
-MODULES = (
-    test_axial,
-    test_content,
-    test_features,
-    test_grid_tokens,
-    test_methods,
-    test_queries_keys,
-    test_scores,
-    test_tokens,
-)
-CASES = {
-    f"{module.__name__.rpartition('_')[2]}-{name}": case
-    for module in MODULES
-    for name, case in module.CASES.items()
-    if len(case.changes) > 1
-}
-
+CASES = {name: case for name, case in battery().items() if len(case.changes) > 1}
 GIVES_WAY = {
     ("DINOv3Rotary", "base", "periods"): "periods are given, as the docstring says",
     ("AxialRotary", "base", "form"): "Pixtral's own base is the one that it is changed to",

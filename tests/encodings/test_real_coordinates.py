@@ -1,6 +1,5 @@
 """Encodings at real coordinates: seconds, pixels and timesteps, against mpmath and fractions."""
 
-import re
 from fractions import Fraction
 from math import log
 
@@ -8,23 +7,17 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-import posenc
 from posenc import (
-    CABLE,
     FIRE,
     ALiBi,
     AxialRotary,
-    CoPE,
-    Forgetting,
     Learned,
     MultimodalRotary,
     Positional,
     QueryTemperature,
     RoPEMixed,
     Rotary,
-    Shaw,
     Sinusoidal,
-    T5Bias,
     attention,
 )
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -86,41 +79,21 @@ def test_axes_have_scales_of_their_own():
     points = Coordinates.stack([y, x], dim=-1)
     both = Coordinates(points.values * torch.tensor([4, 3]), scale=Fraction(1, 12))
     for encoding in (AxialRotary(8), RoPEMixed(8, heads=2)):
-        torch.testing.assert_close(
-            encoding.table(points), encoding.table(both), rtol=0, atol=2**-23
-        )
-    t = Coordinates.stack([y, y, y], dim=-1)
-    rotary = Rotary(12)
-    table = MultimodalRotary(rotary, (2, 2, 2)).table(t)
-    assert torch.equal(table, rotary.table(y))
+        made, want = encoding.table(points), encoding.table(both)
+        torch.testing.assert_close(made, want, rtol=0, atol=2**-23)
+    table = MultimodalRotary(Rotary(12), (2, 2, 2)).table(Coordinates.stack([y, y, y], dim=-1))
+    assert torch.equal(table, Rotary(12).table(y))
 
 
-LOOKUPS = {
-    "Learned": lambda: Learned(8, max_len=16).table(SECONDS),
-    "QueryTemperature": lambda: QueryTemperature(8).table(SECONDS),
-    "T5Bias": lambda: T5Bias(2).table(SECONDS, SECONDS),
-    "Shaw": lambda: Shaw(2, 8, reach=4).table(SECONDS, SECONDS),
-    "CoPE": lambda: CoPE(2, 8, max_positions=4).table(SECONDS, SECONDS),
-    "Forgetting": lambda: Forgetting(2, 8).table(SECONDS, SECONDS),
-    "CABLE": lambda: CABLE(2, 8).table(SECONDS, SECONDS),
-    "kept rows": lambda: Sinusoidal(8).encode(torch.zeros(4, 8), torch.zeros(9, 8), SECONDS),
-    "remapping": lambda: Positional(positions=posenc.SHAPE(9)).remapped(SECONDS),
-}
-
-
-@pytest.mark.parametrize("name", LOOKUPS)
-def test_lookups_and_counts_refuse(name):
-    with pytest.raises(TypeError, match=re.escape("are Coordinates, real numbers")):
-        LOOKUPS[name]()
-
-
-# Attention ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("encoding", [Learned(8, 16), QueryTemperature(8)], ids=repr)
+def test_lookups_and_counts_refuse(encoding):
+    with pytest.raises(TypeError, match="are Coordinates"):
+        encoding.table(SECONDS)
 
 
 def plain(q, k, v, positional, q_at, k_at, seen):
     """Attention written out, with fractions for order."""
-    queries_keys = positional.queries_keys
-    for encoding in queries_keys:
+    for encoding in positional.queries_keys:
         q = encoding.encode_queries(q, encoding.table(q_at))
         k = encoding.encode_keys(k, encoding.table(k_at))
     scores = q @ k.mT / q.shape[-1] ** 0.5
@@ -130,106 +103,62 @@ def plain(q, k, v, positional, q_at, k_at, seen):
     return scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
 
 
+HAIR, FAR = Fraction(1, 2**50), Coordinates([0.1, 3600.1, Fraction(7, 3)])
+PLACES = {
+    "few bits": (Coordinates([0.5, Fraction(7, 3)]), Coordinates([2.25, 0.5, 1, 0])),
+    # Pairs that are a hair nearer than a window, as near, and a hair farther.
+    "62 bits": (FAR, Coordinates.cat([FAR, FAR - 2, FAR - 2 + HAIR, FAR + 1 - HAIR, FAR + HAIR])),
+}
+
+
 @pytest.mark.parametrize("backend", [None, "dense", "explicit", "flex"])
-@pytest.mark.parametrize(
-    "positional",
-    [Positional(queries_keys=Rotary(8)), Positional(scores=ALiBi(2)), Positional(scores=FIRE(2))],
-    ids=["rotary", "alibi", "fire"],
-)
-def test_attention_orders_by_value(positional, backend):
-    if backend == "flex":
-        positional = positional.requires_grad_(False)
-    q_at, k_at = Coordinates([0.5, Fraction(7, 3)]), Coordinates([2.25, 0.5, 1, 0])
-    q, k, v = torch.randn(1, 2, 2, 8), torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)
-    given = {"positional": positional, "q_positions": q_at, "k_positions": k_at}
-    made = attention(q, k, v, is_causal=True, backend=backend, **given)
-    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: b <= a)
-    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
-    made = attention(q, k, v, is_causal=True, window=2, backend=backend, **given)
-    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: a - 2 < b <= a)
-    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("places", PLACES)
+def test_attention_orders_by_value(places, backend):
+    q_at, k_at = PLACES[places]
+    q, k, v = torch.randn(1, 2, len(q_at), 8), *torch.randn(2, 1, 2, len(k_at), 8)
+    positional = Positional(queries_keys=Rotary(8), scores=(ALiBi(2), FIRE(2)))
+    given = {"positional": positional.requires_grad_(False), "backend": backend}
+    given |= {"is_causal": True, "q_positions": q_at, "k_positions": k_at}
+    for window in (None, 2):
+        made = attention(q, k, v, window=window, **given)
+        seen = lambda a, b: b <= a and (not window or a - window < b)  # noqa: B023, E731
+        want = plain(q, k, v, positional, q_at, k_at, seen)
+        torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", [None, "explicit", "flex"])
-def test_attention_orders_what_62_bits_hold(backend):
-    """Also by a window, with pairs that are a hair nearer than it, as near, and a hair farther."""
-    hair = Fraction(1, 2**50)
-    q_at = Coordinates([0.1, 3600.1, Fraction(7, 3)])
-    k_at = Coordinates.cat([q_at, q_at - 2, q_at - 2 + hair, q_at + 1 - hair, q_at + hair])
-    assert q_at.scale == k_at.scale == hair
-    q, k, v = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 15, 8), torch.randn(1, 2, 15, 8)
-    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
-    given = {"positional": positional, "q_positions": q_at, "k_positions": k_at}
-    made = attention(q, k, v, is_causal=True, window=2, backend=backend, **given)
-    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: a - 2 < b <= a)
-    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
-    made = attention(q, k, v, is_causal=True, backend=backend, **given)
-    want = plain(q, k, v, positional, q_at, k_at, lambda a, b: b <= a)
-    torch.testing.assert_close(made, want, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        Coordinates([Fraction(1, 3), 0.5, 2, Fraction(9999, 10), 1000, 1001]),
-        Coordinates([0.1, 3600.1, 3600.2, 1 / 3, 7, 8.0]),
-    ],
-    ids=["exact", "rounded"],
-)
-@pytest.mark.parametrize("window", [None, 700])
-def test_decoding_at_coordinates_is_one_pass(seconds, window):
-    """Each step's own coordinates have a scale of their own, and the cache a common one."""
+def encoder_of(window=None) -> Encoder:
     torch.manual_seed(0)
     positional = Positional(Sinusoidal(16), Rotary(8), ALiBi(2))
-    encoder = Encoder(
-        dim=16, heads=2, depth=2, positional=positional, is_causal=True, window=window
-    ).eval()
-    x = torch.randn(2, 6, 16)
-    with torch.no_grad():
-        whole, cache, made = encoder(x, seconds), KeyValueCache(), []
-        for part in (slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)):
-            own = Coordinates(seconds[part].tolist())
-            made.append(encoder(x[:, part], own, cache=cache))
-        torch.testing.assert_close(torch.cat(made, 1), whole, rtol=0, atol=2e-6)
-        assert cache.positions.tolist() == seconds.tolist()
-        cache.crop(4)
-        again = encoder(x[:, 4:], seconds[4:], cache=cache)
-        torch.testing.assert_close(again, whole[:, 4:], rtol=0, atol=2e-6)
+    return Encoder(16, 2, 2, positional=positional, is_causal=True, window=window).eval()
 
 
-def test_decoding_rows_at_times_of_their_own():
-    """Padded on the left, and turned around in the middle, as by a beam search."""
-    torch.manual_seed(0)
-    positional = Positional(queries_keys=Rotary(8), scores=ALiBi(2))
-    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional, is_causal=True).eval()
-    x, real = torch.randn(2, 4, 16), torch.tensor([[True] * 4, [False, True, True, True]])
-    at = Coordinates([[0.1, 0.5, 1.0, 3.5], [0.0, 0.25, Fraction(1, 3), 9]])
-    with torch.no_grad():
-        whole = encoder(x, at, padding_mask=real)
-        cache = KeyValueCache()
-        encoder(x[:, :3], at[:, :3], padding_mask=real[:, :3], cache=cache)
-        cache.reorder(torch.tensor([1, 0]))
-        last = encoder(x[:, 3:].flip(0), at[[1, 0], 3:], cache=cache)
-    torch.testing.assert_close(last.flip(0), whole[:, 3:], rtol=0, atol=2e-6)
-    assert cache.positions.tolist() == at[[1, 0]].tolist()
-
-
-def test_coordinates_after_whole_positions_in_a_cache():
-    encoder = Encoder(
-        dim=16, heads=2, depth=1, positional=Positional(queries_keys=Rotary(8)), is_causal=True
-    ).eval()
-    x = torch.randn(1, 3, 16)
-    with torch.no_grad():
-        whole, cache = encoder(x, Coordinates([0, 1, 1.5])), KeyValueCache()
-        encoder(x[:, :2], cache=cache)
-        last = encoder(x[:, 2:], Coordinates([1.5]), cache=cache)
-    torch.testing.assert_close(last, whole[:, 2:], rtol=0, atol=2e-6)
+@pytest.mark.parametrize("window", [None, 700])
+@torch.no_grad()
+def test_decoding_at_coordinates_is_one_pass(window):
+    """Each step's own coordinates have a scale of their own, and the cache a common one."""
+    encoder, x = encoder_of(window), torch.randn(2, 6, 16)
+    seconds = Coordinates([0.1, 3600.1, 3600.2, 1 / 3, 7, 8.0])
+    whole, cache, made = encoder(x, seconds), KeyValueCache(), []
+    for part in (slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 6)):
+        own = Coordinates(seconds[part].tolist())
+        made.append(encoder(x[:, part], own, cache=cache))
+    torch.testing.assert_close(torch.cat(made, 1), whole, rtol=0, atol=2e-6)
+    assert cache.positions.tolist() == seconds.tolist()
+    cache.crop(4)
+    again = encoder(x[:, 4:], seconds[4:], cache=cache)
+    torch.testing.assert_close(again, whole[:, 4:], rtol=0, atol=2e-6)
     with pytest.raises(ValueError, match="holds Coordinates"):
         encoder(x[:, :1], cache=cache)
-    assert cache.length == 3
 
 
-def test_a_cache_of_fixed_size_takes_whole_positions():
-    encoder = Encoder(dim=16, heads=2, depth=1, positional=Positional(), is_causal=True)
-    with pytest.raises(TypeError, match="Coordinates"):
-        encoder(torch.randn(1, 4, 16), SECONDS, cache=KeyValueCache(8))
+@torch.no_grad()
+def test_decoding_rows_at_times_of_their_own():
+    """Padded on the left, and turned around in the middle, as by a beam search."""
+    encoder, x, cache = encoder_of(), torch.randn(2, 4, 16), KeyValueCache()
+    real = torch.tensor([[True] * 4, [False, True, True, True]])
+    at = Coordinates([[0.1, 0.5, 1.0, 3.5], [0.0, 0.25, Fraction(1, 3), 9]])
+    whole = encoder(x, at, padding_mask=real)
+    encoder(x[:, :3], at[:, :3], padding_mask=real[:, :3], cache=cache)
+    cache.reorder(torch.tensor([1, 0]))
+    last = encoder(x[:, 3:].flip(0), at[[1, 0], 3:], cache=cache)
+    torch.testing.assert_close(last.flip(0), whole[:, 3:], rtol=0, atol=2e-6)

@@ -1,21 +1,15 @@
 """What torch.func makes of an encoding is what calls one after the other give."""
 
-import importlib
-from pathlib import Path
-
 import pytest
 import torch
+from tests.goldens.encodings import battery
 from torch import nn
 from torch.func import functional_call, grad, jvp, vmap
 
 from posenc.positions import consecutive
 
-CONTRACTS = Path(__file__).parents[1] / "contracts"
-CASES = {
-    f"{file.stem.removeprefix('test_')}-{name}": case
-    for file in sorted(CONTRACTS.glob("test_*.py"))
-    for name, case in importlib.import_module(f"tests.contracts.{file.stem}").CASES.items()
-}
+pytestmark = pytest.mark.slow
+CASES = battery()
 WEIGHTED = [name for name, case in CASES.items() if list(case.module().parameters())]
 POSITIONS = torch.tensor([[0, 1, 2, 3], [3, 4, 5, 6], [1, 5, 6, 9]])
 STEP = 1e-6
@@ -46,7 +40,6 @@ def used(request):
     return Used(CASES[request.param])
 
 
-@pytest.mark.slow
 def test_positions_may_be_mapped_over(used):
     contents = used.contents()
     every = vmap(lambda positions: used(positions, *contents))(POSITIONS)
@@ -54,7 +47,6 @@ def test_positions_may_be_mapped_over(used):
         assert close([part[place] for part in every], used(positions, *contents))
 
 
-@pytest.mark.slow
 def test_gradients_of_samples_are_those_of_one_sample_after_the_other(used):
     contents = used.contents()
     samples = tuple(torch.stack((each, each.cos(), each.sin())) for each in contents)
@@ -70,19 +62,15 @@ def test_gradients_of_samples_are_those_of_one_sample_after_the_other(used):
         assert close([part[place] for part in every], alone)
 
 
-@pytest.mark.slow
 def test_derivatives_along_a_direction_are_differences(used):
-    names, values = [], []
-    for name, value in used.named_parameters():
-        names.append(name)
-        values.append(value.detach())
-    at = (*used.contents(), *values)
+    held = {name: value.detach() for name, value in used.named_parameters()}
+    at = (*used.contents(), *held.values())
     along = tuple(torch.randn_like(each) for each in at)
 
     def made(*given):
-        cut = len(given) - len(names)
-        held = dict(zip(names, given[cut:], strict=True))
-        return functional_call(used, held, (consecutive(4), *given[:cut]))
+        cut = len(given) - len(held)
+        values = dict(zip(held, given[cut:], strict=True))
+        return functional_call(used, values, (consecutive(4), *given[:cut]))
 
     _, derivative = jvp(made, at, along)
     ahead, behind = (
@@ -92,7 +80,6 @@ def test_derivatives_along_a_direction_are_differences(used):
         assert torch.allclose(got, (one - other) / (2 * STEP), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("used", WEIGHTED, indirect=True)
 def test_other_weights_may_be_called_and_mapped_over(used):
     held = {name: each.detach() for name, each in used.named_parameters()}

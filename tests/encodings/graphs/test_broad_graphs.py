@@ -2,17 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 
 from posenc import Graph, LaplacianEncoding
 from posenc.encodings.graphs import modes
-
-
-def random_neighbors(nodes: int) -> Graph:
-    draw = torch.Generator().manual_seed(0)
-    these = torch.arange(nodes).repeat_interleave(3)
-    others = torch.randint(nodes, (3 * nodes,), generator=draw)
-    return Graph(torch.stack((these, others))[:, these != others]).undirected()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posenc.encodings.graphs.canonical import _cubes, basis, groups, signed
+from posenc.encodings.graphs.canonical import basis, signed
 
 
 def turned(vectors: np.ndarray, seed: int) -> np.ndarray:
@@ -15,12 +15,6 @@ def turned(vectors: np.ndarray, seed: int) -> np.ndarray:
 
 def space(nodes: int, width: int, seed: int = 0) -> np.ndarray:
     return np.linalg.qr(np.random.default_rng(seed).standard_normal((nodes, width)))[0]
-
-
-def test_groups_are_chains_of_close_values():
-    values = np.array([0.0, 0.5, 1.0, 3.0, 3.4])
-    assert groups(values, 0.5).tolist() == [0, 0, 0, 1, 1]
-    assert groups(values, 0.1).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -41,14 +35,6 @@ def test_the_first_picked_are_those_of_the_whole_basis(width):
     np.testing.assert_array_equal(made, whole[:, :2])
     np.testing.assert_array_equal(first, nodes[:2])
     np.testing.assert_array_equal(nearness, near[:2])
-
-
-@pytest.mark.parametrize("width", [2, 6, 7, 30])
-def test_cubes_are_those_of_the_projector(width):
-    """Where few vectors span a space their moments serve, else the projector itself."""
-    vectors = space(40, width)
-    cubes = ((vectors @ vectors.T) ** 3).sum(axis=1)
-    np.testing.assert_allclose(_cubes(vectors), cubes, rtol=1e-9, atol=1e-12)
 
 
 def test_equal_entries_lean_the_way_of_their_cubes():

@@ -2,7 +2,6 @@
 
 import sys
 
-import numpy as np
 import pytest
 import torch
 
@@ -28,16 +27,6 @@ def test_edges_listed_several_times_in_another_order_go_both_ways():
     LaplacianEncoding(k=1).table(graph)
     weight[0] += 0.1
     assert graph.is_directed
-
-
-def test_undirected_takes_the_larger_weight_both_ways():
-    graph = Graph(edges((0, 1), (1, 0), (1, 2)), edge_weight=torch.tensor([1.0, 4.0, 2.0]))
-    assert graph.is_directed
-    both = graph.undirected()
-    assert not both.is_directed
-    want = [[0, 4, 0], [4, 0, 2], [0, 2, 0]]
-    assert np.array_equal(both.adjacency().toarray(), want)
-    assert both.undirected().edge_index.tolist() == both.edge_index.tolist()
 
 
 REFUSED = [

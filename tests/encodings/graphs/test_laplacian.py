@@ -9,7 +9,6 @@ from scipy import sparse
 
 from posenc import Graph, LaplacianEncoding
 from posenc.encodings.graphs import laplacian as module
-from posenc.encodings.graphs import modes
 from posenc.encodings.graphs.modes import sparse_modes
 
 NORMALIZATIONS = ["sym", "rw", "none"]
@@ -79,17 +78,6 @@ def test_a_chain_has_cosines():
         assert found.values[0, mode - 1].item() == pytest.approx(value, abs=1e-12)
 
 
-def test_isolated_nodes_and_self_loops():
-    edges = torch.tensor([[0, 1, 0], [1, 0, 0]])
-    alone = Graph(edges[:, :2], num_nodes=3)
-    assert eigenvectors(alone, 2).values.tolist() == [[1.0, 2.0]]  # as its formula says
-    assert eigenvectors(alone, 2, normalization="none").values.tolist() == [[0.0, 2.0]]
-    looped = Graph(edges)
-    assert eigenvectors(looped, 1).values.tolist() == [[2.0]]
-    kept = eigenvectors(looped, 1, self_loops=True).values.item()
-    assert kept == pytest.approx(1.5)  # [[1/2, −1/√2], [−1/√2, 1]]
-
-
 # That they are the same.
 
 
@@ -150,19 +138,6 @@ def test_lanczos_passes_over_no_copy_of_an_eigenvalue(grid):
     np.testing.assert_allclose(found, want[: len(found)], atol=1e-9)
 
 
-def test_where_lanczos_has_no_vector_to_go_on_with_all_are_found(monkeypatch):
-    def stuck(*_):
-        raise sparse.linalg.ArpackError(3)
-
-    monkeypatch.setattr(modes, "_complete", stuck)
-    spokes = np.zeros((30, 30))
-    spokes[0, 1:] = spokes[1:, 0] = 1
-    laplacian = np.diag(spokes.sum(0)) - spokes
-    values, vectors = sparse_modes(sparse.csr_array(laplacian), 3, 1e-8, 60.0)
-    np.testing.assert_allclose(values, [0] + [1] * 28 + [30], atol=1e-12)
-    np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "leaves", [999, pytest.param(1299, marks=pytest.mark.slow("a larger star"))]
 )
@@ -176,29 +151,6 @@ def test_a_star_has_many_vectors_of_one_eigenvalue(leaves):
     torch.testing.assert_close(vectors.T @ vectors, torch.eye(4, dtype=torch.float64))
     assert vectors[0].abs().max() < 1e-9
     assert vectors.sum(0).abs().max() < 1e-9
-
-
-def test_a_batch_is_its_graphs(drawn_graph, grid):
-    graphs = [drawn_graph(5, 4), grid(3, 3), drawn_graph(5, 4, seed=1), grid(2, 7), grid(3, 3)]
-    starts = np.cumsum([0] + [each.num_nodes for each in graphs])[:-1]
-    edges = torch.cat([g.edge_index + s for g, s in zip(graphs, starts, strict=True)], dim=1)
-    sizes = torch.tensor([each.num_nodes for each in graphs])
-    batch = torch.arange(len(graphs)).repeat_interleave(sizes)
-    whole = eigenvectors(Graph(edges, batch=batch), 4)
-    alone = [eigenvectors(each, 4) for each in graphs]
-    assert torch.equal(whole.vectors, torch.cat([each.vectors for each in alone]))
-    assert torch.equal(whole.values, torch.cat([each.values for each in alone]))
-
-
-def test_parts_of_one_graph_have_vectors_of_their_own(grid):
-    one, other = grid(2, 3), grid(4, 4)
-    edges = torch.cat([one.edge_index, other.edge_index + 6], dim=1)
-    found = eigenvectors(Graph(edges), 6)
-    inside = found.vectors.abs() > 1e-12
-    assert not (inside[:6].any(0) & inside[6:].any(0)).any()
-    # The first, left out, is the constant of the smaller part; the next is that of the larger.
-    assert found.values[0, 0].abs() < 1e-12
-    assert inside[6:, 0].all()
 
 
 @pytest.mark.parametrize("nodes", [60, 1100])

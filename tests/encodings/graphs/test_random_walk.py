@@ -56,13 +56,6 @@ def test_they_are_the_diagonals_of_powers(drawn_graph, directed):
     torch.testing.assert_close(table(graph, 8), torch.from_numpy(by_powers(graph, 8)))
 
 
-def test_a_walk_that_ends_does_not_return():
-    one_way = Graph(torch.tensor([[0, 1], [1, 2]]), num_nodes=4)
-    assert not table(one_way, 5).any()
-    ring = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]))
-    assert table(ring, 6).tolist() == [[0, 0, 1, 0, 0, 1]] * 3
-
-
 @pytest.mark.parametrize("full", [1, 10**6])
 def test_large_parts_are_as_small_ones(monkeypatch, drawn_graph, full):
     """By sparse powers, and by columns where these would fill up."""
@@ -74,12 +67,3 @@ def test_large_parts_are_as_small_ones(monkeypatch, drawn_graph, full):
     monkeypatch.setattr(random_walk, "MOST_NUMBERS", 120)  # three columns at a time
     for each, rows in zip((graph, directed), want, strict=True):
         torch.testing.assert_close(table(each, 7), rows)
-
-
-def test_a_batch_is_its_graphs(drawn_graph):
-    graphs = [drawn_graph(nodes, seed=nodes) for nodes in (5, 9, 5, 13)]
-    starts = np.cumsum([0, 5, 9, 5])
-    edges = torch.cat([g.edge_index + s for g, s in zip(graphs, starts, strict=True)], dim=1)
-    batch = torch.tensor([0, 1, 2, 3]).repeat_interleave(torch.tensor([5, 9, 5, 13]))
-    whole = table(Graph(edges, batch=batch), 6)
-    assert torch.equal(whole, torch.cat([table(each, 6) for each in graphs]))

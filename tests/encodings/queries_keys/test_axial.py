@@ -74,19 +74,6 @@ def test_gemma4_vision_pairs_channels_within_the_block_of_an_axis(start):
     )
 
 
-@pytest.mark.parametrize("rotated", ["prefix", "suffix"])
-def test_blocks_of_axes_leave_a_rest_where_the_form_has_it(rotated):
-    form = AxialForm("mine", "yx", "", (8, 4), pairing="half", by_axis=True, rotated=rotated)
-    encoding, q, positions = AxialRotary(16, form=form), random(1, 2, 6, 16), grid(2, 3)
-    got = encoding.encode_queries(q, encoding.table(positions))
-    still, turned = (slice(12, None), slice(0, 12)) if rotated == "prefix" else (
-        slice(0, 4), slice(4, None))  # fmt: skip
-    assert torch.equal(got[..., still], q[..., still])
-    whole = AxialRotary(12, form=AxialForm("mine", "yx", "", (8, 4), pairing="half", by_axis=True))
-    alone = q[..., turned].contiguous()
-    assert torch.equal(got[..., turned], whole.encode_queries(alone, whole.table(positions)))
-
-
 def bands_of_timm(grid_size: tuple[int, int], trained: tuple[int, int], width: int) -> Tensor:
     """EVA-02's angles as timm has them: float64, position / actual · trained, then bands."""
     bands = 1.0 / 10_000.0 ** (torch.arange(width).double() / width)
@@ -123,14 +110,6 @@ def test_vjepa2_is_transformers():
     assert torch.equal(got[..., 12:], q[..., 12:])
 
 
-def test_vjepa2_is_no_rotation_but_where_its_two_angles_are_one():
-    """n = 2 has one angle an axis; n = 4 has two, and norms change."""
-    for width, keeps in ((6, True), (12, False)):
-        encoding, q = VJEPA2Rotary(width), random(1, 1, 27, width).double()
-        norms = encoding.encode_queries(q, encoding.table(grid(3, 3, 3))).norm(dim=-1)
-        assert torch.allclose(norms, q.norm(dim=-1), atol=1e-6) == keeps
-
-
 def test_a_form_of_ones_own():
     """Three axes of 8, 4 and 4 channels, dealt out in turn, the last axis first: w t h, t, t, t."""
     form = AxialForm(
@@ -147,13 +126,6 @@ def test_a_form_of_ones_own():
     got = encoding.encode_queries(q, encoding.table(torch.tensor([[5, 6, 7]])))
     assert torch.equal(got[..., 16:], q[..., 16:])
     assert (got[..., :16] != q[..., :16]).all()
-
-
-def test_one_axis_is_rotary_bit_for_bit():
-    line = AxialForm("line", "x", "", (16,), pairing="half")
-    positions = torch.arange(2**40, 2**40 + 9)
-    table = AxialRotary(16, form=line).table(positions[:, None])
-    assert torch.equal(table, Rotary(16).table(positions))
 
 
 def test_each_axis_has_its_own_schedule():

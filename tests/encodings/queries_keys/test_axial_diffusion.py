@@ -145,17 +145,6 @@ def test_ltx2(pairing):
     torch.testing.assert_close(got, want, atol=bound, rtol=0)
 
 
-def test_ltx2_has_one_axis_for_sound():
-    """Inner widths of 2 a frequency: none is left over, and head after head turns faster."""
-    encoding = LTXRotary(4, heads=3, sizes=(20,), base=100.0)
-    seconds = Coordinates([[0.3], [17.25]])
-    angles = 2 * seconds.floats() / 20 - 1
-    angles = angles * torch.pi / 2 * 100 ** torch.linspace(0, 1, 6, dtype=torch.float64)
-    want = torch.stack((angles.cos(), angles.sin()), dim=1).unflatten(-1, (3, 2))
-    got = encoding.table(seconds, dtype=torch.float64)
-    torch.testing.assert_close(got, want, atol=1e-13, rtol=0)
-
-
 def test_minimax_h3():
     """Thirds along time and reals along rows and columns; 32 of 128 channels are left alone."""
     thirds = Coordinates(torch.tensor([0, 5, 25, 45, 65, 85]), scale=Fraction(1, 3)) + 7

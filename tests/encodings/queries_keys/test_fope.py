@@ -7,8 +7,8 @@ import torch
 from mpmath import mp, mpf
 from torch.nn import functional as F
 
-from posenc import FoPE, Rotary
-from posenc.frequencies import FromCheckpoint, Geometric, TurnsPerUnit, YaRN
+from posenc import FoPE
+from posenc.frequencies import Geometric, TurnsPerUnit, YaRN
 
 DIM, LENGTH = 16, 500
 
@@ -61,15 +61,6 @@ def test_a_far_position_is_as_exact_as_a_near_one(fope):
                         for i in range(4))  # fmt: skip
                 assert table[0, head, pair].item() == pytest.approx(float(c), abs=1e-14)
                 assert table[1, head, pair].item() == pytest.approx(float(s), abs=1e-14)
-
-
-def test_without_mixing_it_is_rotary_with_slow_pairs_stopped():
-    fope = FoPE(DIM, heads=2, trained_length=LENGTH, gain=0.0)
-    kept = Geometric(DIM).radians()[:4]
-    rotary = Rotary(FromCheckpoint([*map(float, kept), 0.0, 0.0, 0.0, 0.0]))
-    q, k = torch.randn(1, 4, 9, DIM), torch.randn(1, 2, 9, DIM)
-    for mine, theirs in zip(fope(q, k), rotary(q, k), strict=True):
-        torch.testing.assert_close(mine, theirs)
 
 
 def test_coefficients_begin_as_in_the_authors_code():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from posenc import CayleySTRING, CirculantSTRING, ComRoPE, LieRE
+from posenc import CayleySTRING, CirculantSTRING, ComRoPE
 from posenc.positions import Coordinates, grid
 
 
@@ -18,23 +18,6 @@ def points(height: int, width: int) -> Coordinates:
     """From 0 to 1 along each axis."""
     scales = (Fraction(1, height - 1), Fraction(1, width - 1))
     return Coordinates(grid(height, width), scale=scales)
-
-
-def test_liere_is_relative_where_its_matrices_commute_and_nowhere_else():
-    """Along one axis they do, and in blocks of two channels; with two axes and more they do not."""
-    q, k = random(1, 1, 4, 8), random(1, 1, 4, 8).flip(-1)
-
-    def moved(encoding: LieRE, axes: int) -> float:
-        here = grid(2, 2)[:, :axes]
-        tables = [encoding.table(at, dtype=torch.float64) for at in (here, here + 5)]
-        first, second = (encoding.encode_queries(q, t) @ encoding.encode_keys(k, t).mT
-                         for t in tables)  # fmt: skip
-        return (first - second).abs().max().item()
-
-    torch.manual_seed(1)
-    assert moved(LieRE(8, axes=1), 1) < 1e-9
-    assert moved(LieRE(8, axes=2, block=2), 2) < 1e-9
-    assert moved(LieRE(8, axes=2, block=4), 2) > 0.1
 
 
 def test_cayley_string_is_rotary_after_an_orthogonal_matrix():

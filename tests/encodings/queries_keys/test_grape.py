@@ -49,11 +49,3 @@ def test_vectors_that_are_nearly_parallel_lose_no_digits():
         expected = float(mp.sin(1000 * speed) / speed)
     table = grape.table(torch.tensor([1000]), dtype=torch.float64)
     assert float(table[0, 0, 0]) == pytest.approx(expected, rel=1e-13)
-
-
-def test_a_head_without_a_plane_turns_nothing():
-    grape = GRAPE(4, heads=1)
-    with torch.no_grad():
-        grape.generators.fill_(0.5)  # a and b are one direction
-    x = torch.randn(1, 5, 4)
-    torch.testing.assert_close(grape.encode_keys(x, grape.table(range(5))), x)

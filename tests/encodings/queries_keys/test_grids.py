@@ -13,9 +13,9 @@ from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbeddin
 from transformers.models.qwen2_vl.modeling_qwen2_vl import apply_rotary_pos_emb as apply_qwen2_vl
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
-from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, RoPEMixed, Rotary
+from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, Rotary
 from posenc.frequencies import Geometric
-from posenc.positions import Coordinates, consecutive, grid
+from posenc.positions import Coordinates, grid
 
 
 def scattered(*shape: int, top: int = 500) -> torch.Tensor:
@@ -66,18 +66,6 @@ def test_multimodal_is_qwens_with_three_different_coordinates(arrangement, secti
     q, k = random(2, 4, 17, 128), random(2, 2, 17, 128)
     for got, want in zip(encoding(q, k, positions), apply_qwen2_vl(q, k, cos, sin), strict=True):
         assert torch.equal(got, want)
-
-
-@pytest.mark.parametrize(
-    ("sections", "arrangement"),
-    [((16, 24, 24), "contiguous"), ((24, 20, 20), "interleaved"), ((32, 16, 16), "interleaved")],
-)
-def test_with_equal_coordinates_multimodal_is_one_dimensional(sections, arrangement):
-    rotary = Rotary(128)
-    positions = consecutive(30, start=10**9)
-    alike = positions[:, None].expand(-1, 3)
-    encoding = MultimodalRotary(rotary, sections, arrangement)
-    assert torch.equal(encoding.table(alike), rotary.table(positions))
 
 
 def test_pixtral_is_transformers():
@@ -153,16 +141,6 @@ def test_dinov3_draws_as_transformers_does(changes):
     angles = angles_of_dinov3(centers, 100.0 ** (torch.arange(4).double() / 4))
     torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
     torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
-
-
-def test_mixed_begins_with_two_directions_across_each_other():
-    encoding = RoPEMixed(32, heads=5)
-    along_x, along_y = encoding.frequencies.detach().double()
-    speed = (along_y.square() + along_x.square()).sqrt()
-    want = 10.0 ** (-torch.arange(0, 32, 4).double() / 32)
-    torch.testing.assert_close(speed, want.repeat(5, 2), atol=1e-6, rtol=0)
-    across = along_y[:, :8] * along_y[:, 8:] + along_x[:, :8] * along_x[:, 8:]
-    torch.testing.assert_close(across, torch.zeros_like(across), atol=1e-6, rtol=0)
 
 
 def test_dinov3_takes_real_points_up_to_the_edges_of_the_image():

@@ -5,7 +5,7 @@ import torch
 
 from posenc import AxialRotary, MultimodalRotary, Rotary, move_keys
 from posenc.frequencies import Geometric, YaRN
-from posenc.positions import NOWHERE, grid
+from posenc.positions import grid
 
 YARN = YaRN(Geometric(8), factor=4.0, trained_length=64)
 ENCODINGS = {
@@ -61,14 +61,3 @@ def test_the_factor_is_not_squared():
     naive = rotary.encode_keys(cached, rotary.table(positions - positions, dtype=torch.float64))
     assert torch.equal(still, cached)
     assert torch.allclose(naive / cached, torch.tensor(factor, dtype=torch.float64))
-
-
-def test_tokens_that_stand_nowhere_stay():
-    encoding = AXES["multimodal"]
-    points = torch.tensor([[NOWHERE] * 3, [1, 2, 3]])
-    k = keys(encoding, 2)
-    there = points + torch.tensor([[0], [7]])
-    moved = move_keys(k, points, there, encoding)
-    assert torch.equal(moved[..., 0, :], k[..., 0, :])
-    with pytest.raises(ValueError, match="nowhere"):
-        move_keys(k, points, torch.ones_like(points), encoding)

@@ -5,7 +5,6 @@ import torch
 from mpmath import mp, mpf
 
 from posenc import ALiBi, PoPE, Positional, Rotary, attention
-from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 from posenc.testing.reference import reference_attention
 from posenc.transformer import Encoder
@@ -34,14 +33,6 @@ def test_products_are_the_sum_of_the_paper(pope, t, s):
                 for c in range(DIM)
             )  # fmt: skip
             assert got[head, 0, 0].item() == pytest.approx(float(want), rel=1e-13)
-
-
-def test_channels_past_the_schedule_stay(pope):
-    partial = PoPE(Geometric(8), heads=2, head_dim=DIM)
-    q = torch.randn(1, 4, 3, DIM)
-    made, _ = partial(q, q[:, :2])
-    assert made.shape == (1, 4, 3, partial.encoded_dim) == (1, 4, 3, 10)
-    assert torch.equal(made[..., 8:], q[..., 4:])
 
 
 def test_phases_are_held_within_a_turn(pope):

@@ -31,16 +31,6 @@ def test_xpos_tables_are_those_of_mpmath(position):
                 assert abs(table[row, i].item() - want) <= abs(want) * mpf(2) ** -23.999
 
 
-def test_no_product_depends_on_the_origin():
-    q, k = random(1, 2, 6, 16), random(1, 2, 6, 16, seed=1)
-    products = []
-    for origin in (0, 300, -200):
-        turned_q, turned_k = XPos(Rotary(16), origin=origin)(q, k)
-        products.append(turned_q @ turned_k.mT)
-    torch.testing.assert_close(products[1], products[0], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(products[2], products[0], atol=1e-5, rtol=1e-5)
-
-
 def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
     """rotary-embedding-torch centers by the length of the call: a cached key is then off.
 

@@ -31,14 +31,6 @@ def test_mm_rope_repeats_a_pattern_of_eight_pairs():
     torch.testing.assert_close(table[:, 0], wanted.cos(), atol=1e-11, rtol=0)
 
 
-def test_named_arrangements_are_orders_too():
-    rotary, positions = Rotary(16), scattered(9, 3)
-    for name, axes in (("contiguous", (0, 0, 0, 0, 1, 1, 2, 2)),
-                       ("interleaved", (0, 1, 2, 0, 1, 2, 0, 0))):  # fmt: skip
-        named = MultimodalRotary(rotary, (4, 2, 2), name).table(positions)
-        assert torch.equal(MultimodalRotary(rotary, (4, 2, 2), axes).table(positions), named)
-
-
 def test_mhrope_of_text_is_rotary():
     rotary, positions = Rotary(16), consecutive(6, start=10**9)
     alike, x = positions[:, None].expand(-1, 3), random(1, 8, 6, 16)

@@ -34,14 +34,6 @@ def test_shifts_fill_their_range():
     assert torch.corrcoef(each.T).fill_diagonal_(0).abs().max() < 0.1  # each its own
 
 
-def test_the_scale_is_uniform_in_its_logarithm():
-    made = drawn(CAPE(0, 0, 1.5))
-    logs = (made[:, 1:] / torch.arange(1, 6)).log()
-    torch.testing.assert_close(logs, logs[:, :1].expand(-1, 5), atol=1e-5, rtol=0)
-    assert logs.abs().max() <= math.log(1.5) + 1e-5
-    assert abs(logs[:, 0].mean()) < 5 * math.log(1.5) / math.sqrt(3 * 4000)
-
-
 def test_local_shifts_of_half_the_distance_keep_order():
     assert (drawn(CAPE(60.0, 0.5, 1.1)).diff(dim=-1) >= 0).all()
 

@@ -1,6 +1,5 @@
 """PoSE: two runs, a gap between them, and all cuts and skips equally likely."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,17 +58,3 @@ def test_more_chunks_are_more_runs_in_range(chunks, seq, room, seed):
     steps = drawn.diff()
     assert (steps >= 1).all()
     assert (steps > 1).sum() <= chunks - 1
-
-
-def test_divisions_into_three_are_equally_likely_and_skips_follow_one_another():
-    rows = PoSE(10**9, chunks=3)(consecutive(5).expand(30_000, 5), generator=seeded())
-    jumps = rows.diff() > 1
-    assert (jumps.sum(-1) == 2).float().mean() > 0.999  # of so many places none twice
-    divisions, counts = jumps[jumps.sum(-1) == 2].unique(dim=0, return_counts=True)
-    assert len(divisions) == 6  # 2 of 4 cuts
-    torch.testing.assert_close(
-        counts.double() / counts.sum(), torch.full((6,), 1 / 6).double(), atol=0.01, rtol=0
-    )
-    # u_1 is uniform over the room and u_2 over what it leaves: means of 1/2 and 3/4.
-    last = (rows[:, -1] - 4).double().mean() / 10**9
-    assert last.item() == pytest.approx(0.75, abs=0.01)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import ALiBi, Randomized
-from posenc.positions import consecutive, left_padded, packed, pair_distances
+from posenc.positions import consecutive, pair_distances
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -32,15 +32,6 @@ def test_every_subset_is_equally_likely():
     expected = 40_000 / comb(6, 3)
     chi_squared = ((counts - expected) ** 2 / expected).sum()
     assert chi_squared < 43.8  # one in a thousand, with 19 degrees of freedom
-
-
-def test_padding_and_documents_keep_their_order():
-    padded = left_padded(torch.tensor([[False, False, True, True, True]]))
-    drawn = Randomized(50)(padded, generator=seeded())[0]
-    assert drawn[0] == drawn[1] == drawn[2]
-    assert (drawn[2:].diff() > 0).all()
-    documents = Randomized(50)(packed([3, 2]), generator=seeded())
-    assert torch.equal(documents[:2], documents[3:])
 
 
 def test_distances_are_one_sorted_sample_on_both_sides():
@@ -67,16 +58,6 @@ def test_randomized_alibi_is_the_authors_formula():
         for i in range(5):
             for j in range(5):
                 assert bias[h, i, j].item() == pytest.approx(-slope * sample[abs(i - j)])
-
-
-def test_every_set_of_distances_is_equally_likely():
-    counts = {}
-    for seed in range(3_000):
-        drawn = Randomized(5).distances([1, 2], generator=seeded(seed))
-        counts[tuple(drawn.tolist())] = counts.get(tuple(drawn.tolist()), 0) + 1
-    assert set(counts) == set(combinations(range(1, 5), 2))
-    chi_squared = sum((count - 500) ** 2 / 500 for count in counts.values())
-    assert chi_squared < 20.5  # one in a thousand, with 5 degrees of freedom
 
 
 def test_what_does_not_fit_is_told():

@@ -24,8 +24,3 @@ def test_the_repository_draws_one_value_less():
     for kind, last in ((paper, 4), (code, 3)):
         rows = kind(consecutive(1).expand(2_000, 1), generator=seeded())
         assert rows.unique().tolist() == list(range(last + 1))
-
-
-def test_the_largest_shift_stays_within_int64():
-    rows = SHAPE(2**62)(consecutive(2).expand(1000, 2), generator=seeded())
-    assert rows.min() >= 0

@@ -32,13 +32,6 @@ def test_the_largest_exponent_is_that_of_mpt(heads, most):
     torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)
 
 
-def test_slopes_of_ones_own():
-    alibi = ALiBi(3, slopes=(0.5, 0.0, -1.0))
-    assert torch.equal(alibi.profile([2, -4]), torch.tensor([[-1.0, -2.0], [0.0, 0.0], [2.0, 4.0]]))
-    assert "slopes=(0.5, 0.0, -1.0)" in repr(alibi)
-    assert ALiBi(3, slopes=torch.tensor([0.5, 0.25, 0.125])).slopes == (0.5, 0.25, 0.125)
-
-
 def test_causal_spares_the_keys_that_a_mask_hides():
     bias = ALiBi(2, is_causal=True).table(consecutive(4), consecutive(4))
     assert torch.equal(bias.tril(), ALiBi(2).table(consecutive(4), consecutive(4)).tril())

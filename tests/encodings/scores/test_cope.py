@@ -14,12 +14,6 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def example(length: int = 7, heads: int = 3, positions: int = 4):
-    cope = CoPE(heads, WIDTH, positions, std=1.0).double()
-    q, k = random(1, heads, length, WIDTH), random(1, heads, length, WIDTH, seed=1)
-    return cope, q, q @ k.mT / math.sqrt(WIDTH)
-
-
 def by_the_authors(q, k, gate_keys, vectors, *, divided: bool):
     """``ContextPosSelfAttn`` of their code, with gates by other products than the scores."""
     width, length = q.shape[-1], q.shape[-2]
@@ -58,14 +52,3 @@ def test_gates_by_keys_of_their_own_are_the_authors_code():
     torch.nn.init.normal_(cope.key_maps)
     want = by_the_authors(q, k, k @ cope.key_maps.mT, cope.weight, divided=False)
     torch.testing.assert_close(cope(scores, q=q, k=k).tril(), want.tril())
-
-
-def test_open_gates_count_tokens():
-    # With every gate open, p = i − j + 1: a learned relative position.
-    cope, q, _ = example(positions=10)
-    open_gates = torch.full((1, 3, 7, 7), 40.0, dtype=torch.float64)
-    got = cope(open_gates, q=q) - open_gates
-    for i in range(7):
-        for j in range(i + 1):
-            want = q[0, :, i] @ cope.weight[i - j + 1]
-            torch.testing.assert_close(got[0, :, i, j], want)

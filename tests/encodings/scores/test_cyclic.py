@@ -1,29 +1,8 @@
 """Distances around a ring, against the offsets of AfCycDesign and of Boltz."""
 
-import numpy as np
-import pytest
 import torch
 
 from posenc.encodings.scores.cyclic import around
-
-
-def by_copies(length: int) -> np.ndarray:
-    """The shortest way between i and either copy of j, one ring apart; its sign by the way."""
-    made = np.zeros((length, length), dtype=int)
-    for i in range(length):
-        for j in range(length):
-            ways = [i - j, i - j + length, i - j - length]
-            shortest = min(map(abs, ways))
-            # Where both ways are as long, that along the row is taken.
-            made[i, j] = i - j if abs(i - j) == shortest else min(ways, key=abs)
-    return made
-
-
-@pytest.mark.parametrize("length", [1, 2, 5, 6, 13])
-def test_they_are_the_offsets_of_a_cyclic_peptide(length):
-    here = torch.arange(length)
-    got = around(here.unsqueeze(-1) - here, length)
-    assert np.array_equal(got.numpy(), by_copies(length))
 
 
 def test_they_are_those_of_boltz_but_halfway_around():

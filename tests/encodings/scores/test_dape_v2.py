@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-import posenc
-from posenc import FIRE, KERPLE, ALiBi, DAPEv2, Positional
+from posenc import FIRE, KERPLE, ALiBi, DAPEv2
 
 HEADS, HIDDEN = 3, 4
 
@@ -49,14 +48,3 @@ def test_it_is_the_code_of_the_authors_but_in_the_last_rows(example, kernel, bia
     torch.testing.assert_close(got[..., rows, :], want[..., rows, :])
     differs = (got - want).abs()[..., 8 - last :, :].amax(dim=(0, 1, 3))
     assert (differs > 1e-3).all()  # where theirs has no zeros to the right
-
-
-def test_padding_inside_a_document_is_refused(example):
-    with pytest.raises(ValueError, match="Positions repeat"):
-        example()(random_scores(4), [0, 1, 1, 2], [0, 1, 1, 2])
-    q = torch.randn(1, 4, 5, 8)
-    real = torch.tensor([[True, False, True, True, True]])
-    with pytest.raises(ValueError, match="padding lies between"):
-        posenc.attention(
-            q, q, q, padding_mask=real, positional=Positional(scores=DAPEv2(4, ALiBi(4)))
-        )

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
 from transformers import SamVisionConfig
 from transformers.models.sam.modeling_sam import SamVisionAttention
 
@@ -65,16 +64,3 @@ def test_coarser_keys_and_queries_are_mvits(q_shape, k_shape):
                    q=q)  # fmt: skip
     want = by_mvit(q[0, 0], q_shape, k_shape, encoding.vertical, encoding.horizontal)
     torch.testing.assert_close(got[0, 0], want)
-
-
-def test_resizing_keeps_float64():
-    """A line stays a line; in float32 its rows would be rounded."""
-    encoding = DecomposedRelative(1, 1, (2, 3), dtype=torch.float64)
-    with torch.no_grad():
-        encoding.vertical.copy_(torch.tensor([[0.0], [1 / 3], [2 / 3]]).double())
-    resized = encoding.resized((3, 3)).vertical[:, 0].tolist()
-    expected = F.interpolate(
-        encoding.vertical.detach().T[None], size=5, mode="linear"
-    )[0, 0].tolist()  # fmt: skip
-    assert resized == expected
-    assert encoding.resized((3, 3)).vertical.dtype == torch.float64

@@ -2,8 +2,7 @@
 
 import torch
 
-from posenc import ALiBi, Forgetting, forgetting_bias
-from posenc.positions import consecutive
+from posenc import Forgetting, forgetting_bias
 
 HEADS, WIDTH = 4, 8
 
@@ -21,15 +20,6 @@ def test_it_is_the_decay_of_a_recurrence():
         for at in range(i + 1):
             total = gates[at] * total + scores[i, at].exp()
         torch.testing.assert_close(biased[i, : i + 1].exp().sum(), total)
-
-
-def test_constant_gates_are_alibi():
-    slopes = torch.tensor(ALiBi(HEADS).slopes).double()
-    log_f = -slopes.unsqueeze(-1).expand(HEADS, 12)
-    alibi = ALiBi(HEADS, is_causal=True).table(
-        consecutive(12), consecutive(12), dtype=torch.float64
-    )
-    torch.testing.assert_close(forgetting_bias(log_f), alibi)
 
 
 def test_the_encoding_gates_by_keys_with_fewer_key_heads():

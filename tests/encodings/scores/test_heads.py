@@ -5,9 +5,8 @@ import copy
 import pytest
 import torch
 
-from posenc import FIRE, ALiBi, CoPE, RelativeBias, SwinBias, T5Bias
+from posenc import ALiBi, CoPE, RelativeBias, T5Bias
 from posenc.encodings.bias import bias_apart
-from posenc.positions import grid
 
 DISTANCE = torch.arange(-3, 9)
 
@@ -21,15 +20,6 @@ def test_a_part_is_the_slice_of_the_whole_bit_for_bit(bias, heads):
     assert torch.equal(part.profile(DISTANCE), wanted)
     assert part.heads == len(wanted)
     assert torch.equal(part.table(range(3), range(4)), part.table(torch.arange(3), torch.arange(4)))
-
-
-def test_biases_that_are_not_relative_slice_too():
-    fire, points = FIRE(6), grid(2, 3)
-    assert torch.equal(fire[1:3].table(range(4), range(4)), fire.table(range(4), range(4))[1:3])
-    assert fire[1:3].is_relative is False
-    swin = SwinBias(6, (2, 3))
-    assert torch.equal(swin[::2].table(points, points), swin.table(points, points)[::2])
-    assert swin[::2].is_relative is True
 
 
 def test_parameters_are_those_of_the_whole():
@@ -55,12 +45,6 @@ def test_what_cannot_be_cut_is_refused():
         ALiBi(8)[8]
     with pytest.raises(TypeError, match="not subscriptable"):
         CoPE(8, 4, 4)[2:4]
-
-
-def test_heads_have_the_slopes_of_the_whole():
-    whole = ALiBi(8, slopes="geometric")
-    assert whole[2:6][::2].slopes == whole.slopes[2:6:2]
-    assert not hasattr(T5Bias(8)[2:4], "slopes")
 
 
 def test_heads_apart_have_the_slopes_that_they_had():

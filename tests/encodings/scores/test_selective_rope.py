@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from posenc import Positional, Rotary, SelectiveRoPE, attention
+from posenc import Rotary, SelectiveRoPE
 from posenc.frequencies import Geometric
-from posenc.positions import consecutive, packed
+from posenc.positions import consecutive
 
 HEADS, WIDTH, DIM, SEQ = 2, 6, 8, 7
 
@@ -71,18 +71,3 @@ def test_where_every_token_turns_alike_it_is_rotary(pairing, rotated):
     torch.testing.assert_close(scored(of, q, k, x), want, rtol=1e-9, atol=1e-9)
     by_pairs = torch.func.vmap(lambda q, k, x: scored(of, q, k, x))(q, k, x)
     torch.testing.assert_close(by_pairs, want, rtol=1e-9, atol=1e-9)
-
-
-def test_attention_takes_it():
-    of, (x, q, k) = built(), content()
-    alone = [authors(of, x[:, part], q[..., part, :], k[..., part, :])
-             for part in (slice(3), slice(3, SEQ))]  # fmt: skip
-    got = attention(
-        q, k, k, positional=Positional(scores=of), is_causal=True, q_hidden=x, k_hidden=x,
-        document_ids=torch.tensor([0] * 3 + [1] * 4).expand(2, -1),
-        q_positions=packed([3, 4]), k_positions=packed([3, 4]),
-    )  # fmt: skip
-    values = k.split([3, 4], dim=-2)
-    want = [F.scaled_dot_product_attention(*turned, value, is_causal=True)
-            for turned, value in zip(alone, values, strict=True)]  # fmt: skip
-    torch.testing.assert_close(got, torch.cat(want, dim=-2), rtol=1e-6, atol=1e-6)

@@ -1,8 +1,5 @@
 """Biases that are added are the sum of their tables, and one bias."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 
@@ -32,17 +29,6 @@ def test_relative_biases_stay_relative():
     assert not mixed.has_profile
     assert not mixed.is_relative
     assert (SwinBias(4) + SwinBias(4)).is_relative
-
-
-def test_sums_are_flat_and_hold_their_parameters():
-    t5, kerple = T5Bias(4), KERPLE(4)
-    every = (t5 + ALiBi(4)) + (kerple + ALiBi(4))
-    assert [type(part).__name__ for part in every.parts] == ["T5Bias", "ALiBi", "KERPLE", "ALiBi"]
-    names = [name for name, _ in every.named_parameters()]
-    assert names == ["parts.0.weight", "parts.2.p", "parts.2.a"]
-    assert every.parts[0] is t5
-    for other in (copy.deepcopy(every), pickle.loads(pickle.dumps(every))):
-        assert torch.equal(other.table(Q, K), every.table(Q, K))
 
 
 def test_what_does_not_add_is_refused():

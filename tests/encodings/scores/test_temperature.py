@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 
 from posenc import Temperature
@@ -26,10 +25,3 @@ def test_a_constant_is_the_square_of_yarns_factor():
     torch.testing.assert_close(temperature(scores), scores * (0.1 * math.log(40) + 1) ** 2)
     assert temperature.is_relative
     assert not Temperature(2, 16).is_relative
-
-
-def test_far_positions_are_exact():
-    got = Temperature(1, 2**10).table(
-        torch.tensor([2**60 - 1]), consecutive(1), dtype=torch.float64
-    )
-    assert got.item() == pytest.approx(6.0, abs=1e-15)

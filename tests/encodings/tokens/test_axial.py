@@ -85,14 +85,6 @@ def test_dab_detr_has_another_base():
                                rtol=0, atol=2e-6)  # fmt: skip
 
 
-def test_detr_unnormalized_counts_from_one():
-    mask = padded((7, 9), (3, 4))
-    theirs = DetrSinePositionEmbedding(16)((2, 3, 7, 9), "cpu", torch.float64, mask)
-    ours = AxialSinusoidal(32, "detr_unnormalized")
-    table = ours.table(masked_grid(mask)[..., :2], dtype=torch.float64)
-    torch.testing.assert_close(table, theirs.flatten(2).mT, rtol=0, atol=1e-14)
-
-
 @pytest.mark.parametrize("dim", [8, 10, 13])
 def test_positional_encodings_in_two_and_three_axes(dim):
     two = PositionalEncoding2D(dim)(torch.zeros(1, 4, 5, dim)).flatten(1, 2)[0]

@@ -51,33 +51,6 @@ def test_gemma4_sums_them_and_gives_padding_zeros():
     assert torch.equal(ours.table(points), want)
 
 
-def test_axes_side_by_side_share_the_width_and_the_first_has_the_rest():
-    for join, order in (("forward", (0, 1, 2)), ("backward", (2, 1, 0))):
-        encoding = AxialLearned(8, (2, 3, 4), join)
-        parts = encoding.table([[1, 2, 3]]).split([4, 2, 2], dim=-1)
-        rows = encoding.tables[0][1], encoding.tables[1][2], encoding.tables[2][3]
-        for part, axis in zip(parts, order, strict=True):
-            assert torch.equal(part[0], rows[axis])
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: AxialLearned(4, (2, 0)), r"size\[1\] is 0; it must be a whole number from 1 on"),
-        (lambda: AxialLearned(1, (2, 2), "forward"), "dim is 1; 2 axes share it"),
-        (lambda: AxialLearned(4, (2, 2), "product"), "join is 'product'; it must be 'sum'"),
-        (lambda: AxialLearned(4, (2, 2)).table([0, 1]), "positions have shape"),
-        (
-            lambda: AxialLearned.from_tables([torch.zeros(3, 2), torch.zeros(3, 5)], "forward"),
-            r"join='forward' takes \[4, 3\]",
-        ),
-    ],
-)
-def test_what_it_refuses(make, text):
-    with pytest.raises(ValueError, match=text):
-        make()
-
-
 @pytest.mark.parametrize("join", ["sum", "forward"])
 def test_gradients_of_many_points_are_summed_in_float32(join):
     """In bfloat16 a sum of some hundred numbers stands still; rounded once it is off by 2⁻⁹."""

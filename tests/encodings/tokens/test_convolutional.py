@@ -1,6 +1,5 @@
 """Convolutional: wav2vec 2.0's and data2vec's layers, in every layout of a sequence."""
 
-import math
 import re
 
 import pytest
@@ -95,15 +94,6 @@ def test_padding_counts_as_nothing(sides, kernel):
     torch.testing.assert_close(got[mask], expected[mask], rtol=1e-5, atol=2e-5)
 
 
-def test_padding_that_is_no_number_reaches_no_token():
-    encoding = randomized(Convolutional(8, 5, groups=2, depth=2))
-    mask = torch.tensor([[False, False, True, True, True, True]])
-    x = content(1, 6, 8)
-    filled = x.masked_fill(~mask.unsqueeze(-1), math.nan)
-    made, expected = encoding(filled, left_padded(mask)), encoding(x[:, 2:])
-    torch.testing.assert_close(made[:, 2:], expected, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("real", [[1, 1, 0, 1, 1], [1, 0, 0, 1, 1], [0, 1, 1, 0, 1]], ids=str)
 def test_padding_between_tokens_is_refused(real):
     """Positions cannot say which of two tokens at one place is read by those beside it."""
@@ -113,28 +103,4 @@ def test_padding_between_tokens_is_refused(real):
         encoder(content(1, 5, 32), padding_mask=real)
 
 
-def test_padding_between_documents_is_outside_of_both():
-    encoder = Encoder(32, 2, 1, positional=Positional(Convolutional(32, 3)))
-    x, real = content(1, 5, 32), torch.tensor([[True, True, False, True, True]])
-    made = encoder(x, padding_mask=real, document_ids=torch.tensor([[0, 0, 0, 1, 1]]))
-    for part in (slice(0, 2), slice(3, 5)):
-        torch.testing.assert_close(made[:, part], encoder(x[:, part]), rtol=1e-5, atol=1e-5)
-    with refused("padding lies between"):
-        encoder(x, padding_mask=real, document_ids=torch.zeros(1, 5).long())
-
-
 # What it refuses.
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: Convolutional(10), "dim is 10 and groups 16; groups must divide dim."),
-        (lambda: Convolutional(16, 0), "kernel is 0; it must be a whole number from 1 on."),
-        (lambda: Convolutional(16, 3)(torch.zeros(1, 4, 8)), "Each token takes one"),
-        (lambda: Convolutional(16, 3)(torch.zeros(1, 4, 16), [0, 1, 2]), "Each token takes one"),
-    ],
-)
-def test_what_it_refuses(make, text):
-    with refused(text):
-        make()

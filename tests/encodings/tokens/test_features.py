@@ -18,7 +18,7 @@ from transformers.models.sam.modeling_sam import SamPositionalEmbedding
 
 from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
 from posenc.frequencies import TurnsPerUnit
-from posenc.positions import Coordinates, grid, normalized_grid
+from posenc.positions import Coordinates, normalized_grid
 
 POINTS = Coordinates([[Fraction(1, 3), Fraction(-1, 10)], [0.75, 1]])
 
@@ -82,16 +82,6 @@ def test_the_seed_alone_says_what_is_drawn():
     # By hand: the first 52 bits of Mersenne's twister from 1, through the normal quantile.
     first = NormalDist().inv_cdf((random.Random(1).getrandbits(52) + 0.5) / 2**52)
     assert float(one.directions[0][0]) == pytest.approx(10 * first, abs=1e-8)
-
-
-def test_products_approximate_the_gaussian_kernel():
-    """γ(p)·γ(q) / rows → exp(−2π²σ²|p − q|²), which is why they are drawn so."""
-    encoding, std = RandomFourierFeatures(2048, std=0.3), 0.3
-    points = Coordinates(grid(3, 3), scale=Fraction(1, 4))
-    table = encoding.table(points, dtype=torch.float64)
-    distance = torch.cdist(points.floats(), points.floats())
-    kernel = (-2 * (math.pi * std * distance) ** 2).exp()
-    assert ((table @ table.mT / 1024 - kernel).abs() < 5 / 32).all()
 
 
 # Time2Vec -----------------------------------------------------------------------------------------

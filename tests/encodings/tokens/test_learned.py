@@ -96,22 +96,6 @@ def test_resizing_is_torchs_interpolation(length):
     torch.testing.assert_close(resized.weight.detach(), expected, rtol=0, atol=1e-14)
 
 
-def test_doubling_by_hand():
-    """Cells are halved, so a new row stands a quarter of a cell from an old one."""
-    encoding = filled(Learned(1, 3), torch.tensor([[0.0], [4.0], [8.0]]))
-    assert encoding.resized(6).weight.flatten().tolist() == [0, 1, 3, 5, 7, 8]
-
-
-@pytest.mark.parametrize("length", [5, 40])
-def test_rows_before_the_offset_are_no_positions_and_stay(length):
-    encoding = Learned(6, 20, offset=3)
-    resized = encoding.resized(length)
-    assert resized.weight.shape == (length + 3, 6)
-    assert torch.equal(resized.weight[:3], encoding.weight[:3])
-    bare = filled(Learned(6, 20), encoding.weight[3:])
-    assert torch.equal(resized.weight[3:], bare.resized(length).weight)
-
-
 # What it refuses.
 
 

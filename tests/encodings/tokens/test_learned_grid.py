@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-from torch.nn import functional as F
 from transformers import (
     BeitConfig,
     CLIPVisionConfig,
@@ -84,14 +83,6 @@ def test_siglip2_resamples_each_image_of_a_batch():
         torch.testing.assert_close(got, want[: len(got)], rtol=1e-5, atol=2e-6)
 
 
-def test_three_axes_are_torchs_trilinear_interpolation():
-    encoding = LearnedGrid(4, (3, 4, 5), dtype=torch.float64)
-    volume = encoding.weight.detach().T.view(1, 4, 3, 4, 5)
-    expected = F.interpolate(volume, size=(5, 2, 9), mode="trilinear", align_corners=False)
-    got = encoding.resampled((5, 2, 9), interpolation="linear")
-    torch.testing.assert_close(got, expected.view(4, -1).T, rtol=0, atol=1e-14)
-
-
 def test_gradients_of_every_resolution_reach_the_one_weight():
     encoding = LearnedGrid(2, (4, 4), prefix=1)
     encoding.resampled((8, 6)).sum().backward()
@@ -145,26 +136,3 @@ def test_a_weight_with_a_grid_of_its_own():
 def test_what_it_refuses(make, text):
     with refused(text):
         make()
-
-
-@pytest.mark.parametrize(
-    ("points", "told"),
-    [
-        ([[0, 0], [0, 3]], "[0, 3]"),
-        ([[-1, 0]], "[-1, 0]"),
-        (prefixed(grid(2, 3), 2), "token 1 of the prefix"),
-    ],
-)
-def test_points_outside_of_the_grid_have_no_row(points, told):
-    with refused(f"positions hold {told}; LearnedGrid(4,", IndexError):
-        LearnedGrid(4, (2, 3), prefix=1).table(points)
-
-
-def test_a_state_dict_with_several_grids_or_none():
-    both = {"text.position_embedding.weight": torch.zeros(77, 8),
-            "vision.position_embedding.weight": torch.zeros(50, 8)}  # fmt: skip
-    with refused("has ['text.position_embedding.weight', 'vision.position", KeyError):
-        LearnedGrid.from_state_dict(both)
-    assert LearnedGrid.from_state_dict(both, "vision.position_embedding.weight").prefix == 1
-    with refused("has no grid", KeyError):
-        LearnedGrid.from_state_dict({"weight": torch.zeros(50, 8)})

@@ -6,11 +6,9 @@ from math import cos, sin
 import pytest
 import torch
 
-from posenc import AxialSinusoidal, Sinusoidal
+from posenc import AxialSinusoidal
 from posenc.encodings.tokens.conventions import (
-    Halves,
     Interleaved,
-    timestep,
 )
 from posenc.encodings.tokens.grid_forms import GRID_FORMS
 
@@ -25,12 +23,3 @@ def test_forms_of_ones_own_are_what_they_say():
     x, y = 2 + 3, 1 + 3
     wanted = [sin(x), cos(x), sin(x / 4), cos(x / 4), sin(y), cos(y)]
     assert row == pytest.approx(wanted, abs=1e-12)
-
-
-@pytest.mark.parametrize("shift", [0.5, -1, 1])
-def test_any_shift_of_timesteps_is_that_of_diffusers(shift):
-    made = Sinusoidal(8, base=100.0, convention=timestep(shift)).table([3], dtype=torch.float64)[0]
-    assert made[:4].tolist() == pytest.approx(
-        [cos(3 * 100 ** (-i / (4 - shift))) for i in range(4)], abs=1e-9
-    )
-    assert Halves(shift).odd == "zero"

@@ -15,7 +15,7 @@ from transformers.models.whisper.modeling_whisper import sinusoids
 from transformers.models.xlnet.modeling_xlnet import XLNetModel
 
 from posenc import Sinusoidal
-from posenc.encodings.tokens.conventions import CONVENTIONS, timestep
+from posenc.encodings.tokens.conventions import CONVENTIONS
 from posenc.positions import consecutive, left_padded
 
 HALF_STEP = 2.0**-25 + 1e-12
@@ -38,14 +38,6 @@ def tutorial(length, dim, base=10_000.0):
     pe[:, 0::2] = np.sin(position * div_term)
     pe[:, 1::2] = np.cos(position * div_term[: dim // 2])
     return pe
-
-
-def keras_hub(length, dim, base=10_000.0):
-    """keras-hub's SinePositionEncoding: a mask of even channels chooses sine or cosine."""
-    timescales = np.power(1.0 / base, 2 * (np.arange(dim) // 2) / dim)
-    angles = np.arange(length)[:, None] * timescales[None]
-    cosines = np.arange(dim) % 2
-    return np.sin(angles) * (1 - cosines) + np.cos(angles) * cosines
 
 
 def diffusers(timesteps, dim, flip_sin_to_cos, downscale_freq_shift, max_period=10_000):
@@ -163,13 +155,6 @@ def test_tensor2tensor_with_offset_2_is_m2m100(dim):
         assert (exact.table(consecutive(98))[:, -1] == 0).all()
 
 
-def test_tensor2tensor_with_offset_continues_m2m100_behind_a_cache():
-    theirs = M2M100SinusoidalPositionalEmbedding(100, 16, 1)
-    step = theirs(torch.tensor([[7]]), past_key_values_length=11)
-    ours = Sinusoidal(16, convention="tensor2tensor", offset=2, arithmetic="float32-log")
-    assert torch.equal(ours.table(torch.tensor([[11]])), step)
-
-
 def test_tensor2tensor_is_whisper():
     theirs = sinusoids(1500, 384)
     common = Sinusoidal(384, convention="tensor2tensor", arithmetic="float32-log")
@@ -187,17 +172,3 @@ def test_float32_log_is_the_pytorch_tutorial_to_the_bit(dim):
     pe[:, 0::2] = torch.sin(position * div_term)
     pe[:, 1::2] = torch.cos(position * div_term)
     assert torch.equal(Sinusoidal(dim, arithmetic="float32-log").table(consecutive(5000)), pe)
-
-
-def test_paper_is_keras_hub():
-    near(Sinusoidal(48).table(consecutive(200)), keras_hub(200, 48))
-
-
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("shift", [0, 1])
-@pytest.mark.parametrize("dim", [32, 33])
-def test_timestep_is_diffusers(flip, shift, dim):
-    steps = [0, 1, 10, 500, 999]
-    encoding = Sinusoidal(dim, convention=timestep(shift=shift, flip=flip))
-    near(encoding.table(torch.tensor(steps)), diffusers(steps, dim, flip, shift), 4e-8)
-    assert Sinusoidal(dim, convention="timestep").convention == timestep(shift=0, flip=True)
