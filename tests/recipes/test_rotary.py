@@ -111,15 +111,3 @@ def test_deepseek_v3_scores_as_the_model_does(published, only):
     torch.testing.assert_close(got, want, atol=3e-5, rtol=0)
     assert scaling == pytest.approx(width**-0.5 * rotary.frequencies.softmax_factor, rel=1e-14)
     assert not list(recipes.deepseek_v3(heads=None).scores)
-
-
-@pytest.mark.parametrize("length", [4096, 4097])
-def test_phi3_takes_the_list_of_the_length(length, published, only):
-    model = published("phi3", PHI3_128K)
-    rotary = only(
-        recipes.phi3(short=LISTS["short_factor"], long=LISTS["long_factor"], length=length)
-    )
-    model.rotary(torch.zeros(1), torch.tensor([[length - 1]]))  # it now holds that list
-    model.agrees(rotary)
-    assert rotary.frequencies.divisors == tuple(LISTS["long_factor" if length > 4096 else
-                                                      "short_factor"])  # fmt: skip

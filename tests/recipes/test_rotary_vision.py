@@ -67,17 +67,6 @@ def test_dinov3():
         torch.testing.assert_close(got, want, atol=1e-5, rtol=0)
 
 
-def test_rope_vit_turns_columns_by_its_first_half_of_pairs():
-    """Equation 8 at (y, x) = (0, 1) and (1, 0), and no turn for a class token at (0, 0)."""
-    (encoding,) = recipes.rope_vit().queries_keys
-    speeds = 100.0 ** (-torch.arange(16).double() / 16)
-    still = torch.zeros(16).double()
-    table = encoding.table(torch.tensor([[0, 1], [1, 0], [0, 0]]), dtype=torch.float64)
-    turns = torch.stack([torch.cat([speeds, still]), torch.cat([still, speeds]), 0 * table[0, 0]])
-    torch.testing.assert_close(table, torch.stack([turns.cos(), turns.sin()], 1), atol=1e-15,
-                               rtol=0)  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("recipe", "config"),
     [
@@ -102,13 +91,3 @@ def test_eva02_squeezes_a_larger_grid_into_the_trained_one():
     (small,), (large,) = recipes.eva02().queries_keys, recipes.eva02(grid=(32, 48)).queries_keys
     corners = torch.tensor([[2, 3], [30, 45]])
     assert torch.equal(large.table(corners), small.table(torch.tensor([[1, 1], [15, 15]])))
-
-
-def test_mixed_layers_learn_apart():
-    layers = recipes.rope_vit_mixed(heads=3, depth=2)
-    first, second = (layer.queries_keys[0].frequencies for layer in layers)
-    assert first.shape == second.shape == (2, 3, 32)
-    assert not torch.equal(first, second)
-    speeds = first.detach().square().sum(0).sqrt()
-    assert speeds.max().item() == pytest.approx(1.0)
-    assert speeds.min().item() == pytest.approx(10 ** (-60 / 64), rel=1e-6)  # base 10

@@ -19,7 +19,6 @@ from transformers import (
     ViTMAEConfig,
     VivitConfig,
     Wav2Vec2Config,
-    WhisperConfig,
 )
 from transformers.models.audio_spectrogram_transformer import (
     modeling_audio_spectrogram_transformer as spectrograms,
@@ -38,10 +37,9 @@ from transformers.models.vit.modeling_vit import ViTEmbeddings
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
 from transformers.models.vivit.modeling_vivit import VivitEmbeddings
 from transformers.models.wav2vec2.modeling_wav2vec2 import Wav2Vec2PositionalConvEmbedding
-from transformers.models.whisper.modeling_whisper import WhisperPositionalEmbedding
 
 from posenc import recipes
-from posenc.positions import consecutive, grid, masked_grid, prefixed
+from posenc.positions import grid, masked_grid, prefixed
 
 IMAGE, VIDEO = (1, 3, 224, 224), (1, 32, 3, 224, 224)
 LEARNED = {  # the recipe, the model as published, and what goes in
@@ -117,12 +115,3 @@ def test_convolutions_are_those_of_the_models(recipe, module, config):
     x = torch.randn(1, 30, config.hidden_size)
     with torch.no_grad():
         torch.testing.assert_close(encoding(x), x + theirs(x), rtol=1e-5, atol=2e-5)
-
-
-def test_whisper_decoder_has_the_rows_of_the_model():
-    config = WhisperConfig(d_model=64)
-    theirs = WhisperPositionalEmbedding(config.max_target_positions, config.d_model)
-    encoding = recipes.whisper_decoder(64).tokens[0]
-    encoding.load_state_dict(theirs.state_dict())
-    ids = torch.zeros(1, 9, dtype=torch.long)
-    assert torch.equal(encoding.table(consecutive(9)), theirs(ids))

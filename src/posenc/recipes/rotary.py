@@ -1,8 +1,4 @@
-"""Language models whose layers all turn queries and keys alike.
-
-Windows, norms of queries and keys, and caps of scores are no matter of position; attention has
-them.
-"""
+"""Language models whose layers all turn queries and keys alike."""
 
 from collections.abc import Sequence
 
@@ -102,9 +98,8 @@ def cohere(head_dim: int = 128, *, base: float = 8e6) -> Positional:
 def deepseek_v3(heads: int | None = 128, *, factor: float = 40.0) -> Positional:
     """DeepSeek-V3 (671B): the last 64 of 192 channels turn, YaRN from 4096 tokens by 40.
 
-    Scores are multiplied with (0.1 · ln 40 + 1)², the ``Temperature`` here. Attention of your own
-    is faster with ``heads=None``, which leaves it out, and a softmax scale of 192^(−1/2) times
-    ``rotary.frequencies.softmax_factor``.
+    Scores are multiplied with (0.1 · ln 40 + 1)², the ``Temperature`` here. With ``heads=None`` it
+    is left out, for a softmax scale of 192^(−1/2) · ``rotary.frequencies.softmax_factor``.
 
     Reference:
         DeepSeek-AI 2024, section 4.3 (arXiv:2412.19437).
