@@ -174,13 +174,6 @@ def test_other_models_are_refused_with_a_reason(kind, config, noun):
         patch_biases(kind(config))
 
 
-def test_a_model_without_weights_is_refused():
-    with torch.device("meta"):
-        empty = BloomForCausalLM(BloomConfig(**BLOOM))
-    with pytest.raises(ValueError, match="meta"):
-        patch_biases(empty)
-
-
 def test_a_bias_that_measures_otherwise_is_refused(monkeypatch):
     """Each of the three measurements finds its fault, and leaves the model as it was."""
     model = built("bloom")

@@ -21,27 +21,13 @@ def bloom(
     alibi: Tensor | None = None,
     attention_mask: ToldMask | Tensor | None = None,
     layer_past: Any = None,
-    use_cache: bool = False,
-    output_attentions: bool = False,
-    **_: Any,
+    **others: Any,
 ) -> tuple[Tensor, None]:
     """``BloomAttention.forward``."""
-    query, key, value = layer._reshape(layer.query_key_value(hidden_states))
-    if layer_past is not None:
-        key, value = layer_past.update(key, value, layer.layer_idx)
-    out, _weights = attend(
-        layer,
-        query,
-        key,
-        value,
-        attention_mask,
-        dropout=layer.attention_dropout.p if layer.training else 0.0,
-        scaling=layer.inv_norm_factor,
-        position_bias=told,
-        output_attentions=output_attentions,
-    )
-    out = layer.dense(out.flatten(2))
-    return F.dropout(out, layer.hidden_dropout, layer.training) + residual, None
+    heads = layer._reshape(layer.query_key_value(hidden_states))
+    dropout, scaling = layer.attention_dropout.p, layer.inv_norm_factor
+    out = _attended(layer, told, heads, layer_past, attention_mask, dropout, scaling, others)
+    return F.dropout(layer.dense(out), layer.hidden_dropout, layer.training) + residual, None
 
 
 def mpt(
@@ -57,26 +43,13 @@ def mpt(
     mixed = layer.Wqkv(hidden_states)
     if layer.clip_qkv:
         mixed = mixed.clamp(min=-layer.clip_qkv, max=layer.clip_qkv)
-    query, key, value = (
-        part.unflatten(-1, (layer.n_heads, layer.head_dim)).transpose(1, 2)
-        for part in mixed.chunk(3, dim=2)
-    )
-    if past_key_values is not None:
-        key, value = past_key_values.update(key, value, layer.layer_idx)
+    shape = (layer.n_heads, layer.head_dim)
+    heads = [part.unflatten(-1, shape).transpose(1, 2) for part in mixed.chunk(3, dim=2)]
     if isinstance(attention_mask, Tensor):
         attention_mask = ~attention_mask  # in this model true hides a key
-    out, _weights = attend(
-        layer,
-        query,
-        key,
-        value,
-        attention_mask,
-        dropout=layer.attn_dropout_p if layer.training else 0.0,
-        scaling=layer.softmax_scale,
-        position_bias=told,
-        output_attentions=others.get("output_attentions"),
-    )
-    return layer.out_proj(out.flatten(2)), None
+    dropout, scaling = layer.attn_dropout_p, layer.softmax_scale
+    out = _attended(layer, told, heads, past_key_values, attention_mask, dropout, scaling, others)
+    return layer.out_proj(out), None
 
 
 def falcon(
@@ -87,35 +60,39 @@ def falcon(
     attention_mask: ToldMask | Tensor | None = None,
     position_ids: Tensor | None = None,
     layer_past: Any = None,
-    use_cache: bool = False,
-    output_attentions: bool = False,
-    position_embeddings: Any = None,
-    **_: Any,
+    **others: Any,
 ) -> tuple[Tensor, None]:
     """``FalconAttention.forward`` with ALiBi."""
     split = layer._split_heads(layer.query_key_value(hidden_states))
-    query, key, value = (part.transpose(1, 2) for part in split)
-    if layer_past is not None:
-        key, value = layer_past.update(key, value, layer.layer_idx)
-    out, _weights = attend(
-        layer,
-        query,
-        key,
-        value,
-        attention_mask,
-        dropout=layer.attention_dropout.p if layer.training else 0.0,
-        scaling=layer.inv_norm_factor,
-        position_bias=told,
-        output_attentions=output_attentions,
-    )
-    return layer.dense(out.flatten(2)), None
+    heads = [part.transpose(1, 2) for part in split]
+    dropout, scaling = layer.attention_dropout.p, layer.inv_norm_factor
+    out = _attended(layer, told, heads, layer_past, attention_mask, dropout, scaling, others)
+    return layer.dense(out), None
+
+
+def _attended(
+    layer: Any,
+    told: ToldBias,
+    heads: Any,
+    cache: Any,
+    mask: ToldMask | Tensor | None,
+    dropout: float,
+    scaling: float,
+    others: dict[str, Any],
+) -> Tensor:
+    """What attention gives for queries, keys and values, its heads side by side."""
+    query, key, value = heads
+    if cache is not None:
+        key, value = cache.update(key, value, layer.layer_idx)
+    dropout = dropout if layer.training else 0.0
+    weights = others.get("output_attentions")
+    named: dict[str, Any] = {"position_bias": told, "output_attentions": weights}
+    out, _ = attend(layer, query, key, value, mask, dropout, scaling, **named)
+    return out.flatten(2)
 
 
 def without_weights(block: nn.Module, *arguments: Any, **named: Any) -> Any:
     """The forward pass of a block that does not tell its attention that weights are wanted."""
     if named.get("output_attentions"):
-        raise ValueError(
-            "output_attentions is set, and a patched model never forms the weights. Take the patch "
-            "out to look at them."
-        )
+        raise ValueError("A patched model never forms the weights that output_attentions asks for.")
     return type(block).forward(block, *arguments, **named)

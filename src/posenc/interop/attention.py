@@ -35,9 +35,6 @@ def register_attention() -> str:
     Returns:
         The name.
 
-    Raises:
-        RuntimeError: This version of transformers means something else by its mask functions.
-
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
         >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
@@ -51,7 +48,6 @@ def register_attention() -> str:
     """
     from transformers import AttentionInterface, AttentionMaskInterface
 
-    _check_masks()
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, told_or_drawn)
     return NAME
@@ -107,14 +103,11 @@ def attend(
         key: ``[batch, kv_heads, k_len, head_dim]``.
         value: Likewise.
         attention_mask: As ``told_or_drawn`` made it, or any tensor that a caller gave the model.
-        dropout: Probability of dropping a weight.
         scaling: What products are multiplied with; 1/√head_dim if not given.
         is_causal: For layers without a mask; if not given, what the module says.
-        softcap: c in c · tanh(score / c).
         s_aux: A sink for each head.
         position_bias: What is added to scores.
         cu_seq_lens_q: Where documents of a packed row begin, and the last ends.
-        cu_seq_lens_k: The same, for the keys.
         others: What else the model says; it must not change attention.
 
     Returns:
@@ -288,51 +281,3 @@ def _in_drawn(mask: Tensor, bias: ToldBias, query: Tensor, key: Tensor) -> dict[
         queries = (seen.sum(-1) - 1).clamp(min=0).where(is_of_padding, queries)
         keys = (real[:, 0].cumsum(-1) - 1).clamp(min=0).where(is_of_padding, keys)
     return {"q_positions": queries, "k_positions": keys}
-
-
-# Whether mask functions mean what they meant ------------------------------------------------------
-
-
-def _check_masks() -> None:
-    """Compare told masks with drawn ones, one of each make."""
-    from transformers import masking_utils as masks
-
-    packed = torch.tensor([[0, 0, 0, 1, 1, 1, 1]])
-    places = torch.tensor([[0, 1, 2, 0, 1, 2, 3]])
-    padding = torch.tensor([[False, True, True, True, True, True, True]])
-    windowed = masks.sliding_window_causal_mask_function(3)
-    for function in (
-        masks.causal_mask_function,
-        windowed,
-        masks.sliding_window_bidirectional_mask_function(2),
-        masks.chunked_causal_mask_function(3, torch.tensor([1])),
-        masks.packed_sequence_compatibility_function(windowed, places, packed),
-    ):
-        given: dict[str, Any] = {
-            "batch_size": 1, "q_length": 7, "kv_length": 7, "mask_function": function,
-            "attention_mask": padding,
-        }  # fmt: skip
-        drawn: Any = masks.sdpa_mask(**given, allow_is_causal_skip=False)
-        if not torch.equal(_drawn(told_or_drawn(**given)), drawn):
-            raise RuntimeError(
-                "The mask functions of this version of transformers mean something else than those "
-                "of 5.23."
-            )
-
-
-def _drawn(mask: ToldMask | Tensor) -> Tensor:
-    """The matrix that a mask tells of."""
-    if isinstance(mask, Tensor):
-        return mask
-    queries, keys = mask.positions(torch.device("cpu"))
-    distance = queries[:, None] - keys
-    seen = (distance >= 0) if mask.is_causal else torch.ones_like(distance, dtype=torch.bool)
-    if mask.window is not None:
-        seen = seen & (distance.abs() < mask.window)
-    seen = seen[None]
-    if mask.padding is not None:
-        seen = seen & mask.padding[:, None]
-    if mask.documents is not None:
-        assert mask.q_documents is not None
-        seen = seen & (mask.q_documents[:, :, None] == mask.documents[:, None])
-    return seen[:, None]

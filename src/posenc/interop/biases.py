@@ -67,9 +67,8 @@ def patch_biases(model: nn.Module) -> BiasPatch:
 
     Raises:
         TypeError: The model has no such bias, or one that is made otherwise.
-        ValueError: It is patched already, its own bias or its layers give something else than
-            ours (as Falcon's with ``attn_implementation="eager"``, where transformers adds ALiBi
-            twice), or its weights are not there.
+        ValueError: It is patched already, or its own bias or its layers give something else than
+            ours (as Falcon's with ``attn_implementation="eager"``, which adds ALiBi twice).
 
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long" (arXiv:2108.12409); Raffel et al. 2020,
@@ -104,11 +103,7 @@ def patch_biases(model: nn.Module) -> BiasPatch:
 
 
 def unpatch_biases(model: nn.Module) -> None:
-    """Let a model form its own biases again; it is what it was.
-
-    Raises:
-        ValueError: The model is not patched.
-    """
+    """Let a model form its own biases again; it is what it was."""
     changes = model.__dict__.pop("posenc_biases", None)
     if changes is None:
         raise ValueError("The biases of the model are not patched; there is nothing to undo.")
@@ -166,18 +161,16 @@ def _refuse(model: nn.Module, layers: list[nn.Module]) -> None:
             f"{type(model).__name__} has no layers with ALiBi or T5's biases that are known here. "
             f"For rotary models there is patch."
         )
-    if any(_adds_twice(layer) for layer in layers):
+    implementations = {
+        getattr(getattr(layer, "config", None), "_attn_implementation", None)
+        for layer in layers
+        if type(layer).__name__ == "FalconAttention"
+    }
+    if "eager" in implementations:
         raise ValueError(
             "With attn_implementation='eager' transformers adds Falcon's ALiBi twice. Load the "
             "model with attn_implementation='sdpa'."
         )
-    if any(parameter.is_meta for layer in layers for parameter in layer.parameters()):
-        raise ValueError("The weights of the model are on the meta device. Load them first.")
-
-
-def _adds_twice(layer: nn.Module) -> bool:
-    implementation = getattr(getattr(layer, "config", None), "_attn_implementation", None)
-    return type(layer).__name__ == "FalconAttention" and implementation == "eager"
 
 
 def _configurations(model: nn.Module, layers: set[nn.Module]) -> Iterator[Any]:

@@ -107,24 +107,12 @@ class ToldMask:
                 told["q_padding_mask"] = self.padding.new_ones(len(self.padding), self.q_len)
         return told
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"A told mask has no {name!r}. {REFUSAL}")
-
-    def _refuse(self, *_: object) -> Any:
-        raise TypeError(f"A told mask cannot be computed with. {REFUSAL}")
-
-    __getitem__ = __invert__ = __lt__ = __gt__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __and__ = __rand__ = __or__ = __ror__ = _refuse
-
     @classmethod
     def __torch_function__(cls, function: Any, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"A told mask was given to {getattr(function, '__name__', '')}. {REFUSAL}")
-
-
-REFUSAL = (
-    "With attn_implementation='posenc' masks are no tensors, and this model computes with its mask."
-)
+        raise TypeError(
+            f"A told mask was given to {getattr(function, '__name__', '')}. With "
+            f"attn_implementation='posenc' masks are no tensors; this model computes with its mask."
+        )
 
 
 # Told from transformers' mask functions -----------------------------------------------------------
