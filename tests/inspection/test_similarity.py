@@ -76,13 +76,6 @@ def test_columns_nearly_repeat_after_seven_turns():
     assert pair.second - pair.first == 44
 
 
-def test_of_one_column_the_nearest_are_found_below_the_rounding_of_squares():
-    column = Sinusoidal(1).table(torch.arange(6_000), dtype=torch.float64)[:, 0]
-    found = closest_pair(Sinusoidal(1), 6_000)
-    assert found.distance == column.sort().values.diff().min().item()
-    assert found.distance == (column[found.first] - column[found.second]).abs().item()
-
-
 def test_uniqueness_in_narrow_numbers():
     assert unique_up_to(Sinusoidal(128), 4096, dtype=torch.bfloat16) == 4096
     assert unique_up_to(Sinusoidal(2), 4096, dtype=torch.bfloat16) < 4096 / 3

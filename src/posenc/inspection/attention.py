@@ -37,7 +37,6 @@ def attention_effect(
     """Softmax weights of queries and keys, plain and with the encodings of ``positional``.
 
     Encodings of queries, keys and scores are applied; those of tokens act before, and are not.
-
     Tables are built in the dtype of queries and keys, float32 at least.
 
     Example:
@@ -51,10 +50,6 @@ def attention_effect(
     """
     if positional.remaps:
         raise ValueError(f"positional draws positions by {positional.positions}; leave that out.")
-    if not all(encoding.heads_first for encoding in positional.queries_keys):
-        raise ValueError(
-            "queries and keys are [heads, seq, head_dim]; build with heads_first=True."
-        )
     wide = working_dtype(torch.promote_types(q.dtype, k.dtype))
     scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
     off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]

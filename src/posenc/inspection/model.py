@@ -1,6 +1,6 @@
 """What a whole model does with positions, in numbers: part by part, layer by layer."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -179,15 +179,3 @@ def _expression(encoding: Any) -> str:
         held = f"{encoding.rotary!r}, {encoding.sections}, {encoding.arrangement!r}"
         return f"MultimodalRotary({held})"
     return " ".join(f"{type(encoding).__name__}({encoding.extra_repr()})".split())
-
-
-def layer_differences(one: LayerNumbers, other: LayerNumbers) -> tuple[str, ...]:
-    """The names of the fields in which two layers differ.
-
-    Example:
-        >>> small, large = (inspect_model({"model_type": "gpt2", "n_embd": n}) for n in (96, 768))
-        >>> layer_differences(small["text"].layers[0], large["text"].layers[0])
-        ('tokens',)
-    """
-    names = (field.name for field in fields(LayerNumbers))
-    return tuple(name for name in names if getattr(one, name) != getattr(other, name))

@@ -41,10 +41,10 @@ def order_effect(
     differences are rounding alone.
 
     Args:
-        encoder: In evaluation mode, without a causal mask, a window or drawn positions.
+        encoder: In evaluation mode. A causal mask, a window or drawn positions tell orders apart,
+            too.
         x: Embedded tokens.
-        order: The other order, as indices into ``x``; a tensor of them, as of ``torch.randperm``,
-            will do.
+        order: The other order, as indices into ``x``.
 
     Example:
         >>> encoder = Encoder(dim=8, heads=2, depth=1).double().eval()
@@ -52,22 +52,6 @@ def order_effect(
         >>> effect.attention_difference < 1e-12
         True
     """
-    if any(part.training for part in encoder.modules()):
-        raise ValueError("The encoder is in training mode; call encoder.eval() first.")
-    remaps = any(positional.remaps for positional in (encoder.first, *encoder.layers))
-    if encoder.is_causal or remaps or any(each is not None for each in encoder.windows):
-        raise ValueError(
-            "A causal mask, a window or drawn positions order tokens without any encoding; build "
-            "the encoder without."
-        )
-    return both_orders(encoder, x, order)
-
-
-@torch.no_grad()
-def both_orders(
-    encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int] | Int[Tensor, "seq"]
-) -> OrderEffect:
-    """``order_effect`` of an encoder that may see more than a set, for who tells that apart."""
     order = [int(place) for place in order]
     if sorted(order) != list(range(len(x))):
         raise ValueError(f"order is {order}; it must name each of {len(x)} tokens once.")

@@ -204,14 +204,14 @@ def grouped(values: Sequence[Value]) -> list[tuple[list[int], Value]]:
     return [(places, value) for value, places in groups.items()]
 
 
-def differences(first: RotaryNumbers | None, second: RotaryNumbers | None) -> tuple[str, ...]:
-    """The names of the fields in which two layers differ; all of them if one has no encoding.
+def differences(first: Any, second: Any) -> tuple[str, ...]:
+    """The names of the fields in which the numbers of two layers differ; all if one has none.
 
     Example:
         >>> differences(None, None)
         ()
     """
     if first is None or second is None:
-        return () if first is second else tuple(field.name for field in fields(RotaryNumbers))
-    names = (field.name for field in fields(RotaryNumbers))
+        return tuple(field.name for field in fields(first or second)) if first or second else ()
+    names = (field.name for field in fields(first))
     return tuple(name for name in names if getattr(first, name) != getattr(second, name))

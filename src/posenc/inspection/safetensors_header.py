@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
 
@@ -11,8 +11,7 @@ PACKED = frozenset({"U8", "I32", "U32", "F4", "F6_E2M3", "F6_E3M2"})
 """dtypes in which one number of a file holds several of the model."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One tensor: its dtype as the format names it, its shape, and where its bytes lie."""
 
     dtype: str
@@ -37,25 +36,20 @@ class Header:
 
     def with_metadata(self, name: str, value: str | None) -> "Header":
         """The same with one entry of the metadata changed, or left out."""
-        held = {k: v for k, v in (self.metadata or {}).items() if k != name}
-        if value is not None:
-            held[name] = value
-        return replace(self, metadata=held or None)
+        held = {**(self.metadata or {}), name: value}
+        kept = {key: text for key, text in held.items() if text is not None}
+        return replace(self, metadata=kept or None)
 
     def encoded(self) -> bytes:
-        """The bytes before the first tensor, written as the format's own library writes them.
+        """The bytes before the first tensor, as the format's own library writes them.
 
         Example:
             >>> Header({"a": Entry("F32", (1,), 0, 4)}, None, 0).encoded()[8:]
             b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}  '
         """
         told: dict[str, Any] = {} if self.metadata is None else {"__metadata__": self.metadata}
-        for name, each in self.entries.items():
-            told[name] = {
-                "dtype": each.dtype,
-                "shape": list(each.shape),
-                "data_offsets": [each.begin, each.end],
-            }
+        for name, (dtype, shape, *ends) in self.entries.items():
+            told[name] = {"dtype": dtype, "shape": shape, "data_offsets": ends}
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
         return len(text).to_bytes(8, "little") + text
@@ -67,11 +61,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a file, which must be whole.
-
-    Raises:
-        ValueError: It is no safetensors file, or a part of it is missing.
-    """
+    """The header of a file, which must be whole."""
     try:
         with safe_open(path, "np"):  # the library checks that tensors follow each other to the end
             pass
@@ -89,11 +79,7 @@ def read_header(path: Path) -> Header:
 
 
 def shards_of(index: Path) -> list[str]:
-    """The names of the files that an index (``model.safetensors.index.json``) speaks of.
-
-    Raises:
-        ValueError: It is no index, or names a file in another folder.
-    """
+    """The names of the files that an index (``model.safetensors.index.json``) speaks of."""
     try:
         names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         strange = [name for name in names if ".." in Path(name).parts or Path(name).is_absolute()]

@@ -47,7 +47,7 @@ class Walk:
         from posenc import Positional
         from posenc.cli.render.walk_report import ORDERS, SWAPPED, Walked, print_json, show
         from posenc.cli.render.walk_stages import stages
-        from posenc.inspection.order import both_orders
+        from posenc.inspection.order import order_effect
         from posenc.inspection.words import word_vectors
 
         check_least(1, heads=self.heads, depth=self.depth)
@@ -63,8 +63,8 @@ class Walk:
             found = stages(encoder, word_vectors(kept, self.dim, seed=self.seed), kept)
             x = word_vectors(ORDERS[0].split(), self.dim, seed=self.seed)
             effects = {
-                "without an encoding": both_orders(without, x, SWAPPED),
-                "with the encoding": both_orders(encoder, x, SWAPPED),
+                "without an encoding": order_effect(without, x, SWAPPED),
+                "with the encoding": order_effect(encoder, x, SWAPPED),
             }
         ids, dropped = [words[token] for token in kept], len(tokens) - len(kept)
         shown = found if self.stage is None else self._asked(found)

@@ -13,8 +13,8 @@ from rich.table import Table
 
 import posenc
 from posenc.cli.render.screen import Screen, console
-from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers, layer_differences
-from posenc.inspection.rotary import RotaryNumbers, grouped
+from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers
+from posenc.inspection.rotary import RotaryNumbers, differences, grouped
 
 NOTE = (
     "float32 angles and casts tell what implementations lose that compute angles in float32, or "
@@ -162,7 +162,7 @@ def show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
 def _compared(screen: Screen, one: PartNumbers, other: PartNumbers, before: str) -> bool:
     """Prints where one part differs; whether it does."""
     pairs = list(zip(one.layers, other.layers, strict=False))
-    unequal = [(places, pair) for places, pair in grouped(pairs) if layer_differences(*pair)]
+    unequal = [(places, pair) for places, pair in grouped(pairs) if differences(*pair)]
     for places, pair in unequal:
         told = [{"type": layer.layer_type or "none given", **words_of(layer)} for layer in pair]
         _print(screen, f"\n{before}{layers(places)}", style="bold")
