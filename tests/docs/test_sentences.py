@@ -26,7 +26,8 @@ def paragraphs(text: str) -> list[str]:
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
     text = re.sub(r"^ *(```+|\$\$).*?^ *\1", "", text, flags=re.S | re.M)
     text = re.sub(r"^\|(.*)\|$", lambda row: cells(row[1]), text, flags=re.M)
-    text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", text)  # links are what they say
+    text = re.sub(r"!\[([^]]*)\]\([^)]*\)", r"\n\n\1\n\n", text)  # what pictures show
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)  # links are what they say
     text = re.sub(r"^ *(?:[-*>]|\d+\.|:) +|^#+ ", "\n\n", text, flags=re.M)  # items, headings
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
 
