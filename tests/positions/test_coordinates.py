@@ -359,4 +359,3 @@ def test_whole_positions_of_any_size_are_rounded_to_bfloat16_once(number, zeros,
 def test_floats_of_any_size_are_floats_again(number):
     values = Coordinates([0.0, number, -number])
     assert values.floats().tolist() == [0.0, number, -number]
-    assert values.differences(Coordinates([0.0])).floats()[1].item() == number

@@ -51,14 +51,3 @@ def test_one_axis_has_distances():
     for positions in ((apart, apart), (apart, torch.arange(2))):
         with pytest.raises(ValueError, match="one scale"):
             float_distances(*positions, torch.float64)
-    with pytest.raises(ValueError, match="one scale"):
-        apart.differences(apart)
-
-
-@pytest.mark.parametrize("by", [(1, -2), (0, 0), (Fraction(1, 3), Fraction(-5, 7))])
-def test_each_axis_is_moved_by_a_number(by):
-    points = [Coordinates([[0.5, 2.0], [-3.25, 7.0]])]
-    points.append(Coordinates.stack([points[0][..., 0] / 3, points[0][..., 1]], dim=-1))
-    for each in points:
-        want = [[n + number for n, number in zip(row, by, strict=True)] for row in each.tolist()]
-        assert each.shifted(by).tolist() == want

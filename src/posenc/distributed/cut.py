@@ -139,11 +139,7 @@ class Cut:
 
     @property
     def places(self) -> Int64[Tensor, "local"]:
-        """Where this rank's tokens lie in the row; −1 where it holds padding of the cut.
-
-        Raises:
-            ValueError: Rows are cut differently.
-        """
+        """Where this rank's tokens lie in the row; −1 where it holds padding of the cut."""
         if len(self.held) > 1:
             raise ValueError(f"layout is {self.layout!r}, which cuts each row differently.")
         return self.held[0, self.rank]

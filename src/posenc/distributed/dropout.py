@@ -17,13 +17,6 @@ class HiddenDropout:
         rows: ``[n]`` or ``[batch, n]``: the places of these tokens in their rows.
         key: A number that all ranks have drawn together.
         first: The number of the first use.
-
-    Example:
-        >>> whole = HiddenDropout(torch.arange(6), torch.tensor(7))
-        >>> part = HiddenDropout(torch.tensor([4, 1]), torch.tensor(7))
-        >>> x = torch.ones(2, 6, 8)
-        >>> torch.equal(whole(x, 0.5)[:, [4, 1]], part(x[:, :2], 0.5))
-        True
     """
 
     def __init__(self, rows: Tensor, key: Tensor, first: int = 0):

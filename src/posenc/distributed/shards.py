@@ -42,9 +42,6 @@ class Shards(Cut):
         padding_mask: ``[batch, length]``: true where a token is real.
         device: Where tokens lie; that of the ids or the mask, or the mesh's, if not given.
 
-    Raises:
-        ValueError: The arguments do not fit each other, or differ among ranks.
-
     Reference:
         Llama Team 2024, "The Llama 3 Herd of Models", section 3.3.2 (arXiv:2407.21783).
 

@@ -56,9 +56,6 @@ class FromCheckpoint(Schedule):
 def as_schedule(frequencies: Schedule | Tensor | Iterable[Number]) -> Schedule:
     """A schedule as it is, or one of a row of frequencies in radians per position.
 
-    Raises:
-        TypeError: The schedule depends on the length and was not resolved by ``at(length)``.
-
     Example:
         >>> as_schedule([1.0, 0.1])
         FromCheckpoint((1.0, 0.1))

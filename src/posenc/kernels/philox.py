@@ -101,14 +101,7 @@ def kept(
     key: int,
     device: torch.device | str = "cpu",
 ) -> Bool[Tensor, "*shape"]:
-    """Whether each element of a tensor of this shape is kept; it depends on its number alone.
-
-    Example:
-        >>> dropping = Dropping(0.1, 7)
-        >>> mask = kept((1000, 1000), dropping.threshold, dropping.key)
-        >>> round(mask.double().mean().item(), 2)
-        0.9
-    """
+    """Whether each element of a tensor of this shape is kept; it depends on its number alone."""
     count = torch.Size(shape).numel()
     blocks = -(-count // (COUNTERS * WORDS))
     mask = torch.empty(blocks, WORDS, COUNTERS, dtype=torch.bool, device=device)

@@ -7,18 +7,7 @@ from posenc.guards import demand, graph_looks
 
 
 def rows_at(table: Tensor, places: Int64[Tensor, "*places"], dim: int = 0) -> Tensor:
-    """What a table holds at these places along an axis; none is counted from its end.
-
-    Raises:
-        IndexError: A place is negative, or past the last. Inside a graph a RuntimeError.
-
-    Example:
-        >>> import torch
-        >>> rows_at(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 0, 1]))
-        tensor([[3, 4],
-                [1, 2],
-                [3, 4]])
-    """
+    """What a table holds at these places along an axis; none is counted from its end."""
     if graph_looks(places):  # index_select refuses negative ones, but not where it is compiled
         demand((places >= 0).all(), "A position is negative, and no row of the table.")
     taken = table.index_select(dim, places.flatten())

@@ -57,12 +57,7 @@ def between_t5_borders(
 
 @cache
 def t5_borders(buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, ...]:
-    """The least distance of each bucket of one side.
-
-    Example:
-        >>> t5_borders(32, 128, True)
-        (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91)
-    """
+    """The least distance of each bucket of one side."""
     check_whole(buckets=buckets, max_distance=max_distance)
     side = buckets // 2 if bidirectional else buckets
     alone = side // 2
@@ -120,12 +115,7 @@ def between_deberta_ends(
 
 @cache
 def deberta_ends(buckets: int, max_distance: int) -> tuple[int, ...]:
-    """The largest distance of the buckets mid, mid + 1, … 2·mid − 1.
-
-    Example:
-        >>> deberta_ends(8, 24)
-        (4, 7, 12, 23)
-    """
+    """The largest distance of the buckets mid, mid + 1, … 2·mid − 1."""
     check_whole(buckets=buckets, max_distance=max_distance)
     mid = buckets // 2
     if mid < 2 or max_distance - 1 <= mid:

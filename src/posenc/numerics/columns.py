@@ -14,12 +14,6 @@ class Columns(NamedTuple):
             its sine beside it.
         axis: The axis of two that tells cosines from sines.
         cos_first: Whether cosines are the first of these two.
-
-    Example:
-        >>> import torch
-        >>> beside = Columns(torch.tensor([[0.0, 1.0], [0.6, 0.8]]), axis=-1, cos_first=False)
-        >>> beside.cos, beside.sin
-        (tensor([1.0000, 0.8000]), tensor([0.0000, 0.6000]))
     """
 
     table: Float[Tensor, "..."]
@@ -51,12 +45,6 @@ def columns_of(
         table: What is filled; channels that are in neither range are left alone.
         cosine_channels: Which channels are cosines.
         sine_channels: As many: all beside the cosines, or all before or after them.
-
-    Example:
-        >>> import torch
-        >>> columns = columns_of(torch.zeros(5, 7), range(1, 6, 2), range(0, 6, 2))
-        >>> columns.table.shape, columns.axis, columns.cos_first
-        (torch.Size([5, 3, 2]), -1, False)
     """
     count, step = len(cosine_channels), cosine_channels.step
     apart = sine_channels.start - cosine_channels.start

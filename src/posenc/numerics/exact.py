@@ -44,11 +44,6 @@ def cos_sin_of_sum(
         parts: What the phases add up from; steps of one shape, and as many turns of each.
         dtype: The dtype of the values.
         factor: What both are multiplied with.
-
-    Example:
-        >>> there = Summand(torch.tensor([1]), (1 << 189,))  # an eighth of a turn
-        >>> cos_sin_of_sum([there, there._replace(steps=torch.tensor([-1]))], torch.float32)
-        (tensor([[1.]]), tensor([[0.]]))
     """
     shape, count = parts[0].steps.shape, len(parts[0].turns)
     if not all(may_look(each.steps) for each in parts):
@@ -85,13 +80,7 @@ def _fused(parts: Sequence[Summand]) -> Phases:
 def round_for_certain(
     phase: Phases, dtype: torch.dtype, factor: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """factor · cos and factor · sin of each phase, correctly rounded; values must be known.
-
-    Example:
-        >>> eighth, none = torch.tensor([2**61]), torch.tensor([0])
-        >>> round_for_certain(Phases(eighth, none, none), torch.float16, -2.0)
-        (tensor([-1.4141], dtype=torch.float16), tensor([-1.4141], dtype=torch.float16))
-    """
+    """factor · cos and factor · sin of each phase, correctly rounded; values must be known."""
     both = torch.stack(cos_sin_of(phase))
     if factor != 1.0:
         both = both * factor

@@ -44,10 +44,6 @@ def nearest_value(phase: int, sine: bool, bits: int = TURN_BITS) -> float:
         phase: In units of 2^-bits of a turn; whole turns are left out.
         sine: Which of both.
         bits: Fractional bits of the phase.
-
-    Example:
-        >>> nearest_value(1, sine=True, bits=3), nearest_value(3, sine=False, bits=3)
-        (0.7071067811865476, -0.7071067811865476)
     """
     size, _, minus = _summed(phase, sine, bits)
     value = size / 2**BITS  # Python divides whole numbers with one rounding
@@ -55,12 +51,7 @@ def nearest_value(phase: int, sine: bool, bits: int = TURN_BITS) -> float:
 
 
 def near_value(phase: int, sine: bool, bits: int = TURN_BITS) -> float:
-    """The same within 3 units in the last place, some thirty times as fast.
-
-    Example:
-        >>> near_value(2, sine=True, bits=3), near_value(4, sine=False, bits=3)
-        (1.0, -1.0)
-    """
+    """The same within 3 units in the last place, some thirty times as fast."""
     across, rest, minus = _reduced(phase, sine, bits)
     angle = abs(rest) / 2**bits * tau
     value = sin(angle) if across else cos(angle)

@@ -25,13 +25,7 @@ def checked_pairing(pairing: str) -> Pairing:
 def split(
     x: Shaped[Tensor, "*shape width"], pairing: Pairing
 ) -> tuple[Shaped[Tensor, "*shape pairs"], Shaped[Tensor, "*shape pairs"]]:
-    """The first and the second channel of every pair, as views.
-
-    Example:
-        >>> import torch
-        >>> split(torch.arange(4), "interleaved")
-        (tensor([0, 2]), tensor([1, 3]))
-    """
+    """The first and the second channel of every pair, as views."""
     if pairing == "interleaved":
         return x[..., 0::2], x[..., 1::2]
     half = x.shape[-1] // 2

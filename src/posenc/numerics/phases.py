@@ -148,11 +148,6 @@ def phases_of_sum(summands: Sequence[Summand]) -> Phases:
 
     Args:
         summands: As many turns of each; steps of one shape.
-
-    Example:
-        >>> eighth = Summand(torch.tensor([1]), (1 << 189,))
-        >>> phases_of_sum([eighth, eighth]).high == 1 << 62  # a quarter of 2^64
-        tensor([[True]])
     """
     parts = range(0, len(summands), MOST_SUMMANDS)
     return reduce(added, (_of_few(summands[first : first + MOST_SUMMANDS]) for first in parts))

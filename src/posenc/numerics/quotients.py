@@ -34,12 +34,6 @@ def quotient_cos_sin(
         denominators: Whole numbers from 1 to 2^46.
         turns: Turns for a quotient of 1, in units of 2^-192.
         dtype: The dtype of the values.
-
-    Example:
-        >>> third = torch.tensor([1]), torch.tensor([3])
-        >>> cos, _ = quotient_cos_sin(*third, (1 << 192, 1 << 191))  # a third and a sixth of a turn
-        >>> cos
-        tensor([[-0.5000,  0.5000]])
     """
     dtype = floating(dtype)
     if not has_float64(numerators.device):

@@ -25,12 +25,6 @@ def cos_sin_of_axes(
         parts: The frequencies along each axis, as many of each.
         positions: One coordinate an axis.
         dtype: The dtype of the values.
-
-    Example:
-        >>> from posenc.frequencies import FromCheckpoint
-        >>> one, less = SinCos(FromCheckpoint([1.0])), SinCos(FromCheckpoint([-1.0]))
-        >>> cos_sin_of_axes((one, less), torch.tensor([[2**40 + 1, 2**40]]))[0]  # cos 1
-        tensor([[0.5403]])
     """
     dtype = floating(dtype)
     if not has_float64(positions.device):

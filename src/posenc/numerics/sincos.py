@@ -74,9 +74,6 @@ class SinCos:
 
         The scale is folded into the frequencies before they are rounded to 2^-192 of a turn.
 
-        Raises:
-            ValueError: Steps are too fine or too coarse for that.
-
         Example:
             >>> from posenc.frequencies import Geometric
             >>> thirds = SinCos(Geometric(2)).at_scale(Fraction(1, 3))

@@ -14,10 +14,10 @@ from .distances import pair_distances as pair_distances
 from .grids import centers as centers
 from .grids import grid as grid
 from .grids import masked_grid as masked_grid
+from .grids import normalized_grid as normalized_grid
 from .grids import on_levels as on_levels
-from .images import packed_grids as packed_grids
+from .grids import packed_grids as packed_grids
 from .modalities import mixed_modalities as mixed_modalities
-from .normalized import normalized_grid as normalized_grid
 from .packing import packed as packed
 from .packing import runs as runs
 from .padding import in_documents as in_documents

@@ -55,9 +55,6 @@ def collate(
         world: Number of devices.
         layout: Who holds which tokens; see ``shard``. Rows are padded to divide evenly.
 
-    Raises:
-        ValueError: A document is longer than a row, or ``length`` does not divide evenly.
-
     Example:
         >>> batch = collate([[7, 8, 9], [5, 6], [4]], length=5)
         >>> batch.input_ids, batch.positions

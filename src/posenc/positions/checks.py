@@ -69,9 +69,6 @@ def checked(
         device: Where a list, a range or an array becomes a tensor.
         reals: Whether ``Coordinates`` are taken too.
 
-    Raises:
-        TypeError: ``positions`` are floating or boolean, or coordinates without ``reals``.
-
     Example:
         >>> checked(range(3))
         tensor([0, 1, 2])

@@ -138,27 +138,6 @@ class Coordinates(Counted):
 
     __radd__ = __add__
 
-    def shifted(self, by: Sequence[Rational | int]) -> "Coordinates":
-        """The sum with a number for each entry of the last axis.
-
-        Example:
-            >>> Coordinates([[0.5, 2.0]]).shifted([1, -2]).tolist()
-            [[Fraction(3, 2), Fraction(0, 1)]]
-        """
-        axes = zip(self.unbind(-1), by, strict=True)
-        return Coordinates.stack([axis + number for axis, number in axes], dim=-1)
-
-    def differences(self, other: "Coordinates") -> "Coordinates":
-        """Each less each of ``other``: ``self[..., :, None] - other[..., None, :]``.
-
-        Example:
-            >>> Coordinates([0.5, 2.0]).differences(Coordinates([0.5, 1.0])).tolist()
-            [[Fraction(0, 1), Fraction(-1, 2)], [Fraction(3, 2), Fraction(1, 1)]]
-        """
-        here, there = _summable(self, other)
-        the_one(here.scale)
-        return here.with_values(lambda values: values.unsqueeze(-1) - there.values.unsqueeze(-2))
-
     def __neg__(self) -> "Coordinates":
         return self.with_values(torch.neg)
 
@@ -187,9 +166,6 @@ class Coordinates(Counted):
 
     def with_scale(self, scale: Rational) -> "Coordinates":
         """The same coordinates in other steps, as for a graph that shall not be compiled anew.
-
-        Raises:
-            ValueError: One of them is no whole number of steps, or of too many.
 
         Example:
             >>> Coordinates([0.0, 0.5]).with_scale(Fraction(1, 64)).values

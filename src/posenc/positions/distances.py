@@ -59,9 +59,6 @@ def checked_distances(
         k_positions: Where keys stand.
         reals: Whether ``Coordinates`` are taken too; their distances have the common scale.
 
-    Raises:
-        ValueError: Two positions are 2^63 or more apart.
-
     Example:
         >>> checked_distances([2, 3], [0])
         tensor([[2],

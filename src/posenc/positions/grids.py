@@ -1,14 +1,18 @@
 """Points of a grid with any number of axes: images, video and volumes."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from operator import index
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from posenc.arguments import check_choice, check_whole
 from posenc.positions.checks import checked
+from posenc.positions.coordinates import Coordinates
 from posenc.positions.padding import checked_mask
+from posenc.positions.placeless import PADDING, prefixed
 from posenc.positions.ranges import consecutive
 
 
@@ -130,6 +134,91 @@ def on_levels(
         for level, one in enumerate(each)
     ]
     return torch.cat(marked, dim=-2)
+
+
+def normalized_grid(
+    *sizes: int,
+    low: int = -1,
+    at: str = "centers",
+    by: str = "each",
+    device: torch.device | str | None = None,
+) -> Coordinates:
+    """The points of a grid, ``[seq, axes]``, each axis from ``low`` to 1 at every resolution.
+
+    Centers of patches are (2i + 1) / n − 1, or half of (2i + 1) / n from 0 on: they stay half a
+    patch away from the ends. Corners are 2i / (n − 1) − 1, or i / (n − 1): the first and the last
+    point stand at the ends, as with ``align_corners=True``; a single one stands in the middle, or
+    at 0. All are exact: a third is a third.
+
+    Args:
+        sizes: Number of points n along each axis.
+        low: −1, or 0.
+        at: ``"centers"`` or ``"corners"``.
+        by: What coordinates are divided by: the size of ``"each"`` axis, or along all axes the
+            smallest (``"min"``) or the largest (``"max"``), so that patches stay square. Then the
+            other axes begin at ``low`` and end elsewhere, as in DINOv3.
+        device: Where to make them.
+
+    Example:
+        >>> normalized_grid(3).tolist()
+        [[Fraction(-2, 3)], [Fraction(0, 1)], [Fraction(2, 3)]]
+        >>> normalized_grid(2, 3, low=0, at="corners").tolist()[-1]
+        [Fraction(1, 1), Fraction(1, 1)]
+    """
+    check_whole(**{f"sizes[{axis}]": size for axis, size in enumerate(sizes)})
+    check_choice(("centers", "corners"), at=at)
+    check_choice(("each", "min", "max"), by=by)
+    if low not in (-1, 0):
+        raise ValueError(f"low is {low!r}; it must be -1 or 0.")
+    chosen = {"each": sizes, "min": (min(sizes),) * len(sizes), "max": (max(sizes),) * len(sizes)}
+    lengths = [n - (at == "corners") for n in chosen[by]]  # of which i or i + 1/2 is the part
+    if any(length == 0 and n > 1 for length, n in zip(lengths, sizes, strict=True)):
+        raise ValueError(f"sizes are {sizes}: corners are not divided by a side of one point.")
+    first = int(at == "centers")
+    starts = [first + low * length for length in lengths]
+    halves = grid(*sizes, start=starts, stride=2, device=device)
+    span = 1 if low else 2
+    return Coordinates(halves, scale=[Fraction(1, span * (length or 1)) for length in lengths])
+
+
+def packed_grids(
+    sizes: Sequence[Sequence[int]],
+    *,
+    prefix: int = 0,
+    length: int | None = None,
+    device: torch.device | str | None = None,
+) -> tuple[Int64[Tensor, "seq axes"], Int64[Tensor, "seq"]]:
+    """The points of many images side by side, and whose they are.
+
+    Each image counts from 0 along its axes, whatever stands before it. The second tensor numbers
+    the images: given to ``posenc.attention`` as ``document_ids``, no image sees another.
+
+    Args:
+        sizes: The sizes of each image, all with as many axes.
+        prefix: Class tokens or registers before each image; they stand nowhere, and belong to it.
+        length: What the row is padded to, for several rows in one batch. Padding stands nowhere, in
+            a document of its own with the number −1.
+        device: Where to make them.
+
+    Reference:
+        Dehghani et al. 2023, "Patch n' Pack: NaViT", section 3.1 (arXiv:2307.06304).
+
+    Example:
+        >>> points, images = packed_grids([(1, 2), (2, 1)], length=5)
+        >>> points[:4].tolist(), images.tolist()
+        ([[0, 0], [0, 1], [0, 0], [1, 0]], [0, 0, 1, 1, -1])
+    """
+    images = [prefixed(grid(*size, device=device), prefix) for size in sizes]
+    points = torch.cat(images)
+    counts = torch.tensor([len(image) for image in images], device=device)
+    ids = torch.arange(len(images), device=device).repeat_interleave(counts)
+    if length is None:
+        return points, ids
+    missing = length - len(points)
+    if missing < 0:
+        raise ValueError(f"The images have {len(points)} tokens together, and length is {length}.")
+    nowhere = points.new_full((missing, points.shape[1]), PADDING)
+    return torch.cat((points, nowhere)), torch.cat((ids, ids.new_full((missing,), -1)))
 
 
 def _each(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:

@@ -60,9 +60,6 @@ def mixed_modalities(
         mask: ``[*batch, seq]``, true where a token is real. Padding stands at 0, on either side.
         document_ids: ``[*batch, seq]``; a document is a run of equal ids.
 
-    Raises:
-        ValueError: The tokens of a type are not those of its grids, or an image is cut in two.
-
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191).
 

@@ -41,11 +41,7 @@ def left_padded(
 
 
 def checked_mask(mask: Tensor) -> Bool[Tensor, "*shape"]:
-    """``mask`` as bool, true (or nonzero) where a token is real; an additive mask has 0 there.
-
-    Raises:
-        TypeError: It is floating.
-    """
+    """``mask`` as bool, true (or nonzero) where a token is real; an additive mask has 0 there."""
     if mask.is_floating_point():
         raise TypeError(f"mask is {mask.dtype}; it must be true where a token is real.")
     return mask != 0

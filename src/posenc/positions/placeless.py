@@ -48,9 +48,6 @@ def prefixed(
         at: The point where all of them stand, one coordinate for each axis or for all; in steps of
             the scale for coordinates.
 
-    Raises:
-        ValueError: Class tokens are there already, whose numbers would be given twice.
-
     Example:
         >>> prefixed(torch.tensor([[0, 0], [0, 1]]), at=0).tolist()
         [[0, 0], [0, 0], [0, 1]]

@@ -27,9 +27,6 @@ def shard(
     r-th from the head and the r-th from the tail, which balances causal attention. ``striped``
     gives it the tokens r, r + world, r + 2·world, …, which balances it too.
 
-    Raises:
-        ValueError: The length does not divide evenly, or there is no such rank or layout.
-
     Example:
         >>> shard(8, 0, 2, layout="zigzag")
         tensor([0, 1, 6, 7])

@@ -50,12 +50,6 @@ def scaled_sum(
         dropout: Probability of dropping an element of the sum.
         out: Where to write the result; ``out=x`` adds in place.
 
-    Raises:
-        IndexError: A position is not a row of the table.
-        TypeError: ``x`` is not floating, which would cut the sum.
-        ValueError: The table's rows do not broadcast to ``x``, ``dropout`` is no probability, or
-            ``out`` does not fit.
-
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])

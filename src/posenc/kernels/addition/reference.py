@@ -33,11 +33,6 @@ def scaled_sum(
         threshold: Elements whose random word is below it become 0.
         key: Of these words; see ``posenc.kernels.philox``.
 
-    Raises:
-        IndexError: A position is not a row of the table.
-        TypeError: ``x`` is not floating, which would cut the sum.
-        ValueError: The table's rows do not broadcast to ``x``.
-
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
         tensor([3.5000, 3.2500])

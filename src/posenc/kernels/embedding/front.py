@@ -41,11 +41,6 @@ def embedded(
         padding_idx: The id whose vector gets no gradient; from the end if it is negative.
         out: Where to write the result.
 
-    Raises:
-        IndexError: An id is not a row of ``weight``, or a position not one of the table.
-        ValueError: The table's rows do not broadcast to ids, ``dropout`` is no probability, or
-            ``out`` does not fit.
-
     Example:
         >>> weight = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
         >>> embedded(torch.tensor([1, 0]), weight, torch.tensor([[0.5, 0.5], [0.0, 0.0]]))

@@ -40,18 +40,9 @@ def rotate_heads(
         contents: One or two of ``[*batch, heads, seq, head_dim]``, or ``[*batch, seq, heads,
             head_dim]``.
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
-        positions: Which row of the table each token takes.
+        positions: Which row of the table each token takes; what is no row makes NaN on a GPU.
         layout: How heads lie and which channels are rotated.
         outs: Where to write; ``contents`` itself rotates in place.
-
-    Raises:
-        IndexError: A position is not a row of the table. On an accelerator its token becomes NaN.
-        ValueError: There is not one row a token, or ``outs`` do not fit.
-
-    Example:
-        >>> x, table = torch.ones(1, 1, 2), torch.tensor([[[0.0], [1.0]]])
-        >>> rotate_heads((x,), table, None, RotaryLayout())
-        (tensor([[[-1.,  1.]]]),)
     """
     q, k = contents[0], contents[-1]
     fits = q.ndim <= 4 and q.dtype is k.dtype and table.dtype is TABLES.get(q.dtype)
@@ -119,13 +110,7 @@ def rotate(
     rotated: Rotated = "prefix",
     conjugate: bool = False,
 ) -> Float[Tensor, "*shape head_dim"]:
-    """``posenc.kernels.rotary.reference.rotate``, bit for bit, by the fastest kernel there is.
-
-    Example:
-        >>> quarter = torch.tensor([0.0]), torch.tensor([1.0])
-        >>> rotate(torch.tensor([1.0, 2.0, 3.0]), *quarter)
-        tensor([-2.,  1.,  3.])
-    """
+    """``posenc.kernels.rotary.reference.rotate``, bit for bit, by the fastest kernel there is."""
     fits = x.ndim in (3, 4) and cos.dtype is TABLES.get(x.dtype)
     if not fits or not serve(x, cos, sin) or recorded(x, cos, sin):
         return reference.rotate(x, cos, sin, pairing=pairing, rotated=rotated, conjugate=conjugate)

@@ -32,10 +32,6 @@ def rotate(
         rotated: Whether the first (``prefix``) or the last (``suffix``) channels are rotated.
         conjugate: Whether to rotate backwards, by −angle.
 
-    Raises:
-        TypeError: ``x`` or ``cos`` is not floating.
-        ValueError: ``x`` is too narrow, or shapes do not broadcast to that of ``x``.
-
     Reference:
         Su et al. 2021, "RoFormer", equation 34 (arXiv:2104.09864).
 
@@ -97,10 +93,6 @@ def rotate_heads(
         table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
         positions: Which row of the table each token takes, ``[*batch, seq]``.
         layout: How heads lie and which channels are rotated.
-
-    Raises:
-        IndexError: A position is not a row of the table.
-        ValueError: There is not one row a token.
 
     Example:
         >>> table = torch.tensor([[[1.0], [0.0]], [[0.0], [1.0]]])  # no turn, a quarter of a turn

@@ -37,12 +37,6 @@ def rotation_table(
         dtype: float32 unless another is asked for.
         factor: The attention factor of a schedule.
         out: A table of this shape to fill.
-
-    Example:
-        >>> from posenc.frequencies import Geometric
-        >>> rotation_table(SinCos(Geometric(2)), torch.tensor([0]))
-        tensor([[[1.],
-                 [0.]]])
     """
     positions = checked(positions, reals=True)
     if out is None and _has_operator(positions, sincos, dtype or torch.float32):

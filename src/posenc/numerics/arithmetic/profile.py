@@ -125,12 +125,7 @@ class Profile:
 def rotated(
     x: Float[Tensor, "*shape width"], cos: Tensor, sin: Tensor, pairing: Pairing
 ) -> Float[Tensor, "*shape width"]:
-    """Two products and their sum, each rounded to the dtype of content.
-
-    Example:
-        >>> rotated(torch.tensor([1.0, 2.0]), torch.tensor([0.0]), torch.tensor([1.0]), "half")
-        tensor([-2.,  1.])
-    """
+    """Two products and their sum, each rounded to the dtype of content."""
     a, b = split(x, pairing)
     first, second = a * cos - b * sin, b * cos + a * sin
     if pairing == "interleaved":
