@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_choice
 from posenc.backends.base import Dropout
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
-from posenc.transformer.dropout import falling
+from posenc.transformer.dropout import dropped
 from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
 from posenc.transformer.normalization import LayerNorm, NormStages
 
@@ -115,15 +115,12 @@ class Block(nn.Module):
 
         With ``drop``, hidden states are cut among devices, and it drops their elements.
         """
-        first, second = self.attention_norm, self.feed_forward_norm
-        drop_first = drop_second = self.dropout
-        if drop is not None:
-            drop_first, drop_second = falling(self.dropout, drop, 0), falling(self.dropout, drop, 2)
+        first, second, layer = self.attention_norm, self.feed_forward_norm, self.dropout
         if self.norm == "pre":
-            x = x + drop_first(self.attention(first(x), **attention))
-            return x + drop_second(self.feed_forward(second(x), drop))
-        x = first(x + drop_first(self.attention(x, **attention)))
-        return second(x + drop_second(self.feed_forward(x, drop)))
+            x = x + dropped(self.attention(first(x), **attention), layer, drop, 0)
+            return x + dropped(self.feed_forward(second(x), drop), layer, drop, 2)
+        x = first(x + dropped(self.attention(x, **attention), layer, drop, 0))
+        return second(x + dropped(self.feed_forward(x, drop), layer, drop, 2))
 
     def stages(self, x: Float[Tensor, "batch seq dim"], **attention: Any) -> BlockStages:
         """The same block with every number between; arguments as for ``MultiHeadAttention``."""

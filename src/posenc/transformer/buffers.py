@@ -28,8 +28,21 @@ def grown(kept: Tensor | None, new: Tensor, first: int) -> Tensor:
         larger = kept.new_empty(*kept.shape[:2], max(length, 2 * first), kept.shape[3])
         larger[:, :, :first] = kept[:, :, :first]
         kept = larger
-    kept[:, :, first:length] = new
+    room = kept.narrow(2, first, new.shape[2])
+    narrower = kept.dtype is new.dtype or torch.promote_types(kept.dtype, new.dtype) is kept.dtype
+    if room.shape != new.shape or not narrower:  # torch would broadcast or round
+        raise ValueError(
+            f"Keys or values {list(new.shape)} of {new.dtype} come to a cache of "
+            f"{list(kept.shape)}, {kept.dtype}: batch, heads, width and dtype must agree."
+        )
+    room.copy_(new)
     return kept
+
+
+def alike(kept: Tensor, new: Tensor) -> bool:
+    """Whether both have the same batch, heads, width and dtype."""
+    sizes = kept.shape[:2] == new.shape[:2] and kept.shape[3] == new.shape[3]
+    return sizes and kept.dtype is new.dtype
 
 
 def empty_places(size: int, like: Tensor) -> Tensor:

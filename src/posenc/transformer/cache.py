@@ -66,8 +66,6 @@ class LayerCache:
         values: Float[Tensor, "batch kv_heads new _"],
     ) -> tuple[Float[Tensor, "batch kv_heads kept _"], Float[Tensor, "batch kv_heads kept _"]]:
         """Keep these too, and give all that are kept; of a prompt that is cut, these alone."""
-        if keys.shape[:-1] != values.shape[:-1]:
-            raise ValueError(f"keys are {tuple(keys.shape)} and values {tuple(values.shape)}.")
         owner, given = self.owner, (keys, values)
         if owner is not None and owner.keeping is not None:
             keys, values = (x.index_select(2, owner.keeping) for x in given)
@@ -86,30 +84,14 @@ class LayerCache:
 
     def _put(self, at: int, new: Tensor, first: int) -> Tensor:
         """Keep ``new`` from place ``first`` on among the rows ``at``, and give all of them."""
-        kept, owner = self.rows[at] if at < len(self.rows) else None, self.owner
-        begins = owner is not None and owner.begins
-        if (
-            kept is not None
-            and (  # torch would broadcast or round them
-                kept.shape[:2] != new.shape[:2]
-                or kept.shape[3] != new.shape[3]
-                or kept.dtype
-                != (new.dtype if begins else torch.promote_types(kept.dtype, new.dtype))
-            )
-        ):
-            if not begins:
-                raise ValueError(
-                    f"Keys or values {list(new.shape)} of {new.dtype} come to a cache of "
-                    f"{list(kept.shape)}, {kept.dtype}: batch, heads, width and dtype must agree."
-                )
-            kept = None  # emptied buffers of another batch
-        if owner is not None and owner.size is not None and owner.writing is not None:
-            if kept is None:
-                kept = buffers.empty_places(owner.size, new)
-                self.rows[at : at + 1] = [kept]
-            return kept.index_copy_(2, owner.writing, new.to(kept.dtype))
-        self.rows[at : at + 1] = [kept := buffers.grown(kept, new, first)]
-        return kept[:, :, : first + new.shape[2]]
+        rows, owner = self.rows, self.owner
+        kept = rows[at] if at < len(rows) else None
+        if owner is None or owner.size is None or owner.writing is None:
+            rows[at : at + 1] = [kept := buffers.grown(kept, new, first)]
+            return kept.narrow(2, 0, first + new.shape[2])
+        if kept is None or (owner.begins and not buffers.alike(kept, new)):
+            rows[at : at + 1] = [kept := buffers.empty_places(owner.size, new)]
+        return kept.index_copy_(2, owner.writing, new.to(kept.dtype))
 
     def crop(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
@@ -147,7 +129,6 @@ class KeyValueCache:
 
     Attributes:
         layers: One ``LayerCache`` an attention layer, made when the layer first runs.
-        positions: ``[seq]`` or ``[batch, seq]``: where the cached tokens stand, whole or real.
         padding_mask: ``[batch, seq]``, true where a cached token is real; ``None``: all are.
         below: A bound that no position reaches, if it is known without looking at the values.
         is_empty: Whether no token is kept; buffers of a fixed size may be there already.
@@ -169,7 +150,8 @@ class KeyValueCache:
                 raise ValueError(f"size is {size} and shards were given. Leave size out.")
         self.size, self.shards = size, shards
         self.layers: list[LayerCache] = []
-        self.positions: Tensor | Coordinates | None = None
+        self.counted = size is None and shards is None  # whether tokens stand at 0, 1, 2, …
+        self._positions: Tensor | Coordinates | torch.device | None = None  # the device if counted
         self.padding_mask: Tensor | None = None
         self.below: int | None = 0
         self.is_empty, self.begins = True, True  # now, and before this step
@@ -195,6 +177,13 @@ class KeyValueCache:
     def __repr__(self) -> str:
         size = "" if self.size is None else f", size={self.size}"
         return f"KeyValueCache(length={self.length}, layers={len(self.layers)}{size})"
+
+    @property
+    def positions(self) -> Tensor | Coordinates | None:
+        """``[seq]`` or ``[batch, seq]``: where the cached tokens stand, whole or real."""
+        if isinstance(self._positions, torch.device):
+            return consecutive(self.length, device=self._positions)
+        return self._positions
 
     @property
     def length(self) -> int:
@@ -226,16 +215,24 @@ class KeyValueCache:
         *,
         below: int | None = None,
         batch: int | None = None,
+        counted: bool = False,
     ) -> None:
-        """Record where new tokens stand, below which bound, and which of them are real."""
+        """Record where new tokens stand, below which bound, and which of them are real.
+
+        ``counted`` says that they follow the tokens before them as these do each other.
+        """
         if self.size is not None:
             self._write(self.size, positions, padding_mask, batch)
             self.below = None if below is None else self.below
         else:
             first, seq = self.length, positions.shape[1 if positions.ndim == 3 else -1]
-            joined = buffers.joined_positions(self.positions, positions)
+            if counted and self.counted:
+                self._positions = positions.device
+            else:
+                self._positions = buffers.joined_positions(self.positions, positions)
+                self.counted = False
             self.padding_mask = buffers.joined_masks(self.padding_mask, first, padding_mask, seq)
-            self.positions, self._length, self.below = joined, first + seq, below
+            self._length, self.below = first + seq, below
             if self.shards is not None:
                 self.reads_shards = False
                 self._hold(self.shards.kept(first, seq, positions.device), first)
@@ -248,7 +245,7 @@ class KeyValueCache:
         batch = batch or (len(said) if said.ndim == 2 else 1)
         if self.is_empty and (self.positions is None or self.positions.shape[0] != batch):
             made = buffers.empty_row(batch, size, said.device)
-            self._length, self.positions, self.padding_mask = made
+            self._length, self._positions, self.padding_mask = made
         row = cast("buffers.Row", (self._length, self.positions, self.padding_mask))
         if row[0].is_cpu and may_look(row[0]) and self.length + seq > size:
             raise ValueError(
@@ -325,10 +322,13 @@ class KeyValueCache:
             self._length.fill_(length)
         elif self.is_empty:
             self.layers.clear()
-            self.positions = self.padding_mask = self.held = None
-            self._length = 0
+            self._positions = self.padding_mask = self.held = None
+            self._length, self.counted = 0, self.shards is None
+        elif self.counted and isinstance(places, slice):
+            self._length = self.below = length
         elif self.positions is not None:
-            self._length, self.positions = length, buffers.at_places(self.positions, places)
+            self._positions, self.counted = buffers.at_places(self.positions, places), False
+            self._length = length
             if self.padding_mask is not None:
                 self.padding_mask = self.padding_mask[:, places]
 
@@ -341,7 +341,7 @@ class KeyValueCache:
         if self.padding_mask is not None:
             self.padding_mask = buffers.in_rows(self.padding_mask, rows, in_place=fixed)
         if kept is not None and (fixed or (kept.ndim > 1 and kept.shape[0] > 1)):
-            self.positions = buffers.in_rows(kept, rows, in_place=fixed)
+            self._positions = buffers.in_rows(kept, rows, in_place=fixed)
 
     def repeat(self, n: int) -> None:
         """Give each row ``n`` copies of itself, side by side: one prompt, n answers."""

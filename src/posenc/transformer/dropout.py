@@ -1,8 +1,5 @@
 """Dropout of hidden states: torch's own; or by shards, where rows are cut among devices."""
 
-from collections.abc import Callable
-from functools import partial
-
 from torch import Tensor, nn
 
 from posenc.backends.base import Dropout
@@ -20,10 +17,8 @@ def drops(module: nn.Module) -> bool:
     return any(layer.training and layer.p > 0 for layer in layers)
 
 
-def falling(layer: nn.Dropout, drop: Dropout | None, use: int = 0) -> Callable[[Tensor], Tensor]:
-    """``layer``; with ``drop``, the same on the elements that it chooses."""
-    return layer if drop is None else partial(_dropped, layer, drop, use)
-
-
-def _dropped(layer: nn.Dropout, drop: Dropout, use: int, x: Tensor) -> Tensor:
-    return drop(x, layer.p, use) if layer.training else x
+def dropped(x: Tensor, layer: nn.Dropout, drop: Dropout | None = None, use: int = 0) -> Tensor:
+    """``layer(x)``; with ``drop``, the same on the elements that it chooses."""
+    if not layer.training:  # a call of the layer takes longer than a norm of one token
+        return x
+    return layer(x) if drop is None else drop(x, layer.p, use)

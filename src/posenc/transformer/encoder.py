@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_flag, check_whole
-from posenc.backends.base import ShardedTokens, Sizes
+from posenc.backends.base import Dropout, ShardedTokens, Sizes
 from posenc.backends.choice import BACKENDS, chosen
 from posenc.backends.masks import joined
 from posenc.encodings.base import TokenEncoding, working_dtype
@@ -19,7 +19,7 @@ from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.cache import KeyValueCache
-from posenc.transformer.dropout import drops, falling
+from posenc.transformer.dropout import dropped, drops
 from posenc.transformer.feed_forward import Activation
 from posenc.transformer.layers import check_sizes, handed_down, held, windows_of
 from posenc.transformer.normalization import LayerNorm, NormStages
@@ -195,26 +195,22 @@ class Encoder(nn.Module):
                 holds this device's tokens. Padding and documents are told to ``shards``.
             spread: How queries and keys of all devices meet; see ``posenc.attention``.
         """
-        drop = None
         told: dict[str, Any] = {
             "layers": self.layers, "is_causal": self.is_causal, "cache": cache,
+            "padding_mask": padding_mask, "document_ids": document_ids, "attn_mask": attn_mask,
         }  # fmt: skip
-        masks: dict[str, Any] = {
-            "padding_mask": padding_mask,
-            "document_ids": document_ids,
-            "attn_mask": attn_mask,
-        }
+        drop = None
         if shards is None:
-            placement = placed(x, positions, **told, **masks)
+            placement = placed(x, positions, **told)
         else:
-            placement = placed_in_shards(x, positions, shards, **told, **masks)
+            placement = placed_in_shards(x, positions, shards, **told)
             padding_mask = shards.padding_mask
             drop = shards.hidden_dropout() if drops(self) else None
-        run = partial(self._run, x, placement, padding_mask, cache, drop, spread)
+        given = x, self.layers, placement, padding_mask, cache, drop, spread
         if cache is None or torch.compiler.is_compiling():
-            return run()
+            return self._run(*given)
         try:
-            return run()
+            return self._run(*given)
         except BaseException:  # the tokens are recorded, and may have keys in some layers
             cache.crop(cache.length - x.shape[1] if shards is None else 0)
             raise
@@ -222,30 +218,25 @@ class Encoder(nn.Module):
     def _run(
         self,
         x: Tensor,
+        layers: Sequence[Positional],
         placement: Placement,
         padding_mask: Tensor | None,
         cache: KeyValueCache | None,
-        drop: Any,
+        drop: Dropout | None,
         spread: str | None,
     ) -> Tensor:
         dtype = x.dtype
         x = _encoded(x, self._token_tables(x, placement), padding_mask)
         if self.embedding_norm is not None and self.embedding_dropout is not None:
-            x = falling(self.embedding_dropout, drop)(self.embedding_norm(x))
+            x = dropped(self.embedding_norm(x), self.embedding_dropout, drop)
         backend = partial(self._backend, x=x, placement=placement, spread=spread)
-        tables = handed_down(self.layers, self.windows, self.tables, x, placement, backend)
-        layers = None
-        if cache is not None and self.depth:
-            cache.layer(self.depth - 1)
-            layers = cache.layers
-        for index, block in enumerate(self.blocks):
-            given: dict[str, Any] = {"tables": tables[index]}
-            if layers is not None:
-                given["cache"] = layers[index]
-            if drop is not None:
-                given["drop"] = drop.of_block(index)
-            x = block(x, **given)
-        return (x if self.final_norm is None else self.final_norm(x)).to(dtype)
+        tables = handed_down(layers, self.windows, self.tables, x, placement, backend)
+        for index, (block, given) in enumerate(zip(self.blocks, tables, strict=True)):
+            kept = None if cache is None else cache.layer(index)
+            of_block = None if drop is None else drop.of_block(index)
+            x = block(x, drop=of_block, tables=given, cache=kept)
+        x = x if self.final_norm is None else self.final_norm(x)
+        return x if x.dtype is dtype else x.to(dtype)
 
     def stages(
         self,

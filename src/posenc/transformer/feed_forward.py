@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_choice, check_flag, check_whole
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
-from posenc.transformer.dropout import falling
+from posenc.transformer.dropout import dropped
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -72,8 +72,7 @@ class FeedForward(nn.Module):
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
-        fall = self.dropout if drop is None else falling(self.dropout, drop, 1)
-        return self.contract(fall(self.activation(self.expand(x))))
+        return self.contract(dropped(self.activation(self.expand(x)), self.dropout, drop, 1))
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""

@@ -74,16 +74,14 @@ def handed_down(
     """
     encodings = once_each(layers, lambda each: (tuple(each.queries_keys), tuple(each.scores)))
     kinds = [(*each, window) for each, window in zip(encodings, windows, strict=True)]
+    alike = list(dict.fromkeys(kinds))
     given = {"dtype": working_dtype(x.dtype), "below": placement.below}
-    rotations = once_each(
-        [kind[0] for kind in kinds],
-        partial(tables.rotations, positions=placement.positions, **given),
-    )
+    rotate = partial(tables.rotations, positions=placement.positions, **given)
     by_score = backend or partial(_scores, placement.specification, partial(tables.biases, **given))
-    scores = once_each([kind[1:] for kind in kinds], by_score)
-    alike = dict(zip(kinds, zip(rotations, scores, strict=True), strict=True))
+    rotations = once_each([kind[0] for kind in alike], rotate)
+    scores = once_each([kind[1:] for kind in alike], by_score)
     made: dict[Any, AttentionTables] = {}
-    for kind, ((rotated, rows), of_scores) in alike.items():
+    for kind, (rotated, rows), of_scores in zip(alike, rotations, scores, strict=True):
         read = readers(cast("tuple[ScoreEncoding, ...]", kind[1]))
         made[kind] = AttentionTables(rotated, positions=rows, readers=read, **of_scores)
     return [made[kind] for kind in kinds]

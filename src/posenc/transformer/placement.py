@@ -48,7 +48,7 @@ class Placement:
 class _Keys(NamedTuple):
     """Where the keys stand, which are real, and how many there are."""
 
-    positions: Tensor | Coordinates
+    positions: Tensor | Coordinates | None
     real: Tensor | None
     length: int
     first_row: Tensor | None = None  # the place of the first query, if the length does not tell it
@@ -81,7 +81,14 @@ def placed(
             held = rows[0].shape[0]
             raise ValueError(f"{batch} rows come to a cache of {held}: the batch must agree.")
     below, q_rows, given = None, None, positions is not None
-    if given:
+    # Positions that follow from the length alone are left out: nobody has to look at them.
+    counted = not given and padding_mask is None and document_ids is None
+    if cache is not None:
+        counted = counted and cache.counted
+    if counted:
+        before = 0 if cache is None else cache.length
+        positions, below = consecutive(seq, start=before, device=x.device), before + seq
+    elif given:
         positions = checked(positions, device=x.device, reals=True)
         _check_shape(positions, batch, seq)
         if cache is not None and attn_mask is None:
@@ -90,8 +97,6 @@ def placed(
         positions, below = _default_positions(x, padding_mask, document_ids, cache)
     if isinstance(positions, Tensor) and padding_mask is not None and positions.ndim < 3:
         positions = _over_padding(positions, padding_mask, cache)
-    # Positions that follow from the length alone are left out: nobody has to look at them.
-    plainly = not given and padding_mask is None and document_ids is None and cache is None
     documents = None if document_ids is None else runs(document_ids)
     if len(first.tokens):
         check_documents_are_told(first.tokens, positions, documents)
@@ -101,7 +106,7 @@ def placed(
         attn_mask = checked_attn_mask(attn_mask, x, x.new_empty(k_len, 0))
     keys = _Keys(positions, padding_mask, seq)
     if cache is not None:
-        cache.extend(positions, padding_mask, below=below, batch=batch)
+        cache.extend(positions, padding_mask, below=below, batch=batch, counted=counted)
         keys = _kept(cache)
         if keys.rows is not None:
             q_rows = consecutive(seq, start=cache.length - seq, device=x.device)
@@ -115,8 +120,8 @@ def placed(
         batch=batch,
         q_len=seq,
         k_len=keys.length,
-        q_positions=None if plainly else positions,
-        k_positions=None if plainly else k_positions,
+        q_positions=None if counted else positions,
+        k_positions=None if counted else k_positions,
         q_remapped=remapped,
         k_remapped=remapped,
         is_causal=is_causal,
@@ -186,9 +191,8 @@ def placed_in_shards(
 
 def _kept(cache: KeyValueCache) -> _Keys:
     """The keys of all tokens so far, or those that this device holds."""
-    at, real, held = cache.positions, cache.padding_mask, cache.held
-    assert at is not None
-    if held is not None:
+    at, real, held = None if cache.counted else cache.positions, cache.padding_mask, cache.held
+    if held is not None and at is not None:
         real = None if real is None else real[:, held]
         return _Keys(at_places(at, held), real, len(held), rows=held)
     first_row = None if cache.writing is None else cache.writing[:1]

@@ -155,7 +155,7 @@ class Tables:
         """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
         if isinstance(positions, Tensor) and all(each.reads_rows for each in encodings):
             kept = [self.kept_rows(e, positions, dtype=dtype, below=below) for e in encodings]
-            if None not in kept:
+            if all(rows is not None for rows in kept):
                 return tuple(zip(encodings, kept, strict=True)), positions  # type: ignore[return-value]
         gathered = [self.rows(e, positions, dtype=dtype, below=below) for e in encodings]
         return tuple(zip(encodings, gathered, strict=True)), None
