@@ -62,16 +62,11 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     """A ``Bert`` with the weights of a ``transformers.BertModel`` (or of a model that wraps one).
 
     The hidden states are those of the model in evaluation mode; in training there is dropout in one
-    more place here (inside the feed-forward layers). A pooler or a head, forward hooks and changes
-    that the configuration does not tell stay behind. Each weight is a copy that learns if the
-    model's does, in its dtype; what was shared is shared here.
+    more place here (inside the feed-forward layers). A pooler or a head and hooks stay behind. Each
+    weight is a copy that learns if the model's does, in its dtype.
 
     Args:
         model: A BertModel, or a model whose ``bert`` is one.
-
-    Raises:
-        TypeError: There is no BertModel.
-        ValueError: It is a decoder, or attends to another model.
 
     Example:
         >>> from transformers import BertConfig, BertModel

@@ -23,13 +23,6 @@ def drop_rotary(model: nn.Module) -> Patch:
     (``Patch.config_follows`` is False), so ``drop_rotary`` must be called again on a model that was
     saved and loaded. ``undo()`` puts the rotation back.
 
-    Args:
-        model: As of ``patch``.
-
-    Raises:
-        TypeError: The model is of no supported family.
-        ValueError: It is patched already.
-
     Reference:
         Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their Positional
         Embeddings" (arXiv:2512.12167).

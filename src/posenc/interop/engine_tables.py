@@ -34,9 +34,6 @@ def engine_table(
             - ``pairs``: torchtune, ``cache`` ``[length, pairs, 2]``.
         dtype: Of the values; complex ones are float32.
 
-    Raises:
-        ValueError: An unknown form, or another dtype than float32 of complex numbers.
-
     Example:
         >>> made = engine_table(Rotary(8), 16, "cos_sin_cache")
         >>> made["cos_sin_cache"].shape

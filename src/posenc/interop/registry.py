@@ -25,9 +25,7 @@ def register() -> tuple[str, ...]:
     A configuration with ``"rope_type": "posenc_yarn"`` then builds its model with frequencies that
     are computed exactly and rounded to float32 once. Angles are still computed in float32, by the
     model; to have those exact too, use ``patch``. ``posenc_longrope`` takes the long factors where
-    ``max_position_embeddings`` exceeds the trained length, and never switches; ``posenc_dynamic``
-    is rescaled by the model as it goes, as its own type is. Phi-3's configuration accepts no types
-    but its own; for ours, it is replaced by this library's reading.
+    ``max_position_embeddings`` exceeds the trained length, and never switches.
 
     Returns:
         The names. Calling it again changes nothing.

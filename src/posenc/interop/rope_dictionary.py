@@ -17,9 +17,6 @@ def rope_dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:
         schedule: The frequencies.
         head_dim: Width of the head of which they rotate all or a part.
 
-    Raises:
-        ValueError: ``head_dim`` is no whole number from 1 on.
-
     Example:
         >>> from posenc.frequencies import Geometric, Linear
         >>> rope_dictionary(Linear(Geometric(64, 500_000.0), 4.0), 64)

@@ -24,10 +24,6 @@ def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
     """Give ``model`` copies of parameters: their numbers, dtype, device, and whether they learn.
 
     What was one parameter in several places is one here, too.
-
-    Args:
-        model: What is given them.
-        given: Where each of its parameters comes from, by name.
     """
     own = dict(model.named_parameters(remove_duplicate=False))
     if own.keys() != given.keys():
@@ -39,9 +35,5 @@ def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
         if key not in copies:
             numbers = of.detach().chunk(parts)[part].clone()
             copies[key] = nn.Parameter(numbers, requires_grad=of.requires_grad)
-        if copies[key].shape != own[name].shape:
-            raise ValueError(
-                f"{name} is {tuple(copies[key].shape)} there and {tuple(own[name].shape)} here."
-            )
         owner, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(owner), leaf, copies[key])

@@ -4,6 +4,8 @@ Rotary under the signatures of torch, torchtune and torchtitan is imported from
 ``rotary_signatures``.
 """
 
+from typing import Any
+
 from torch import nn
 
 from posenc.encodings.positional import Positional
@@ -24,35 +26,21 @@ __all__ = [
     "rotary_embedding",
 ]
 
-PARTS: dict[str, tuple[type[nn.Module], ...]] = {
-    "self_attn": (nn.MultiheadAttention,),
-    "self_attn.out_proj": (nn.Linear, nn.modules.linear.NonDynamicallyQuantizableLinear),
-    **dict.fromkeys(("linear1", "linear2"), (nn.Linear,)),
-    **dict.fromkeys(("norm1", "norm2"), (nn.LayerNorm,)),
-}
-"""The parts of torch's layer that have weights, and what each may be."""
-
 
 def encoder_from_torch(
     module: nn.TransformerEncoder, *, positional: Positional | None = None, is_causal: bool = False
 ) -> Encoder:
     """An ``Encoder`` with the weights of a ``torch.nn.TransformerEncoder``.
 
-    Without encodings it computes what the module computes. (In evaluation without gradients torch's
-    fast path computes the exact GELU for ``nn.GELU(approximate="tanh")``, about 1e-4 apart.) Three
-    things differ: masks are true where a token is *real* (``padding_mask=~src_key_padding_mask``),
-    causality belongs to the encoder, and x is always ``[batch, seq, dim]``. Each weight is a copy
-    that learns if the module's does, in its dtype; layers that share theirs share them here; and γ
-    and β that a norm was built without are here, and do not learn. Forward hooks stay behind.
+    Without encodings it computes what the module computes. Three things differ: masks are true
+    where a token is *real* (``padding_mask=~src_key_padding_mask``), causality belongs to the
+    encoder, and x is always ``[batch, seq, dim]``. Each weight is a copy that learns if the
+    module's does, in its dtype; layers that share theirs share them here. Hooks stay behind.
 
     Args:
         module: Any depth; pre- or post-norm, with a final norm or without.
         positional: Encodings to put in; none if not given.
         is_causal: Whether a token sees only itself and the tokens before it.
-
-    Raises:
-        TypeError: The module, its layers or their parts are of other classes.
-        ValueError: Its layers are not all of one make, or their attention adds keys of its own.
 
     Example:
         >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
@@ -62,14 +50,9 @@ def encoder_from_torch(
     """
     if type(module) is not nn.TransformerEncoder:
         raise TypeError(f"module is a {type(module).__name__}, not a torch.nn.TransformerEncoder.")
-    layers = [_checked(layer) for layer in module.layers]
-    makes = {_make(layer) for layer in layers}
+    layers: list[Any] = list(module.layers)
+    _check_alike(layers, module.norm)
     first = layers[0]
-    if module.norm is not None:
-        _check_class("norm", module.norm, (nn.LayerNorm,))
-        makes.add((*_make(first)[:-1], module.norm.eps))
-    if len(makes) > 1:
-        raise ValueError(f"The layers (or their norms) are of {len(makes)} makes, and not of one.")
     attention = first.self_attn
     encoder = Encoder(
         attention.embed_dim,
@@ -91,27 +74,23 @@ def encoder_from_torch(
     return encoder.train(module.training)
 
 
-def _checked(layer: nn.Module) -> nn.TransformerEncoderLayer:
-    """A layer of which its weights and numbers tell all."""
-    _check_class("A layer", layer, (nn.TransformerEncoderLayer,))
-    assert isinstance(layer, nn.TransformerEncoderLayer)
-    for name, kinds in PARTS.items():
-        _check_class(f"{name} of a layer", layer.get_submodule(name), kinds)
-    attention = layer.self_attn
-    if attention.add_zero_attn or attention.bias_k is not None or attention.bias_v is not None:
-        raise ValueError("self_attn adds keys of its own, which an Encoder has not.")
-    modules = layer.dropout, layer.dropout1, layer.dropout2
-    dropouts = *map(_dropout, modules), attention.dropout
-    for what, numbers in (("eps", (layer.norm1.eps, layer.norm2.eps)), ("dropout", dropouts)):
-        if len(set(numbers)) > 1:
-            raise ValueError(f"The {what} of a layer are {numbers}; an Encoder has one for all.")
-    return layer
-
-
-def _check_class(what: str, part: nn.Module, kinds: tuple[type[nn.Module], ...]) -> None:
-    """Refuse a class of one's own, which may compute something else."""
-    if type(part) not in kinds:
-        raise TypeError(f"{what} is a {type(part).__name__}, not a {kinds[0].__name__}.")
+def _check_alike(layers: list[Any], norm: nn.Module | None) -> None:
+    """Refuse layers of which weights and numbers do not tell all, or that differ."""
+    for layer in layers:
+        if type(layer) is not nn.TransformerEncoderLayer:
+            raise TypeError(f"A layer is a {type(layer).__name__}, not a TransformerEncoderLayer.")
+        if layer.self_attn.add_zero_attn or layer.self_attn.bias_k is not None:
+            raise ValueError("self_attn adds keys of its own, which an Encoder has not.")
+    norms = [norm for layer in layers for norm in (layer.norm1, layer.norm2)]
+    dropped = [each for x in layers for each in (x.dropout, x.dropout1, x.dropout2)]
+    numbers = {
+        "sizes, order or activation": {_make(layer) for layer in layers},
+        "eps": {each.eps for each in (*norms, *([] if norm is None else [norm]))},
+        "dropout": {*map(_dropout, dropped), *(layer.self_attn.dropout for layer in layers)},
+    }
+    for what, found in numbers.items():
+        if len(found) > 1:
+            raise ValueError(f"The layers differ in {what}; an Encoder has one for all.")
 
 
 def _dropout(module: nn.Module) -> float:
@@ -121,20 +100,12 @@ def _dropout(module: nn.Module) -> float:
 
 def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
     """What all layers must share."""
-    attention = layer.self_attn
-    activation = layer.activation
-    activation = repr(activation) if isinstance(activation, nn.Module) else activation
+    attention, activation = layer.self_attn, layer.activation
     return (
-        attention.embed_dim,
-        attention.num_heads,
-        attention.batch_first,
-        layer.linear1.out_features,
-        layer.norm_first,
-        _dropout(layer.dropout),
-        layer.linear1.bias is not None,
-        activation,
-        layer.norm1.eps,
-    )
+        attention.embed_dim, attention.num_heads, attention.batch_first,
+        layer.linear1.out_features, layer.norm_first, layer.linear1.bias is not None,
+        repr(activation) if isinstance(activation, nn.Module) else activation,
+    )  # fmt: skip
 
 
 def _weights_of_blocks(layers: list[nn.TransformerEncoderLayer]) -> dict[str, Taken]:
