@@ -51,7 +51,7 @@ def test_decoding_gives_what_prefill_gave(tables):
 def test_a_request_stays_within_what_it_stated(tables):
     short, long = tables.request(10), tables.request(100)
     for positions in ([[10], [5]], [[3], [100]], [[-1], [5]]):
-        with pytest.raises(IndexError, match="stated 1"):
+        with pytest.raises(IndexError, match="stated, "):
             tables.table([short, long], torch.tensor(positions))
     with pytest.raises(ValueError, match="seq"):
         tables.table([short], torch.zeros(2, 1, dtype=torch.long))

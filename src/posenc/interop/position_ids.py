@@ -12,19 +12,10 @@ from posenc.interop.configurations import read_whole
 from posenc.interop.fields import Configuration
 from posenc.positions.modalities import After, mixed_modalities
 
-FRAMES_APART = frozenset(
-    {
-        "cohere_compass",
-        "glm46v",
-        "glm4v",
-        "glm4v_moe",
-        "glm_ocr",
-        "qwen3_5",
-        "qwen3_5_moe",
-        "qwen3_vl",
-        "qwen3_vl_moe",
-    }
-)
+FRAMES_APART = frozenset({
+    "cohere_compass", "glm46v", "glm4v", "glm4v_moe", "glm_ocr", "qwen3_5", "qwen3_5_moe",
+    "qwen3_vl", "qwen3_vl_moe",
+})  # fmt: skip
 """Models that put a time stamp in words before each frame: frames are images of their own."""
 
 SECONDS = frozenset({"qwen2_5_vl"})
@@ -80,10 +71,6 @@ def multimodal_positions(
         document_ids: ``[*batch, seq]`` of packed rows.
         after: Where text goes on behind a video: ``"sides"`` or ``"all"``, as of
             ``mixed_modalities``; by default as the installed release of transformers has it.
-
-    Raises:
-        ValueError: The model is another one, patches cannot be merged, seconds do not fit, a frame
-            stands at a fraction of a position, or as of ``mixed_modalities``.
 
     Example:
         >>> config = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}

@@ -45,10 +45,6 @@ def rotary_embedding(
         position_ids: The row of each token.
         interleaved: Whether channels 2i and 2i + 1 are a pair; else i and i + head_dim / 2.
 
-    Raises:
-        ValueError: Shapes do not fit each other.
-        IndexError: A position is not a row.
-
     Reference:
         ``torch.nn.functional.rotary_embedding`` as proposed in pytorch/pytorch#187286.
 
@@ -190,11 +186,7 @@ class _TitanRoPE(nn.Module):
         key: Float[Tensor, "tokens kv_heads head_dim"],
         positions: Int[Tensor, "tokens"] | None = None,
     ) -> tuple[Float[Tensor, "tokens _ head_dim"], Float[Tensor, "tokens _ head_dim"]]:
-        """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …
-
-        Raises:
-            IndexError: A position is not below ``max_context_length``.
-        """
+        """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …"""
         length = self.config.max_context_length
         if positions is None:
             positions = consecutive(query.shape[0], device=query.device)

@@ -67,10 +67,6 @@ def arrays(
         part: Which part of a model of several, as ``"text"``.
         length: Of the sequences, for schedules that depend on it.
 
-    Raises:
-        ValueError: A layer has an encoding of another kind, tables are needed and ``longest`` is
-            not given, or sequences of ``longest`` tokens have other frequencies.
-
     Example:
         >>> found = arrays({"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4},
         ...                longest=2)

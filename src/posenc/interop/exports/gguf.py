@@ -75,9 +75,6 @@ def gguf_keys(
         part: Which part of a model of several, as ``"text"``.
         architecture: What llama.cpp calls the architecture; if not given, that of the model type.
 
-    Raises:
-        ValueError: llama.cpp would compute something else, or the architecture is not known.
-
     Reference:
         ``load_hparams`` in src/llama-model.cpp and ``rope_yarn`` in ggml/src/ggml-cpu/ops.cpp of
         llama.cpp; gguf-py/gguf/constants.py.

@@ -25,10 +25,6 @@ def megatron_arguments(
         config: As of ``positional_setup``.
         part: Which part of a model of several, as ``"text"``.
 
-    Raises:
-        ValueError: Megatron-LM would compute something else: a base or a factor that is not
-            whole, other borders, partial or interleaved YaRN, multi-latent attention.
-
     Reference:
         megatron/training/arguments.py and megatron/core/models/common/embeddings of Megatron-LM.
 

@@ -64,12 +64,6 @@ def onnx_program(
             head rotate; ``"basic"`` is made of older ones. For ``Rotary`` alone.
         heads: Numbers of query and of key heads, by default (2, 1); for ``Rotary`` alone.
 
-    Raises:
-        TypeError: The module is of another kind, an encoder holds others, or its weights are not
-            float32.
-        ValueError: An argument does not fit the module.
-        ImportError: onnx and onnxscript are not installed.
-
     Reference:
         onnx.ai/onnx/operators/onnx__RotaryEmbedding.html.
 

@@ -27,10 +27,6 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     Args:
         config: As of ``positional_setup``.
 
-    Raises:
-        ValueError: vLLM would compute something else: dynamic NTK, layers that differ, a schedule
-            without a rope type, a softmax factor.
-
     Reference:
         ``get_rope`` in vllm/model_executor/layers/rotary_embedding.
 
