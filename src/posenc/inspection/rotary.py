@@ -211,7 +211,8 @@ def differences(first: Any, second: Any) -> tuple[str, ...]:
         >>> differences(None, None)
         ()
     """
+    known: Any = first or second
+    names = [field.name for field in fields(known)] if known else []
     if first is None or second is None:
-        return tuple(field.name for field in fields(first or second)) if first or second else ()
-    names = (field.name for field in fields(first))
+        return tuple(names)
     return tuple(name for name in names if getattr(first, name) != getattr(second, name))

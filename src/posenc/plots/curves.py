@@ -69,14 +69,14 @@ def smooth(values: np.ndarray, steps: int) -> np.ndarray:
     """The cubic spline through numbers, at ``steps`` points each; straight lines where one is NaN.
 
     Example:
-        >>> smooth(np.array([0.0, 1.0, 4.0]), 2)
-        array([0.  , 0.25, 1.  , 2.25, 4.  ])
+        >>> smooth(np.array([0.0, 1.0, 4.0, 9.0]), 2)
+        array([0.  , 0.25, 1.  , 2.25, 4.  , 6.25, 9.  ])
     """
     bends, one = np.zeros_like(values), np.eye(len(values))
-    if len(values) > 2 and np.isfinite(values).all():
-        # Second derivatives m: m[i-1] + 4 m[i] + m[i+1] = 6 Δ²v[i], and constant at the ends.
+    if len(values) > 3 and np.isfinite(values).all():
+        # Second derivatives m: m[i-1] + 4 m[i] + m[i+1] = 6 Δ²v[i]; straight on at the ends.
         matrix = 4 * one + np.roll(one, 1, axis=0) + np.roll(one, -1, axis=0)
-        matrix[0], matrix[-1] = one[0] - one[1], one[-1] - one[-2]
+        matrix[0], matrix[-1] = one[0] - 2 * one[1] + one[2], one[-1] - 2 * one[-2] + one[-3]
         bends[1:-1] = 6 * np.diff(values, 2)
         bends = np.linalg.solve(matrix, bends)
     there = np.arange(steps) / steps
