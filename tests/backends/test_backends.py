@@ -166,23 +166,6 @@ def test_positions_decide_and_not_rows():
             torch.testing.assert_close(got, whole[:, :, held], rtol=0, atol=1e-12)
 
 
-def test_ring_steps_merge_to_the_whole():
-    """Each rank meets one shard of the keys at a time; sums of weights put the parts together."""
-    q, k, v = (t.detach() for t in content())
-    bias, scale = ALiBi(HEADS), WIDTH**-0.5
-    whole = attention(q, k, v, positional=Positional(scores=bias), is_causal=True)
-    keys, values = (t.repeat_interleave(HEADS // KV_HEADS, 1) for t in (k, v))
-    shards = [positions.shard(SEQ, rank, 4, layout="zigzag") for rank in range(4)]
-    for mine in shards:
-        total, sums = 0, 0
-        for theirs in shards:
-            scores = q[:, :, mine] @ keys[:, :, theirs].mT * scale + bias.table(mine, theirs)
-            hidden = mine[:, None] < theirs
-            weights = scores.masked_fill(hidden, -torch.inf).exp()
-            total, sums = total + weights @ values[:, :, theirs], sums + weights.sum(-1, True)
-        torch.testing.assert_close(total / sums, whole[:, :, mine], rtol=0, atol=1e-6)
-
-
 def test_a_decoded_row_is_the_last_row():
     q, k, v = (t.detach() for t in content())
     positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))

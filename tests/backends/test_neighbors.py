@@ -5,7 +5,6 @@ import torch
 
 from posenc import (
     CABLE,
-    PEG,
     ALiBi,
     Convolutional,
     CoPE,
@@ -16,10 +15,8 @@ from posenc import (
     Rotary,
     SelectiveRoPE,
     attention,
-    positions,
 )
-from posenc.backends.features import readers
-from posenc.transformer import AttentionTables, Encoder, KeyValueCache, MultiHeadAttention
+from posenc.transformer import Encoder, KeyValueCache
 
 HEADS, WIDTH, DIM, LONG = 4, 8, 32, 6
 DOCUMENTS = torch.arange(2).repeat_interleave(LONG)[None]
@@ -68,27 +65,6 @@ def test_scores_of_a_document_are_its_own_where_positions_begin_anew(name):
     torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "at"),
-    [
-        (lambda: Convolutional(DIM, 4, groups=4), ON),
-        (lambda: PEG(DIM), positions.grid(4, 3)[None]),
-    ],
-)
-def test_an_encoder_refuses_tokens_that_stand_beside_those_of_another_document(encoding, at):
-    encoder = Encoder(DIM, HEADS, 1, positional=Positional(encoding()))
-    with pytest.raises(ValueError, match=REFUSED):
-        encoder(torch.randn(1, 2 * LONG, DIM), at, document_ids=DOCUMENTS)
-
-
-@pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("way", ["forward", "stages"])
-def test_an_encoder_refuses_scores_across_documents(name, way):
-    encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
-    with pytest.raises(ValueError, match=REFUSED):
-        getattr(encoder, way)(torch.randn(1, 2 * LONG, DIM), ON, document_ids=DOCUMENTS)
-
-
 @pytest.mark.parametrize("at", [None, ANEW, 2 * ON], ids=["default", "anew", "apart"])
 def test_convolved_documents_stay_apart(at):
     torch.manual_seed(0)
@@ -98,14 +74,6 @@ def test_convolved_documents_stay_apart(at):
     other[:, :LONG] += 1
     one, other = (encoder(each, at, document_ids=DOCUMENTS)[:, LONG:] for each in (x, other))
     torch.testing.assert_close(one, other, rtol=0, atol=0)
-
-
-def test_documents_of_one_token_are_convolved_apart():
-    encoder = Encoder(DIM, HEADS, 1, positional=Positional(Convolutional(DIM, 4, groups=4))).eval()
-    x = torch.randn(1, 3, DIM)
-    ids = torch.tensor([[0, 1, 2]])
-    alone = torch.cat([encoder(x[:, i : i + 1]) for i in range(3)], dim=1)
-    torch.testing.assert_close(encoder(x, document_ids=ids), alone)
 
 
 @pytest.mark.parametrize(
@@ -158,38 +126,6 @@ def test_scores_decode_behind_padding(name, size):
         torch.testing.assert_close(steps, encoder(x[:, 2:])[:, 2:], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("size", [None, 9])
-def test_padding_of_an_earlier_pass_is_nobodys_neighbor(name, size):
-    """Its row begins with the next pass, at a position that the padding did not know of."""
-    torch.manual_seed(0)
-    positional = Positional(scores=SCORES[name]())
-    encoder = Encoder(DIM, HEADS, 2, positional=positional, is_causal=True).double().eval()
-    x, real = torch.randn(2, LONG, DIM).double(), torch.ones(2, LONG, dtype=torch.bool)
-    real[1, :2] = False
-    at = torch.arange(LONG) + torch.tensor([[0], [10]])
-    for places in (None, at):
-        cache, parts = KeyValueCache(size=size), [slice(0, 2), slice(2, LONG)]
-        given = [None if places is None else places[:, part] for part in parts]
-        with torch.no_grad():
-            encoder(x[:, :2], given[0], padding_mask=real[:, :2], cache=cache)
-            if places is not None:
-                with pytest.raises(ValueError, match="padding lies between"):
-                    encoder(x[:, 2:], given[1], padding_mask=real[:, 2:], cache=cache)
-                continue
-            made = encoder(x[:, 2:], padding_mask=real[:, 2:], cache=cache)[1:]
-            torch.testing.assert_close(made, encoder(x[1:, 2:]), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", SCORES)
-@pytest.mark.parametrize("real", [[1, 1, 0, 1, 1, 1], [1, 0, 1, 1, 1, 1]], ids=str)
-def test_padding_between_tokens_is_refused_by_scores(name, real):
-    encoder = Encoder(DIM, HEADS, 1, positional=Positional(scores=SCORES[name]()))
-    real = torch.tensor([real]).bool()
-    with pytest.raises(ValueError, match="padding lies between"):
-        encoder(torch.randn(1, LONG, DIM), padding_mask=real)
-
-
 COUNTING = {
     "cope": lambda: CoPE(HEADS, WIDTH, 8, std=1.0),
     "forgetting": lambda: Forgetting(HEADS, WIDTH, std=1.0),
@@ -228,20 +164,7 @@ def test_tokens_between_of_the_next_document_are_not_counted(name, is_causal):
 REAL = torch.tensor([False, False, True, True, True, True])
 CAUSAL = torch.ones(LONG, LONG).tril().bool()
 LEFT = REAL & CAUSAL
-MASKS = {
-    "padding": LEFT,
-    "padding that sees itself": LEFT | torch.eye(LONG).bool(),
-    "padding that sees all": LEFT | ~LEFT.any(-1, keepdim=True),
-    "padding to none": REAL.expand(1, LONG),
-    "numbers of a thousand and more": torch.where(LEFT, 0.0, -9999.0),
-    "numbers of no size": torch.zeros(LONG, LONG),
-    "two documents": torch.block_diag(torch.ones(3, 3), torch.ones(3, 3)).bool() & CAUSAL,
-    "documents by turns": CAUSAL & (torch.arange(LONG)[:, None] - torch.arange(LONG)) % 2 == 0,
-    "a window": CAUSAL & ~CAUSAL.tril(-2),
-    "order": CAUSAL,
-    "the last queries": LEFT[-3:],
-    "the last query": LEFT[-1:],
-}
+MASKS = {"padding": LEFT, "order": CAUSAL, "the last query": LEFT[-1:]}
 GOING_BY_TOKENS = SCORES | COUNTING
 
 
@@ -276,24 +199,3 @@ def test_what_a_mask_hides_of_told_padding_is_left_out(name, lowest):
     mask = LEFT if lowest is None else torch.where(LEFT, 0.0, lowest)
     made = masked(encoding, mask, **told)
     torch.testing.assert_close(made[:, :, 2:], masked(encoding, None, **told)[:, :, 2:])
-
-
-@pytest.mark.parametrize("name", GOING_BY_TOKENS)
-def test_a_window_of_a_mask_is_read_and_counted(name):
-    encoding, ones = GOING_BY_TOKENS[name](), torch.ones(1, LONG, dtype=torch.int64)
-    told = {"padding_mask": ones.bool(), "document_ids": ones}
-    made = masked(encoding, MASKS["a window"], **told)
-    torch.testing.assert_close(made, masked(encoding, None, window=2))
-
-
-@pytest.mark.parametrize("name", COUNTING)
-def test_a_layer_of_attention_refuses_a_mask_that_it_cannot_be_told_more_of(name):
-    encoding, layer = COUNTING[name](), MultiHeadAttention(DIM, HEADS)
-    places = torch.arange(LONG)
-    tables = AttentionTables(
-        scores=((encoding, encoding.table(places, places)),), readers=readers([encoding])
-    )
-    x = torch.randn(1, LONG, DIM)
-    with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
-        layer(x, tables=tables, attn_mask=CAUSAL)
-    assert layer(x, tables=tables, is_causal=True).shape == x.shape

@@ -7,7 +7,7 @@ import torch
 
 import posenc.backends.strided.blocks as blocks
 import posenc.backends.strided.score_gradients as score_gradients
-from posenc import ALiBi, Positional, Rotary, T5Bias, attention, explain_attention
+from posenc import ALiBi, Positional, Rotary, T5Bias, attention
 from posenc.testing.reference import reference_attention
 
 BATCH, HEADS, KV_HEADS, SEQ, WIDTH = 2, 4, 2, 40, 8
@@ -106,20 +106,6 @@ def test_a_row_that_sees_nothing_gives_nothing_and_learns_nothing():
             assert not grad.any()
 
 
-def test_packed_and_padded_rows_keep_to_themselves():
-    q, k, v = content()
-    documents = torch.tensor([[0] * 11 + [1] * 29, [0] * 25 + [1] * 15])
-    real = torch.ones(BATCH, SEQ, dtype=torch.bool)
-    real[0, :4] = False
-    given = {"sinks": some_sinks(), "softcap": 1.5, "is_causal": True, "document_ids": documents,
-             "padding_mask": real}  # fmt: skip
-    made, meant = (
-        attention(q, k, v, backend=backend, **given).where(real[:, None, :, None], 0.0)
-        for backend in ("strided", "explicit")
-    )
-    torch.testing.assert_close(made, meant, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_narrow_content(dtype):
     q, k, v = (t.detach() for t in content(dtype=dtype))
@@ -171,20 +157,6 @@ def test_far_keys_of_a_steep_bias_cost_nothing_and_change_nothing(monkeypatch):
     assert max(keys.shape[-2] for keys in seen) < SEQ
 
 
-def test_strided_is_taken_where_rows_are_long_and_can_be_worked_in_blocks():
-    q, k, v = (t.detach() for t in content(seq=200, dtype=torch.float32))
-    sinks = torch.zeros(HEADS)
-    assert explain_attention(q, k, v, sinks=sinks).startswith("strided: ")
-    capped = explain_attention(q, k, v, softcap=2.0, is_causal=True)
-    assert capped.startswith("strided: ")
-    assert "capped scores are formed a few at a time" in capped
-    dropping = explain_attention(q, k, v, sinks=sinks, dropout_p=0.5)
-    assert dropping.startswith("dense: ")
-    assert "not strided: weights are dropped where its own backward pass forms them" in dropping
-    few = explain_attention(q[:, :, :9], k[:, :, :9], v[:, :, :9], softcap=2.0)
-    assert few.startswith("explicit: scores are capped one by one")
-
-
 def test_transforms_and_devices_without_numbers_take_another_backend():
     q, k, v = (t.detach() for t in content(seq=200, dtype=torch.float32))
     sinks = torch.zeros(HEADS)
@@ -207,18 +179,6 @@ def test_an_infinite_sink_takes_all_of_its_head(backend, dtype):
         beside = attention(q, k, v, sinks=sinks.clamp(max=2.0), backend=backend)
     assert not got[:, 0].any()
     assert torch.equal(got[:, 1:], beside[:, 1:])
-
-
-@pytest.mark.parametrize("backend", ["explicit", "dense", "strided", "flex"])
-def test_no_sink_and_no_key_are_no_output(backend):
-    """The first rows of a padded batch: −∞ less −∞ would be no number."""
-    q, k, v = (x.detach() for x in content())
-    real = torch.arange(SEQ) > 0
-    with torch.no_grad():
-        out = attention(q, k, v, sinks=torch.full((HEADS,), -torch.inf), is_causal=True,
-                        padding_mask=real.expand(BATCH, -1), backend=backend)  # fmt: skip
-    assert not out[:, :, 0].any()
-    assert out[:, :, 1:].isfinite().all()
 
 
 @pytest.mark.parametrize("backend", ["explicit", "dense", "strided"])
