@@ -101,26 +101,3 @@ def moves(group) -> int:
         key_shards.everyones = plain
     assert len(seen) == 2
     return seen[0]
-
-
-@torch.no_grad()
-def refusals(group) -> dict[str, str]:
-    """The words of every refusal."""
-    encoder, x = built(), content()
-    shards, keys = Shards(group, length=LENGTH), KeyShards(group, run=2)
-    cut = shards.cut(x)
-    ids = torch.zeros(BATCH, LENGTH, dtype=torch.int64)
-    calls = {
-        "whole cache": lambda: encoder(cut, shards=shards, cache=KeyValueCache()),
-        "documents": lambda: encoder(x, document_ids=ids, cache=KeyValueCache(shards=keys)),
-        "counting": lambda: built("cope")(x, cache=KeyValueCache(shards=keys)),
-        "both ways": lambda: built(is_causal=False)(x, cache=KeyValueCache(shards=keys)),
-        "keys for tokens": lambda: encoder(cut, shards=keys),
-    }
-    told = {}
-    for name, call in calls.items():
-        try:
-            call()
-        except (TypeError, ValueError) as error:
-            told[name] = str(error)
-    return told

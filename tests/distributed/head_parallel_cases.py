@@ -1,11 +1,6 @@
 """What ranks are asked to do where heads are cut among them for good."""
 
-import shutil
-import tempfile
-
 import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from tests.distributed.cases import DOCUMENTS, LENGTH
 from tests.distributed.encoder_cases import content
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -16,16 +11,13 @@ from posenc import (
     FIRE,
     KERPLE,
     ALiBi,
-    CoPE,
     Cyclic,
     Learned,
     Positional,
     Rotary,
     Sinusoidal,
     T5Bias,
-    attention,
 )
-from posenc.backends.strided.toeplitz import toeplitz
 from posenc.distributed import Shards, own_heads
 from posenc.transformer import Encoder, KeyValueCache
 from posenc.transformer.head_parallel import HeadParallel
@@ -128,61 +120,3 @@ def beside_shards(group, spread: str) -> float:
     shards = Shards(mesh["cp"], layout="zigzag", document_ids=DOCUMENTS)
     cut = parallelize_module(whole, mesh["tp"], HeadParallel())
     return _far(shards.join(cut(shards.cut(x), shards=shards, spread=spread)), expected)
-
-
-def long_rows(group) -> tuple[int | None, float]:
-    """From where on far keys are known to share a number, and how far its gradient is off."""
-    torch.manual_seed(0)
-    bias = T5Bias(4, buckets=8, max_distance=16).double()
-    content = [torch.randn(1, 4, 600, 4, dtype=torch.float64) for _ in range(4)]
-    each = 4 // group.size()
-    some = slice(group.rank() * each, (group.rank() + 1) * each)
-
-    def gradient(bias, q, k, v, upstream, **options):
-        out = attention(q, k, v, positional=Positional(scores=bias), **options)
-        return torch.autograd.grad((out * upstream).sum(), bias.weight)[0]
-
-    expected = gradient(bias, *content, backend="dense")
-    own = own_heads(bias, mesh_of(group))
-    found = gradient(own, *(t[:, some] for t in content), backend="strided")
-    shared_from = toeplitz([own], 600, 600, 0).shared_from
-    return shared_from, _far(found.to_local(), expected[:, some])
-
-
-def saved(group) -> float:
-    """torch.distributed.checkpoint writes whole biases, which one process reads."""
-    folder = [tempfile.mkdtemp()] if group.rank() == 0 else [None]
-    dist.broadcast_object_list(folder, group=group)
-    whole = built("t5")
-    expected = {n: p.clone() for n, p in whole.state_dict().items()}
-    cut = parallelize_module(whole, mesh_of(group), HeadParallel())
-    dcp.save(cut.state_dict(), checkpoint_id=folder[0], process_group=group)
-    read = {n: torch.zeros_like(p) for n, p in expected.items()}
-    dcp.load(read, checkpoint_id=folder[0], process_group=group)
-    dist.barrier(group=group)
-    if group.rank() == 0:
-        shutil.rmtree(folder[0])
-    return max(_far(read[n], p) for n, p in expected.items())
-
-
-def refusals(group) -> dict[str, str]:
-    mesh = mesh_of(group)
-
-    def cut(module):
-        return lambda: parallelize_module(module, mesh, HeadParallel())
-
-    def with_scores(*scores):
-        return Encoder(24, 6, 1, positional=Positional(scores=scores), is_causal=True)
-
-    calls = {
-        "cope": cut(with_scores(CoPE(6, 4, 4))),
-        "key heads": cut(Encoder(24, 6, 1, kv_heads=3)),
-        "bias": lambda: own_heads(ALiBi(3), mesh),
-    }
-    told = {}
-    for name, call in calls.items():
-        try:
-            call()
-        except (TypeError, ValueError) as error:
-            told[name] = str(error)
-    return told

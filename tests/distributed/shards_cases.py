@@ -2,7 +2,6 @@
 
 import torch
 
-from posenc import ALiBi, CoPE, Positional, explain_attention
 from posenc.distributed import Shards
 
 IDS = torch.tensor([[5, 5, 5, 5, 5, 8, 8, 8, 8, 5, 5], [1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2]])
@@ -57,21 +56,3 @@ def refused(group, arguments: list[dict]) -> str:
     except (ValueError, TypeError) as error:
         return str(error)
     return "nothing was wrong"
-
-
-def explained(group) -> list[str]:
-    shards = Shards(group, length=512, layout="zigzag")
-    x = torch.zeros(1, 4, shards.local, 16)
-    few = torch.zeros(1, 1, shards.local, 16)
-    alibi, cope = Positional(scores=ALiBi(4)), Positional(scores=CoPE(4, 16, 8))
-    told = [
-        explain_attention(x, x, x, is_causal=True, positional=alibi, shards=shards),
-        explain_attention(x, few, few, positional=alibi, shards=shards),
-        explain_attention(x, x, x, positional=alibi, shards=shards, spread="ring"),
-    ]
-    for given in ({"spread": "ring"}, {"spread": "heads"}):
-        try:
-            explain_attention(x, x, x, positional=cope, shards=shards, **given)
-        except ValueError as error:
-            told.append(str(error))
-    return told

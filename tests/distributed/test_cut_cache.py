@@ -29,11 +29,3 @@ def test_what_is_kept_can_be_changed(ranks):
 def test_a_step_moves_results_and_no_keys(ranks):
     batch, heads, width = 2, 4, 4
     assert ranks.run(4, f"{CASES}:moves") == [batch * heads * (width + 1)] * 4
-
-
-def test_what_a_cut_cache_cannot_do_is_refused(ranks):
-    for told in ranks.run(2, f"{CASES}:refusals"):
-        nouns = {"whole cache": "KeyShards", "documents": "document", "counting": "CoPE",
-                 "both ways": "is_causal", "keys for tokens": "KeyValueCache"}  # fmt: skip
-        assert told.keys() == nouns.keys()
-        assert all(noun in told[name] for name, noun in nouns.items())

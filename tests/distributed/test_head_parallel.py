@@ -2,8 +2,6 @@
 
 import pytest
 
-from posenc import T5Bias
-
 REST = pytest.mark.slow("more encodings whose heads are cut among ranks")
 CASES = "tests.distributed.head_parallel_cases"
 
@@ -47,21 +45,3 @@ def test_decoding_keeps_the_keys_of_own_heads(ranks):
 )
 def test_heads_and_tokens_are_cut_together(ranks, spread):
     assert max(ranks.run(4, f"{CASES}:beside_shards", spread=spread)) < 1e-12
-
-
-def test_long_rows_are_learned_as_those_of_all_heads_are(ranks):
-    """Far keys share a number there, whose gradient needs no matrix."""
-    for shared_from, error in ranks.run(2, f"{CASES}:long_rows"):
-        assert shared_from == T5Bias(4, buckets=8, max_distance=16).borders[-1]
-        assert error < 1e-12
-
-
-def test_checkpoints_hold_whole_biases(ranks):
-    assert max(ranks.run(4, f"{CASES}:saved")) == 0
-
-
-def test_what_cannot_be_cut_by_head_is_refused(ranks):
-    for told in ranks.run(2, f"{CASES}:refusals"):
-        nouns = {"cope": "CoPE", "key heads": "kv_heads is 3", "bias": "3 heads"}
-        assert told.keys() == nouns.keys()
-        assert all(noun in told[name] for name, noun in nouns.items())

@@ -29,15 +29,3 @@ def test_unequal_arguments_are_the_same_error_on_every_rank(ranks):
     assert told[0] == told[1]
     assert "rank 0: {'length': 8" in told[0]
     assert "rank 1: {'length': 10" in told[0]
-
-
-def test_explanations_say_which_way_why_and_what_moves(ranks):
-    for alibi, grouped, ring, *refused in ranks.run(2, f"{CASES}:explained"):
-        assert alibi.startswith("gather: it moves least; keys and values of all ranks come here")
-        assert "131 kB to this rank" in alibi
-        assert "  strided: positions run on by one" in alibi
-        assert "not heads: 4 query heads and 1 key heads do not divide among 2 ranks" in grouped
-        assert ring.startswith("ring: it was asked for")
-        assert "2 of 2 steps see a key; 2 hold a bias as a vector" in ring
-        assert "CoPE looks at the tokens between" in refused[0]
-        assert "CoPE cannot be cut by head" in refused[1]

@@ -1,13 +1,7 @@
 """What trainers wrap around an encoder, on rows that are cut among ranks."""
 
-import copy
-import shutil
-import tempfile
-
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -122,25 +116,3 @@ def compiled(group, spread: str, scores: str | None) -> float:
     graph = torch.compile(step, fullgraph=True, backend="aot_eager")
     loss_of(graph(part), target, shards).backward()
     return farthest({n: p.grad for n, p in encoder.named_parameters()}, eager)
-
-
-def saved(group) -> float:
-    """torch.distributed.checkpoint brings back what FSDP2 has cut."""
-    folder = [tempfile.mkdtemp()] if group.rank() == 0 else [None]
-    dist.broadcast_object_list(folder, group=group)
-    mesh = init_device_mesh("cpu", (group.size(),))
-    first, second = built(), built()
-    for p in second.parameters():
-        p.data.zero_()
-    expected = copy.deepcopy(dict(first.named_parameters()))
-    fully_shard(first, mesh=mesh)
-    fully_shard(second, mesh=mesh)
-    dcp.save({"model": get_model_state_dict(first)}, checkpoint_id=folder[0])
-    loaded = {"model": get_model_state_dict(second)}
-    dcp.load(loaded, checkpoint_id=folder[0])
-    set_model_state_dict(second, loaded["model"])
-    found = {n: p.full_tensor() for n, p in second.named_parameters()}
-    dist.barrier()
-    if group.rank() == 0:
-        shutil.rmtree(folder[0])
-    return farthest(found, expected)

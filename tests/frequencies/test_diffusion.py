@@ -6,13 +6,11 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc import AxialRotary, Rotary
 from posenc.frequencies import (
     NTK,
     DyNTK,
     DyYaRN,
     Geometric,
-    Linear,
     NTKByParts,
     RIFLEx,
     intrinsic_frequency,
@@ -62,10 +60,6 @@ def test_the_end_of_the_denoising_has_the_frequencies_of_the_training():
     assert DyYaRN(FLUX, 64).at(7, 0.3) is FLUX
 
 
-def test_borders_before_the_first_pair_leave_all_on_the_slow_side():
-    assert NTKByParts(FLUX, 4, 1).turns() == Linear(FLUX, 4).turns()
-
-
 def test_dyntk_by_hand():
     """s = 4, κ(t) = 2t²: 4² at first, 4^½ at half of the time."""
     dype = DyNTK(FLUX, 64)
@@ -77,17 +71,6 @@ def test_dyntk_by_hand():
         factor = mpf(4) ** (2 * mpf(0.3) ** mpf(1.5))
         last = mpf(1e4) ** (-mpf(54) / 56) / factor
         assert abs(mpf(slowest.turns()[-1]) / 2**192 * 2 * mp.pi / last - 1) < mpf(10) ** -45
-
-
-def test_by_axis():
-    """Height and width of FLUX by their own lengths; its first axis stays."""
-    flux, dype = AxialRotary(128, form="flux"), DyYaRN(FLUX, 64)
-    first, *_ = flux.schedules
-    height, width = dype.at(256, 0.7), dype.at(128, 0.7)
-    points = torch.tensor([[0, 3, 5], [0, 100, 20]])
-    table = flux.with_schedules((first, height, width)).table(points)
-    assert torch.equal(table[..., 8:36], Rotary(height).table(points[:, 1]))
-    assert torch.equal(table[..., 36:], Rotary(width).table(points[:, 2]))
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,6 @@ def test_attention_factors_are_rounded_once(schedule, factor):
         assert schedule.attention_factor == float(factor())
 
 
-def test_wrappers_hand_the_attention_factor_on():
-    yarn = YaRN(PLAIN, 16.0, 8192, mscale=1.0, mscale_all_dim=1.0, attention=1.5)
-    for outer in (Linear(yarn, 2.0), Llama3(yarn), Divided(yarn, (1.0,) * 32)):
-        assert outer.attention_factor == 1.5
-        assert outer.softmax_factor == yarn.softmax_factor > 1
-    assert Divided(yarn, (1.0,) * 32, attention=2.0).attention_factor == 3.0
-
-
 def test_a_pair_that_turns_backwards_is_rescaled_as_one_that_turns_forwards():
     """Of frequencies that are kept, that lie between, and that are divided."""
     plain = [1.0, 0.002, 0.001]

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
 
 import pytest
 import torch
@@ -83,15 +82,6 @@ def test_a_schedule_stays_itself_and_its_length_must_be_known():
         as_schedule(dynamic)
 
 
-def test_wavelengths_run_from_two_pi_towards_two_pi_times_the_base():
-    """The paper: a geometric progression from 2π to 10000·2π."""
-    sincos = Geometric(512).wavelengths()
-    assert sincos[0] == pytest.approx(2 * math.pi)
-    assert sincos[-1] == pytest.approx(2 * math.pi * 10_000 ** (510 / 512))
-    ratios = [b / a for a, b in pairwise(sincos)]
-    assert ratios == pytest.approx([10_000 ** (2 / 512)] * 255)
-
-
 @pytest.mark.parametrize(
     ("one", "same", "other"),
     [
@@ -142,13 +132,6 @@ def test_what_is_no_schedule_is_refused(make, noun):
         make()
 
 
-def test_only_powers_have_a_base_to_grow():
-    with pytest.raises(TypeError, match="Geometric"):
-        NTK(Linear(Geometric(8), 2.0), 2.0)
-    with pytest.raises(TypeError, match="schedule"):
-        Linear(128, 2.0)
-
-
 def test_a_schedule_of_ones_own_needs_radians_only():
     class Octaves(Schedule):
         def radians(self):
@@ -157,15 +140,6 @@ def test_a_schedule_of_ones_own_needs_radians_only():
     assert len(Octaves()) == 2
     assert Octaves().turns() == FromCheckpoint([1.0, 0.5]).turns()
     assert Octaves().float32("float32").tolist() == [1.0, 0.5]
-
-
-def test_a_base_may_be_a_fraction_or_a_whole_number():
-    plain = Geometric(8, 10_000.0)
-    for base in (Fraction(10_000), 10_000):
-        assert Geometric(8, base).turns() == plain.turns()
-        assert torch.equal(Geometric(8, base).float32("float32"), plain.float32("float32"))
-    third = Geometric(4, Fraction(10_000, 3)).wavelengths()[1]
-    assert third == pytest.approx(2 * math.pi * (10_000 / 3) ** 0.5, rel=1e-15)
 
 
 def test_a_mscale_of_0_is_none_as_transformers_reads_it():

@@ -1,10 +1,8 @@
 """Rope types: each beside its formula, all in one registry, and written back as they were read."""
 
 import pytest
-import torch
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from posenc import Rotary
 from posenc.frequencies import (
     NTK,
     FromCheckpoint,
@@ -13,7 +11,6 @@ from posenc.frequencies import (
     Llama3,
     LongRoPE,
     Proportional,
-    Schedule,
     YaRN,
 )
 from posenc.frequencies.huggingface import COMMON, Rope
@@ -55,26 +52,3 @@ def test_what_no_dictionary_tells_is_not_written():
     for schedule in (NTK(Geometric(8), 2.0), longrope, FromCheckpoint([1.0]),
                      Linear(Linear(Geometric(8), 2.0), 2.0)):  # fmt: skip
         assert rope_dictionary(schedule, 8) is None
-
-
-def schedules() -> list[Schedule]:
-    """One of every public schedule that multiplies its table with something."""
-    return [
-        YaRN(Geometric(8), 16.0, 4096),
-        LongRoPE(Geometric(8), (1.0,) * 4, (2.0,) * 4, 4096, 32.0).at(9999),
-        Linear(YaRN(Geometric(8), 16.0, 4096, mscale=1.0, mscale_all_dim=0.5), 2.0),
-    ]
-
-
-@pytest.mark.compiles
-@pytest.mark.parametrize("schedule", schedules(), ids=lambda each: type(each).__name__)
-def test_a_graph_sees_numbers_alone(schedule):
-    """No decimal arithmetic: it would break the graph of a patched model."""
-    torch.compiler.reset()
-    rotary = Rotary(schedule)
-    made = torch.compile(
-        lambda p: rotary.table(p) * rotary.frequencies.softmax_factor, fullgraph=True,
-        backend="eager",
-    )(torch.arange(5))  # fmt: skip
-    torch.testing.assert_close(made, rotary.table(range(5)) * schedule.softmax_factor)
-    assert schedule.attention_factor != 1.0

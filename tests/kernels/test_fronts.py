@@ -246,20 +246,6 @@ def test_a_compiled_graph_has_no_break_and_the_same_bits(name, learns):
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize(
-    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow("C++ is compiled"))]
-)
-@pytest.mark.parametrize("run", INTO.values(), ids=INTO)
-def test_a_compiled_graph_writes_in_place(run, backend):
-    torch.compiler.reset()
-    x, twin = (torch.ones(2, 3, 4).double() for _ in range(2))
-    torch.compile(run, fullgraph=True, backend=backend)(x)
-    run(twin)
-    assert same(x, twin)
-    assert x._version > 0
-
-
-@pytest.mark.compiles
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", ["queries", "both, looked up", "by cosines", "sum, looked up",
                                   "embedding and sum"])  # fmt: skip

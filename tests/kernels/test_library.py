@@ -59,29 +59,6 @@ def test_every_processor_gives_the_same_bits_and_so_does_pure_torch():
     assert digests["pure torch"].endswith(" True\n")
 
 
-SECOND = """
-import ctypes, shutil, tempfile, torch
-from posenc.kernels import library
-from posenc.kernels.rotary.front import RotaryLayout, rotate_heads
-assert not library.loaded()
-def turned(): return rotate_heads((x,), torch.ones(3, 2, 2), None, RotaryLayout())[0]
-x = torch.randn(1, 2, 3, 4)
-want = turned()
-copy = ctypes.CDLL(shutil.copy(library._for_this_processor(), tempfile.mkdtemp()))
-print(ctypes.c_int.in_dll(copy, "posenc_registered").value, torch.equal(turned(), want))
-"""
-
-RUNTIMES = """
-import re, torch
-torch.set_num_threads(2)
-from posenc import Rotary
-def runtimes():
-    return {line.split()[-1] for line in open("/proc/self/maps") if re.search(r"lib[gi]?omp", line)}
-before, x = runtimes(), torch.randn(1, 8, 2048, 128)
-Rotary(128)(x, x)
-print(len(before), runtimes() == before)
-"""
-
 FORKED = """
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -136,8 +113,6 @@ print(taken > 0)
 """
 
 PROGRAMS = {
-    "another copy leaves the kernels of the first": (SECOND, "-1 True\n"),
-    "there is one OpenMP runtime, torch's": (RUNTIMES, "1 True\n"),
     "workers forked behind threads neither hang nor differ": (FORKED, "True\n"),
     "threads, and one that changes positions: nothing outside is read": (RACED, "True\nTrue\n"),
 }

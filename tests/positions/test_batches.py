@@ -39,15 +39,6 @@ def test_lists_arrays_and_tensors_are_the_same(kind):
         assert made.dtype == plain.dtype
 
 
-@pytest.mark.parametrize("module", [np, torch])
-def test_documents_without_tokens_take_no_place(module):
-    sizes = (0, 3, 0, 4, 0)
-    documents = [module.zeros(size, dtype=module.int64) for size in sizes]
-    made = collate(documents, length=4, padding_id=9)
-    assert made.input_ids.tolist() == [[0, 0, 0, 9], [0, 0, 0, 0]]
-    assert made.positions.tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
-
-
 @pytest.mark.parametrize("layout", ["contiguous", "zigzag", "striped"])
 def test_shares_of_all_ranks_are_the_whole(layout):
     documents = [list(range(1, n)) for n in (5, 9, 2, 7)]

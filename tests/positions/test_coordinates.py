@@ -66,14 +66,6 @@ def test_whole_numbers_go_in_steps_of_one():
     assert Coordinates([0.0, 2.0**70]).scale > 1
 
 
-def test_fractions_have_a_common_denominator():
-    made = Coordinates([[Fraction(1, 3), Fraction(1, 2)], [0.25, 2]])
-    assert made.scale == Fraction(1, 12)
-    assert made.values.tolist() == [[4, 6], [3, 24]]
-    thirds = Coordinates(torch.arange(3), scale=Fraction(1, 3))
-    assert thirds.tolist() == [0, Fraction(1, 3), Fraction(2, 3)]
-
-
 def test_scales_multiply():
     made = Coordinates(torch.tensor([0.5]), scale=1000)
     assert made.tolist() == [500]
@@ -146,12 +138,6 @@ def test_stack_and_cat():
     assert Coordinates.cat([y, x]).tolist() == y.tolist() + x.tolist()
     twice = Coordinates.cat([points, points + 1])
     assert twice.tolist() == points.tolist() + (points + 1).tolist()
-
-
-def test_floats_are_the_nearest():
-    thirds = Coordinates(torch.arange(-9, 9), scale=Fraction(1, 3))
-    assert thirds.floats().tolist() == [n / 3 for n in range(-9, 9)]
-    assert thirds.floats(torch.float32).dtype == torch.float32
 
 
 # Exact arithmetic and order -----------------------------------------------------------------------
@@ -274,14 +260,6 @@ def test_common_scale_is_the_coarsest():
         common_scale(Coordinates([[1, 2]], scale=(1, 2)), Coordinates([[1] * 3], scale=(1, 2, 3)))
 
 
-def test_steps_of_each_axis_are_brought_to_one():
-    made = Coordinates.stack([Coordinates([4, 6]) * 2, Coordinates([0.5, 1.5])], dim=-1)
-    assert made.scale == (2, Fraction(1, 2))
-    assert made.with_scale(Fraction(1, 4)).values.tolist() == [[32, 2], [48, 6]]
-    with pytest.raises(ValueError, match="no whole number of steps of 1"):
-        made.with_scale(1)
-
-
 @pytest.mark.parametrize("asked", ["==", "!=", "<", ">=", "+", "-", "*"])
 @pytest.mark.parametrize(
     "met", [0.5, np.float64(0.5), np.float32(0.5), torch.tensor([0.5, 1.0]), np.array([0.5, 1.0])]
@@ -291,13 +269,6 @@ def test_floats_are_not_guessed_at(met, asked):
     for expression in (f"given {asked} met", f"met {asked} given"):
         with pytest.raises(TypeError, match=r"Coordinates|ufunc|unsupported operand"):
             eval(expression, {"given": Coordinates([0.5, 1.0]), "met": met})
-
-
-def test_arrays_of_whole_numbers_meet_coordinates_as_tensors_do():
-    given, whole = Coordinates([0.5, 1.0]), np.array([2, 1], dtype=np.uint8)
-    assert (whole == given).tolist() == (given == whole).tolist() == [False, True]
-    assert (whole - given).tolist() == [Fraction(3, 2), 0]
-    assert (given - whole).tolist() == [Fraction(-3, 2), 0]
 
 
 TWO_SCALES = Coordinates(torch.tensor([[1, 2], [3, 4]]), scale=(Fraction(1, 2), Fraction(1, 3)))

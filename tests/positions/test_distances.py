@@ -1,7 +1,5 @@
 """Distances: Python's integers, as far as an int64 goes, and never of the other sign."""
 
-from math import log
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,13 +9,10 @@ from posenc import (
     ALiBi,
     CoPE,
     DeBERTa,
-    QueryTemperature,
     Sandwich,
     Shaw,
-    Sinusoidal,
     SwinBias,
     T5Bias,
-    Temperature,
     TransformerXL,
 )
 from posenc.positions.distances import FARTHEST, checked_distances, pair_distances
@@ -63,14 +58,6 @@ def test_no_encoding_takes_a_wrapped_distance(encoding):
     far = [2**62], [-(2**62)]
     with pytest.raises(ValueError, match=r"2\^63 or more"):
         encoding.table(*far)
-
-
-def test_the_last_positions_are_positions():
-    last = [2**63 - 1]
-    grown = 1 + 0.1 * log(1 + 2**63 // 8192)
-    assert QueryTemperature(4).table(last).item() == pytest.approx(grown, rel=1e-6)
-    assert Temperature(1, 4).table(last, [0]).item() == pytest.approx(63 * log(2) / log(4))
-    assert Sinusoidal(8, offset=1).table([2**63 - 2]).shape == (1, 8)
 
 
 def test_points_of_a_grid_are_not_near_for_being_far():

@@ -3,7 +3,6 @@
 import re
 from fractions import Fraction
 from itertools import permutations, product
-from math import pi
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from transformers.models.deformable_detr.modeling_deformable_detr import (
     DeformableDetrSinePositionEmbedding,
 )
 
-from posenc import AxialRotary, DINOv3Rotary, Positional, attention
+from posenc import AxialRotary, Positional, attention
 from posenc.positions import (
     NOWHERE,
     Coordinates,
@@ -159,24 +158,9 @@ def test_normalized_points_are_those_of_linspace_exactly(low, size):
         assert [float(value) for value in got] == pytest.approx(ends, abs=1e-15)
 
 
-@pytest.mark.parametrize("by", ["each", "min", "max"])
-def test_normalized_centers_are_dinov3s(by):
-    """Its rotary encoding counts them in turns of the periods."""
-    rotary = DINOv3Rotary(8, (3, 5), normalize="separate" if by == "each" else by)
-    points = normalized_grid(3, 5, by=by)
-    angles = 2 * pi * points.floats().unsqueeze(-1) / torch.tensor([1.0, 10.0]).double()
-    table = rotary.table(grid(3, 5), dtype=torch.float64)
-    torch.testing.assert_close(table[:, 0], angles.flatten(-2).cos(), rtol=0, atol=1e-14)
-
-
 def test_coordinates_are_dropped_as_points_are():
     """In the order that is asked for."""
     points = Coordinates([[0.1, 0.5], [3600.1, 1e-3], [0.25, 7.0]])
     some = kept(points, torch.tensor([[2, 0], [1, 1]]))
     rows = points.tolist()
     assert some.tolist() == [[rows[2], rows[0]], [rows[1], rows[1]]]
-
-
-def test_one_row_of_points_serves_all_and_none_may_be_kept():
-    assert kept(grid(2, 2)[None], torch.tensor([[3], [1]])).tolist() == [[[1, 1]], [[0, 1]]]
-    assert kept(grid(2, 2), torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 2)

@@ -29,14 +29,6 @@ def test_a_row_in_two_chunks_stands_where_the_whole_row_does(first, second):
     assert torch.equal(torch.cat(chunks, dim=-1), left_padded(whole))
 
 
-def test_a_chunk_that_begins_with_padding_by_hand():
-    mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-    assert left_padded(mask, start=torch.tensor([3, 5])).tolist() == [[2, 2, 3, 4], [5, 6, 7, 8]]
-    assert left_padded(mask, start=7).tolist() == [[6, 6, 7, 8], [7, 8, 9, 10]]
-    with pytest.raises(TypeError, match=r"start are torch.float32"):
-        left_padded(mask, start=torch.tensor([3.0, 5.0]))
-
-
 @given(mask=ROWS, seed=st.integers(0, 99))
 def test_over_padding_is_what_left_padded_says_of_padding(mask, seed):
     """Whatever padding stood at before; real tokens keep their places."""
@@ -46,11 +38,6 @@ def test_over_padding_is_what_left_padded_says_of_padding(mask, seed):
     anywhere = torch.randint(-9, 99, mask.shape, generator=generator)
     if mask.any():
         assert torch.equal(over_padding(wanted.where(mask, anywhere), mask), wanted)
-
-
-def test_over_padding_serves_a_batch_from_one_row():
-    mask = torch.tensor([[True, True, False, True], [False, False, True, True]])
-    assert over_padding([7, 8, 8, 9], mask).tolist() == [[7, 8, 8, 9], [8, 8, 8, 9]]
 
 
 def test_no_position_is_spread_over_a_row():

@@ -39,12 +39,6 @@ def test_a_run_may_begin_and_end_at_the_ends_of_int64():
     assert consecutive(2, start=-(2**63)).tolist() == [-(2**63), -(2**63) + 1]
 
 
-@pytest.mark.parametrize("call", [lambda n: consecutive(n), lambda n: consecutive(3, start=n)])
-def test_no_length_or_start_is_cut_to_a_whole_number(call):
-    with pytest.raises(TypeError, match="integer"):
-        call(2.5)
-
-
 # Packing.
 
 
@@ -112,14 +106,6 @@ def test_zigzag_gives_every_rank_the_same_causal_work(world, size):
 
     assert len(work("zigzag")) == 1
     assert len(work("contiguous")) == world
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("axis", [0, 1, -1])
-def test_unshard_puts_values_back_along_any_axis(layout, axis):
-    values = torch.arange(12 * 2 * 3).reshape(12, 2, 3).movedim(0, axis)
-    pieces = [values.index_select(axis, shard(12, rank, 3, layout=layout)) for rank in range(3)]
-    assert torch.equal(unshard(pieces, dim=axis, layout=layout), values)
 
 
 @pytest.mark.parametrize(

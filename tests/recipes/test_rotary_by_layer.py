@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from transformers import AttentionInterface
 
-from posenc import Positional, QueryTemperature, Rotary, recipes
+from posenc import Positional, Rotary, recipes
 from posenc.positions import consecutive
 from posenc.transformer import Encoder, KeyValueCache
 
@@ -72,39 +71,6 @@ def test_llama4_rotates_where_and_as_the_model_does(factor, rope, published):
     wanted = model.code.apply_rotary_emb(q, k, model.rotary(q, consecutive(20)[None]))
     for got, want in zip(rotary(q.transpose(1, 2), k.transpose(1, 2)), wanted, strict=True):
         torch.testing.assert_close(got.transpose(1, 2), want, atol=2e-5, rtol=0)
-
-
-class Behind:
-    """A cache of which the attention of transformers asks no more than how long it is."""
-
-    def __init__(self, length: int):
-        self.length = length
-
-    def get_seq_length(self, _layer: int) -> int:
-        return self.length
-
-    def update(self, keys, values, _layer: int):
-        return keys, values
-
-
-def test_llama4_sharpens_queries_where_it_does_not_rotate(published):
-    """The queries that its attention hands on, at positions around the steps of 8192."""
-    sizes = {"hidden_size": 256, "num_attention_heads": 2, "num_key_value_heads": 2}
-    model = published("llama4_text", sizes | {"rope_theta": 5e5})
-    model.config._attn_implementation = "queries"
-    AttentionInterface.register("queries", lambda module, q, *_, **__: (q.transpose(1, 2), None))
-    attention = model.code.Llama4TextAttention(model.config, layer_idx=3)
-    for weight in (attention.q_proj.weight, attention.o_proj.weight):
-        weight.data = torch.eye(256)
-    (temperature,) = recipes.llama4()[3].queries_keys
-    assert isinstance(temperature, QueryTemperature)
-    x = random(1, 4, 256)
-    for start in (0, 8189, 81918, 999_997):
-        theirs = attention(x, None, None, Behind(start))[0].view(1, 4, 2, 128).transpose(1, 2)
-        q = x.view(1, 4, 2, 128).transpose(1, 2)
-        ours = temperature.encode_queries(q, temperature.table(consecutive(4, start=start)))
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
-    assert (ours / q).min() > 1.4  # the last of them is not all ones
 
 
 @pytest.mark.parametrize("build", [recipes.gemma3, recipes.modernbert, recipes.smollm3,

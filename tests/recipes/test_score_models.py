@@ -8,7 +8,6 @@ from transformers import (
     MptModel,
     T5Config,
     Wav2Vec2ConformerConfig,
-    XLNetConfig,
 )
 from transformers.models.deberta_v2.modeling_deberta_v2 import DebertaV2Encoder
 from transformers.models.t5.modeling_t5 import T5Stack
@@ -16,7 +15,6 @@ from transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer import (
     Wav2Vec2ConformerRelPositionalEmbedding,
     Wav2Vec2ConformerSelfAttention,
 )
-from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from posenc import attention, recipes
 
@@ -86,33 +84,6 @@ def test_deberta_v3_encoder_with_its_published_buckets():
     q, k, v = (heads_of(m(x), 4) for m in (layer.query_proj, layer.key_proj, layer.value_proj))
     got = attention(q, k, v, positional=ours).transpose(1, 2).flatten(-2)
     torch.testing.assert_close(got, wanted, rtol=0, atol=5e-5)
-
-
-def test_transformer_xl_is_what_xlnet_kept_of_it():
-    """XLNet's attention is Transformer-XL's (section 3.3), with a term for segments beside it."""
-    torch.manual_seed(0)
-    heads, width = 4, 8
-    theirs = XLNetRelativeAttention(
-        XLNetConfig(d_model=heads * width, n_head=heads, dropout=0.0)
-    ).eval()
-    for parameter in theirs.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    x = torch.randn(SEQ, 1, heads * width)
-    distances = torch.arange(SEQ, -SEQ, -1)
-    ours = recipes.transformer_xl(heads, width, heads * width)
-    encoding = ours.scores[0]
-    sinusoids = encoding.sinusoid.table(distances)[:, None]
-    with torch.no_grad():
-        encoding.u.copy_(theirs.r_w_bias)
-        encoding.v.copy_(theirs.r_r_bias)
-        encoding.weight.copy_(theirs.r.permute(1, 2, 0).flatten(0, 1))
-    q, k, v = (torch.einsum("ibh,hnd->bnid", x, m) for m in (theirs.q, theirs.k, theirs.v))
-    relative = torch.einsum("ibh,hnd->ibnd", sinusoids, theirs.r)
-    wanted = theirs.rel_attn_core(
-        *(t.permute(2, 0, 1, 3) for t in (q, k, v)), relative, seg_mat=None
-    )
-    got = attention(q, k, v, positional=ours).permute(2, 0, 1, 3)
-    torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
