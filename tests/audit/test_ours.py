@@ -62,10 +62,10 @@ def test_many_parameters_are_differentiated_along_random_directions(monkeypatch)
 
 
 @pytest.mark.slow("matrix exponentials")
-def test_what_rounds_far_out_is_asked_near_the_start():
+def test_what_rounds_far_out_keeps_its_claims():
+    """Angles of float64 are off by more than a millionth at 2^40: that is no counter-example."""
     report = check(ComRoPE, arguments=CLASSES[ComRoPE])
     claims = next(each for each in report.verdicts if each.question == "claims")
-    assert claims.outcome == "passed"
-    assert "below 2^18" in claims.told
-    # Whether a batch of exponentials also rounds otherwise than one alone, the processor decides.
-    assert {note.name for note in report.notes} <= {"neighbors-do-not-matter", "claims"}
+    assert (claims.outcome, claims.faults) == ("passed", ())
+    # Whether a batch of exponentials rounds otherwise than one alone, the processor decides.
+    assert {note.name for note in report.notes} <= {"neighbors-do-not-matter"}
