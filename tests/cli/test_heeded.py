@@ -4,6 +4,7 @@ import pytest
 
 COMMON = {"--dim": "6", "--base": "50", "--convention": "double_exponent", "--format": "csv"}
 SEEDED = ["--encoding", "Learned(4, 300, std=1.0)"]
+SHOWING = ["curves", "distance", "explain", "heatmap", "shift", "table"]
 
 USUAL = {
     "binary": ([], {"--length": "5", "--dim": "4", "--base": "3", "--format": "csv"}),
@@ -30,16 +31,6 @@ USUAL = {
         },
     ),
 }
-OF_ONE_KIND = {
-    "curves": {"--dimensions": "1"},
-    "heatmap": {"--head": "1"},
-    "table": {"--start": "3"},
-}
-"""Options beside other encodings, where they are refused if they mean nothing."""
-
-
-def words(options: dict[str, str | None]) -> list[str]:
-    return [word for name, value in options.items() for word in (name, value) if word is not None]
 
 
 @pytest.mark.parametrize("command", USUAL)
@@ -47,56 +38,27 @@ def test_every_option_is_heeded(run, command):
     given, options = USUAL[command]
     usual = run(command, *given).out
     for name, value in options.items():
-        assert run(command, *given, *words({name: value})).out != usual, f"{name} is not heeded"
+        words = [name] if value is None else [name, value]
+        assert run(command, *given, *words).out != usual, f"{name} is not heeded"
 
 
-@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])
-def test_a_seed_is_heeded_where_numbers_are_drawn(run, command):
+@pytest.mark.parametrize("command", SHOWING)
+def test_a_seed_is_heeded_where_something_is_learned(run, refused, command):
     given = [command, *SEEDED, "--format", "json"]
     assert run(*given, "--seed", 3).out != run(*given).out
+    assert "learns nothing" in refused(command, "--seed", 3)
+    assert "learns nothing" in refused(command, "--encoding", "Rotary(8)", "--seed", 3)
 
 
-@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])
-def test_a_seed_is_refused_where_nothing_is_drawn(refused, command):
-    assert "--seed says nothing to Sinusoidal" in refused(command, "--seed", 3)
-    given = ["--encoding", "Sinusoidal(4)" if command == "explain" else "Rotary(8)"]
-    assert "of which nothing is random; leave it out" in refused(command, *given, "--seed", 3)
-
-
-@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "table"])
-@pytest.mark.parametrize("encoding", ["PoPE(8, 2)", "T5Bias(4, std=0.0)"])
-def test_what_begins_with_the_same_numbers_is_not_called_random(run, refused, command, encoding):
-    """As the phases of PoPE, which are zeros until they are learned."""
-    given = [command, "--encoding", encoding]
-    assert "of which nothing is random; leave it out" in refused(*given, "--seed", 3)
-    for form in ("text", "json"):
-        made = run(*given, "--format", form)
-        assert made.status == 0
-        assert "random" not in made.out
-    if command in ("distance", "explain", "table"):
-        assert "is not trained here" in " ".join(run(*given).out.split())
-
-
-@pytest.mark.parametrize("command", ["curves", "distance", "explain", "heatmap", "shift", "table"])
 @pytest.mark.parametrize("name", ["--dim", "--base", "--convention"])
-def test_what_an_encoding_says_itself_is_refused_beside_it(refused, command, name):
-    assert name in refused(command, *SEEDED, *words({name: COMMON[name]}))
+def test_what_an_encoding_says_itself_is_refused_beside_it(refused, name):
+    assert name in refused("table", *SEEDED, name, COMMON[name])
 
 
-@pytest.mark.parametrize("command", OF_ONE_KIND)
-@pytest.mark.parametrize("encoding", ["Rotary(8)", "ALiBi(4)", "Learned(4, 300, std=1.0)"])
-def test_what_is_of_one_kind_is_heeded_or_refused(run, refused, command, encoding):
-    given = [command, "--encoding", encoding]
-    for name, value in OF_ONE_KIND[command].items():
-        made = run(*given, name, value)
-        if made.status == 0:
-            assert made.out != run(*given).out, f"{name} is not heeded"
-        else:
-            assert name in refused(*given, name, value)
-
-
-def test_a_page_that_is_written_has_no_port(refused, tmp_path):
-    page = tmp_path / "page.html"
-    for words in (["--port", 8000], ["--no-browser"]):
-        assert "--no-browser say nothing to --output" in refused("explore", "-o", page, *words)
-    assert not page.exists()
+@pytest.mark.parametrize("encoding", ["Rotary(8)", "ALiBi(4)"])
+def test_a_head_is_of_a_bias(run, refused, encoding):
+    given = ["heatmap", "--encoding", encoding, "--head", 1]
+    if encoding.startswith("ALiBi"):
+        assert run(*given).out != run(*given[:3]).out
+    else:
+        assert "--head says nothing" in refused(*given)

@@ -6,7 +6,7 @@ import pytest
 
 from posenc.lab import planned
 from posenc.lab.progress import Told, duration
-from posenc.lab.working import machine, make
+from posenc.lab.working import make
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def test_a_line_for_each_run_and_a_bar_on_a_terminal(tiny, store, monkeypatch, s
     monkeypatch.setenv("TERM", "xterm")
     plan = planned(tiny(), store)
     run = plan.runs[0]
-    with Told(store, machine()["host"], 1, stream) as told:
+    with Told(store, 1, stream) as told:
         told.changed(plan, 1)
         make(run.configuration, store)
         told.ended(run, "made")

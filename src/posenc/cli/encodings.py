@@ -1,38 +1,36 @@
 """Which encoding a command is about, and what is said of it."""
 
-import copy
 import inspect
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.errors import UserError, check_seed
-from posenc.cli.sinusoid import Sinusoid
+from posenc.cli.errors import check_heeded
+from posenc.cli.render.explanation import Sinusoid
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 
 
-def chosen(asked: Any, *, dim: int, seed: int = 0) -> Encoding:
+def chosen(asked: Any, usual: int | None = None) -> Encoding:
     """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
 
-    What an encoding has learned is drawn from ``seed``.
+    What an encoding learns is drawn from ``--seed``. Without ``usual``, the width of a vector where
+    none is asked for, ``--dim`` is that of something around the encoding.
     """
     if asked.encoding is None:
-        width, base = (dim if asked.dim is None else asked.dim), asked.base
-        encoding = Sinusoidal(
-            width, 10_000.0 if base is None else base, asked.convention or "paper"
-        )
+        width: Any = usual if asked.dim is None else asked.dim
+        base = 10_000.0 if asked.base is None else asked.base
+        encoding = Sinusoidal(width, base, asked.convention or "paper")
     else:
-        for name in ("dim", "base", "convention"):
-            if getattr(asked, name) is not None:
-                raise UserError(f"got --encoding and --{name}; leave --{name} out")
+        why = "beside --encoding"
+        check_heeded(asked, dim=usual and why, base=why, convention=why)
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(seed)
+            torch.manual_seed(asked.seed)
             encoding = encoding_from(asked.encoding)
-    if not is_drawn(encoding):
-        check_seed(getattr(asked, "seed", 0), type(encoding).__name__)
+    check_heeded(
+        asked, seed=usual and not learns(encoding) and "of an encoding that learns nothing"
+    )
     return encoding
 
 
@@ -64,8 +62,8 @@ def described(encoding: Encoding) -> dict[str, object]:
         given = (encoding.convention, encoding.dim, encoding.base, encoding.offset)
         said = Sinusoid(*given).described()
         return said if is_plain(encoding) else {**said, "encoding": name_of(encoding)}
-    note = note_of(encoding)
-    return {"encoding": name_of(encoding), **({"note": note} if note else {})}
+    said: dict[str, object] = {"encoding": name_of(encoding)}
+    return {**said, "note": NOT_TRAINED} if learns(encoding) else said
 
 
 def is_plain(encoding: Sinusoidal) -> bool:
@@ -74,50 +72,17 @@ def is_plain(encoding: Sinusoidal) -> bool:
     return plain.extra_repr() == encoding.extra_repr()
 
 
+NOT_TRAINED = "What this encoding learns is seeded, and not trained here: mechanism only."
+
+
 def note_of(encoding: Encoding) -> str:
     """What is to be said of its learned numbers; empty where it learns none."""
-    if not learns(encoding):
-        return ""
-    if is_drawn(encoding):
-        return "What this encoding learns is seeded random here: mechanism only."
-    return "What this encoding learns is not trained here, and begins with these numbers."
-
-
-def drawn_as(encoding: Encoding) -> str:
-    """What a picture says of learned numbers behind a name; empty where there are none."""
-    if not learns(encoding):
-        return ""
-    return f" ({'seeded random' if is_drawn(encoding) else 'as it begins'}, not learned)"
+    return NOT_TRAINED if learns(encoding) else ""
 
 
 def learns(encoding: Encoding) -> bool:
     """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
-
-
-def is_drawn(encoding: Encoding) -> bool:
-    """Whether some of what it learns is random: another seed would give other numbers.
-
-    Example:
-        >>> is_drawn(encoding_from("T5Bias(2)")), is_drawn(encoding_from("T5Bias(2, std=0.0)"))
-        (True, False)
-    """
-    if not learns(encoding):
-        return False
-    pairs = zip(_drawn_anew(encoding, 0), _drawn_anew(encoding, 1), strict=True)
-    return any(not torch.equal(one, other) for one, other in pairs)
-
-
-def _drawn_anew(encoding: Any, seed: int) -> list[Tensor]:
-    """The parameters of a copy, drawn from ``seed``."""
-    made = copy.deepcopy(encoding)
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        # Parts first, since what holds them may begin them with other numbers than they do.
-        for part in reversed(list(made.modules())):
-            if hasattr(part, "reset_parameters"):
-                part.reset_parameters()
-    return list(made.parameters())
 
 
 def key_heads(encoding: QueryKeyEncoding) -> int:

@@ -3,21 +3,16 @@
 import difflib
 import os
 from collections.abc import Iterable
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Any
 
 LAST = 2**63 - 1
 """The last position: 64 bits hold no more."""
 
-OF_LAB = {"duckdb", "filelock", "jinja2", "msgspec", "scipy"}
-"""Packages that only the extra ``lab`` brings."""
-
 
 class UserError(Exception):
-    """A request that cannot be met: what came, and what was expected.
-
-    Args:
-        message: That, in one line.
-        listing: Printed below it as it stands, where one line is not enough.
-    """
+    """A request that cannot be met: one line, and below it ``listing`` as it stands."""
 
     def __init__(self, message: str, listing: str = ""):
         super().__init__(message)
@@ -39,11 +34,7 @@ def one_line(error: BaseException) -> str:
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
     if isinstance(error, OverflowError) or "Overflow when unpacking" in str(error):
         return "a whole number is beyond 64 bits"
-    said = " ".join(str(error).split()) or type(error).__name__
-    if not isinstance(error, ImportError):
-        return said
-    extra = "lab" if (error.name or "").partition(".")[0] in OF_LAB else "cli"
-    return f"{said}; pip install posenc[{extra}]"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def close(word: str, known: Iterable[str]) -> str:
@@ -57,6 +48,20 @@ def close(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
+def check_installed(what: str, extra: str, modules: Iterable[str]) -> None:
+    """Refuses what needs modules that are not installed, and names the extra that brings them."""
+    if missing := [name for name in modules if not find_spec(name)]:
+        raise UserError(f"{what} needs {', '.join(missing)}: pip install 'posenc[{extra}]'")
+
+
+def check_heeded(command: Any, **why: object) -> None:
+    """Refuses options that were given and change nothing: ``why`` says so, or is empty."""
+    usual = {each.name: each.default for each in fields(command)}
+    for name, said in why.items():
+        if said and getattr(command, name) != usual[name]:
+            raise UserError(f"--{name.replace('_', '-')} says nothing {said}; leave it out")
+
+
 def check_least(least: int, **numbers: int | None) -> None:
     """Refuses numbers below ``least``, by the names of their options."""
     for name, number in numbers.items():
@@ -64,10 +69,10 @@ def check_least(least: int, **numbers: int | None) -> None:
             raise UserError(f"--{name.replace('_', '-')} is {number}; it must be at least {least}")
 
 
-def check_seed(seed: int, kind: str) -> None:
-    """Refuses a seed where nothing is drawn from it; ``kind`` is the encoding."""
-    if seed:
-        raise UserError(f"--seed says nothing to {kind}, of which nothing is random; leave it out")
+def check_one_of(name: str, index: int, count: int) -> None:
+    """Refuses an index that is none of 0 … count − 1."""
+    if not 0 <= index < count:
+        raise UserError(f"{name} is {index}; it must be one of 0 … {count - 1}")
 
 
 def check_range(start: int, length: int, *, first: int = 0) -> None:

@@ -16,16 +16,13 @@ def check(path: Path, *suffixes: str, **read: Path | None) -> None:
     """Refuses a path that no file can take, or that is read: ``read`` has each by its option."""
     if suffixes and path.suffix not in suffixes:
         raise UserError(f"{path}: the name must end in {' or '.join(suffixes)}")
-    if path.name == "-":
-        raise UserError("a file named - is no standard output here; leave the option out to print")
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is a folder or a device; give the name of a file")
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"{path.parent} is no folder that can be written")
     for name, source in read.items():
         if source is not None and path.resolve() == source.resolve():
-            option = name if name.isupper() else f"--{name.replace('_', '-')}"
-            raise UserError(f"{path} is also the {option}; give the output another name")
+            raise UserError(f"{path} is also the {name}; give the output another name")
 
 
 def check_room(path: Path, size: int) -> None:
@@ -39,7 +36,6 @@ def check_room(path: Path, size: int) -> None:
 def placed(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which takes the name ``path`` when the block ends well."""
     target = Path(os.path.realpath(path))
-    check(target)
     growing = target.with_name(f".posenc-{secrets.token_hex(8)}.part")
     try:
         with growing.open("x+b") as file:
@@ -57,10 +53,15 @@ def placed(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def placed_folder(path: Path) -> Iterator[Path]:
     """A folder to fill, which takes the name ``path`` when the block ends well."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+    if path.exists() and (path.is_file() or any(path.iterdir())):
         raise UserError(f"{path} is there already; give the name of a new or an empty folder")
     with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".posenc-") as growing:
         filled = Path(growing) / "filled"
         filled.mkdir()
         yield filled
         os.replace(filled, path)
+
+
+def config_in(path: Path) -> Path:
+    """The configuration itself, where the folder of a model may be given."""
+    return path / "config.json" if path.is_dir() else path

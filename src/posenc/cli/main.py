@@ -15,8 +15,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from posenc.cli.commands import COMMANDS, command_named
-from posenc.cli.errors import UserError, close, one_line
+from posenc.cli.commands import COMMANDS, check_parts, command_named
+from posenc.cli.errors import UserError, check_installed, close, one_line
 
 HELP = """usage: posenc [--help] [--version] COMMAND ...
 
@@ -53,7 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         posenc 0.3.0.dev0
         0
     """
-    _open_streams()
+    for name in ("stdout", "stderr"):  # None where whoever started us closed them
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    _on_unknown_letters("backslashreplace")
     try:
         with _signals():
             status = _run(list(sys.argv[1:] if argv is None else argv))
@@ -92,6 +95,7 @@ def _run(words: list[str]) -> int:
         known = close(name, COMMANDS) or f"; expected one of {', '.join(COMMANDS)}"
         raise UserError(f"{name!r} is no command{known}")
     command = _parsed(name, rest)
+    check_parts(name)
     for option, most in MOST.items():
         if (getattr(command, option, None) or 0) > most:
             raise UserError(f"--{option} is {getattr(command, option)}; it must be at most {most}")
@@ -102,6 +106,7 @@ def _run(words: list[str]) -> int:
 
 def _parsed(name: str, words: list[str]) -> Any:
     """The filled-in command; of help and mistakes, which it prints, tyro makes SystemExit."""
+    check_installed(f"posenc {name}", "cli", ["tyro"])
     import tyro
 
     kind, room = command_named(name), min(100, shutil.get_terminal_size().columns)
@@ -109,21 +114,8 @@ def _parsed(name: str, words: list[str]) -> Any:
     # tyro joins lines, but for those that begin with a blank.
     about = [textwrap.fill(x, room, initial_indent="  ", subsequent_indent="  ") for x in told]
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff)
-    return tyro.cli(
-        kind,
-        prog=f"posenc {name}",
-        args=words,
-        description="\n".join([COMMANDS[name], *about]),
-        config=config,
-    )
-
-
-def _open_streams() -> None:
-    """What is printed goes nowhere where a stream is closed, and anywhere else in some letters."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-    _on_unknown_letters("backslashreplace")
+    description = "\n".join([COMMANDS[name], *about])
+    return tyro.cli(kind, prog=f"posenc {name}", args=words, description=description, config=config)
 
 
 def _on_unknown_letters(way: str) -> None:

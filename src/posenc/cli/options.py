@@ -4,6 +4,7 @@ A command is a frozen dataclass with ``run``; tyro makes its command line of the
 ``Optional`` stands where ``X | None`` would, for which tyro loads typeguard (.06 s).
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
@@ -61,3 +62,24 @@ Dpi = Annotated[
     Optional[int],
     option("Pixels per inch of a .png; cells stay whole pixels.", "N", shown="100"),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """What the commands that show one encoding share; each says how wide a vector is by itself."""
+
+    encoding: Expression = None
+    dim: Annotated[Optional[int], option("Width of a vector.", "N")] = None
+    base: Base = None
+    convention: Convention = None
+    seed: Seed = 0
+    format: Format = "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing(Showing):
+    """What those have in common that draw a figure, too."""
+
+    output: Figure = None
+    theme: Theme = "light"
+    dpi: Dpi = None

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.encodings import name_of
-from posenc.cli.errors import UserError, check_memory, check_range
+from posenc.cli.errors import UserError, check_memory, check_one_of, check_range
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding
@@ -23,37 +23,28 @@ MOST_QUERIES = 4096
 
 @dataclass(frozen=True)
 class Rows:
-    """What positions alone say: a row of numbers for each position, or for each distance.
+    """What positions alone say: a row of numbers for each position, or for each distance."""
 
-    Attributes:
-        counted: What the rows count: "position", or "distance" (query − key).
-        columns: A name for each number of a row.
-        keys: The same names as programs like them, without blanks.
-        at: From positions or distances [count] and a dtype to rows [count, columns].
-        first: Where the encoding begins to count.
-        across: What the columns are, together.
-    """
-
-    counted: str
-    columns: Sequence[str]
-    keys: Sequence[str]
-    at: Callable[[Tensor, torch.dtype], Tensor]
-    first: int = 0
-    across: str = "dimension (index)"
+    counted: str  # "position", or "distance" (query − key), or "query" of a matrix
+    columns: Sequence[str]  # a name for each number of a row
+    keys: Sequence[str]  # the same names without blanks
+    at: Callable[[Tensor, torch.dtype], Tensor]  # positions [count] to rows [count, columns]
+    first: int = 0  # where the encoding begins to count
+    across: str = "dimension (index)"  # what the columns are, together
 
     def blocks(
         self, start: int, length: int, dtype: torch.dtype = torch.float32
     ) -> Iterator[tuple[list[int], Tensor]]:
         """What rows start … start + length − 1 are of, and the rows, some at a time."""
         check_range(start, length, first=self.first)  # before a header is printed
-        return self._blocks(start, length, dtype)
+        return self._blocks(start, start + length, dtype)
 
     def _blocks(
-        self, start: int, length: int, dtype: torch.dtype
+        self, start: int, end: int, dtype: torch.dtype
     ) -> Iterator[tuple[list[int], Tensor]]:
-        for begin in range(0, length, BLOCK):
+        for begin in range(start, end, BLOCK):
             # Added, since a range up to the last position would end beyond it.
-            counted = consecutive(min(BLOCK, length - begin)) + (start + begin)
+            counted = consecutive(min(BLOCK, end - begin)) + begin
             with torch.no_grad():
                 yield counted.tolist(), self.at(counted, dtype)
 
@@ -158,8 +149,7 @@ def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
     """One head of a bias as a matrix: a row a query, a column a key, at the same positions."""
     assert isinstance(encoding, ScoreBias)
     check_range(start, length)
-    if not 0 <= head < encoding.heads:
-        raise UserError(f"--head is {head}; it must be one of 0 … {encoding.heads - 1}")
+    check_one_of("--head", head, encoding.heads)
     if length > MOST_QUERIES:
         raise UserError(f"--length is {length}; a bias is drawn for {MOST_QUERIES} queries at most")
     positions = consecutive(length, start=start)

@@ -5,6 +5,7 @@ import ctypes
 import importlib
 import importlib.util
 import json
+import operator
 import os
 import sys
 from collections.abc import Iterator
@@ -45,24 +46,21 @@ def imported(target: str) -> Any:
         raise UserError(
             f"{target!r} names nothing to check; give MODULE:FACTORY, FILE.py:FACTORY or model:PATH"
         )
-    if module.endswith(".py") and not Path(module).is_file():
+    is_file = module.endswith(".py")
+    if is_file and not Path(module).is_file():
         raise UserError(f"{module} is no file; give a module's name or the path of a .py file")
     sys.path.insert(0, "")
     try:
-        if module.endswith(".py"):
-            loaded = _from_file(Path(module))
-        else:
-            loaded = importlib.import_module(module)
+        loaded = _from_file(Path(module)) if is_file else importlib.import_module(module)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise UserError(f"{module} could not be imported: {told}") from None
     finally:
         sys.path.remove("")
-    for part in name.split("."):
-        if not hasattr(loaded, part):
-            raise UserError(f"{module} has no {name}; check the name after the colon")
-        loaded = getattr(loaded, part)
-    return loaded
+    try:
+        return operator.attrgetter(name)(loaded)
+    except AttributeError:
+        raise UserError(f"{module} has no {name}; check the name after the colon") from None
 
 
 def arguments_in(text: str) -> dict[str, Any]:
@@ -82,9 +80,7 @@ def arguments_in(text: str) -> dict[str, Any]:
 
 
 def _from_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)

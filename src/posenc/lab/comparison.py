@@ -151,16 +151,11 @@ def _task(
     encodings = {name: _scored(name, task, results, known) for name, results in made.items()}
     sign = _sign(task.task)
     lengths = sorted({length for each in encodings.values() for length in each.scores})
-    by_length = {
-        length: pairs(
-            {
-                name: {seed: sign * value for seed, value in each.reported[length].items()}
-                for name, each in encodings.items()
-                if each.reported.get(length)
-            }
-        )
-        for length in lengths
-    }
+    by_length = {}
+    for length in lengths:
+        found = {name: e.reported.get(length, {}) for name, e in encodings.items()}
+        signed = {n: {s: sign * v for s, v in of.items()} for n, of in found.items() if of}
+        by_length[length] = pairs(signed)
     length = lengths[-1]
     fitted = [n for n, each in encodings.items() if each.has_fitted and length in each.reported]
     among = [p for p in by_length[length] if p.better in fitted and p.worse in fitted]
@@ -181,21 +176,20 @@ def _sign(of: Any) -> float:
 
 
 def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> Scored:
-    by_seed = {each["configuration"]["seed"]: each for each in results}
+    by_seed = {r["configuration"]["seed"]: r for r in results}
     by_seed = dict(sorted(by_seed.items()))
     bases = {seed: known.base_of(each) or each for seed, each in by_seed.items()}
-    trained, of_task = task.task.trained, task.task
-    learned = {seed: _scores(base, task)[trained] for seed, base in bases.items()}
+    trained, reported_of = task.task.trained, task.task.reported
+    of_bases = {seed: _scores(base, task) for seed, base in bases.items()}
     scores: dict[int, dict[int, float]] = {}
     reported: dict[int, dict[int, float]] = {}
     for seed, each in by_seed.items():
         for length, value in (own := _scores(each, task)).items():
             scores.setdefault(length, {})[seed] = value
-            if (told := of_task.reported(own, length, learned[seed])) is not None:
+            if (told := reported_of(own, length, of_bases[seed][trained])) is not None:
                 reported.setdefault(length, {})[seed] = told
-    before = [of_task.reported(_scores(bases[s], task), trained, learned[s]) for s in bases]
+    before = [reported_of(own, trained, own[trained]) for own in of_bases.values()]
     before = [each for each in before if each is not None]
-    outcomes = {seed: each["outcome"] for seed, each in by_seed.items()}
     asked = results[0]["configuration"]
     extension = asked["extension"] or {"steps": 0}
     return Scored(
@@ -203,19 +197,16 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
         seeds=tuple(by_seed),
         scores=scores,
         reported=reported,
-        fits=tuple(map(of_task.fits, learned.values())),
+        fits=tuple(task.task.fits(own[trained]) for own in of_bases.values()),
         before=float(interquartile_mean(before)) if before else nan,
-        middle={
-            length: bootstrap(list(values.values()), interquartile_mean)
-            for length, values in reported.items()
-        },
+        middle={n: bootstrap(list(v.values()), interquartile_mean) for n, v in reported.items()},
         diverged=tuple(
             seed
-            for seed, base in bases.items()
-            if outcomes[seed]["diverged"] or base["outcome"]["diverged"]
+            for seed, each in by_seed.items()
+            if each["outcome"]["diverged"] or bases[seed]["outcome"]["diverged"]
         ),
         rate=asked["training"]["learning_rate"],
-        curves={seed: each["curve"] for seed, each in outcomes.items()},
+        curves={seed: each["outcome"]["curve"] for seed, each in by_seed.items()},
         parameters=results[0]["outcome"]["parameters"]["encoding"],
         milliseconds={
             seed: each["cost"]["milliseconds_a_step"]
@@ -234,10 +225,9 @@ def _scores(result: dict, task: GridTask) -> dict[int, float]:
 
 def _expected(gap: Gap, task: GridTask, encodings: Mapping[str, Scored]) -> Expected:
     length, sign = gap.at * task.task.trained, _sign(task.task)
-    one, other = (
-        encodings[name].reported.get(length, {}) if name in encodings else {}
-        for name in (gap.better, gap.worse)
-    )
+    names = (gap.better, gap.worse)
+    found = [encodings[n].reported.get(length, {}) if n in encodings else {} for n in names]
+    one, other = found
     seeds = sorted(one.keys() & other.keys())
     return Expected(gap, length, {seed: sign * (one[seed] - other[seed]) for seed in seeds})
 

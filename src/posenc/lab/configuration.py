@@ -109,7 +109,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def written(self) -> dict[str, Any]:
         """The same as JSON holds it."""
-        return json.loads(msgspec.json.encode(self))
+        return msgspec.json.decode(msgspec.json.encode(self))
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Configuration":
@@ -135,9 +135,6 @@ def converted(given: Any, kind: type[Kind]) -> Kind:
 
 def made_task(name: str, options: Mapping[str, Any]) -> Task:
     """A task by its name.
-
-    Raises:
-        ValueError: There is none, it has no such option, or a value does not fit.
 
     Example:
         >>> made_task("copy", {"trained": 4, "tested": [4, 8]}).tested

@@ -15,24 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc.encodings.base import (
-    PositionRemapping,
-    QueryKeyEncoding,
-    ScoreEncoding,
-    TokenEncoding,
-)
 from posenc.encodings.expression import encoding_from, names
-from posenc.encodings.positional import Positional
+from posenc.encodings.positional import PLACES, Positional
 
 OWN = re.compile(
     r"\s*(?P<module>[\w./\\~ -]+?):(?P<name>[A-Za-z_]\w*)\s*(?P<given>\(.*\))\s*", re.S
 )
-PLACES = {
-    "tokens": TokenEncoding,
-    "queries_keys": QueryKeyEncoding,
-    "scores": ScoreEncoding,
-    "positions": PositionRemapping,
-}
 
 
 def filled(use: Sequence[str], sizes: Mapping[str, Any]) -> tuple[str, ...]:
@@ -42,10 +30,10 @@ def filled(use: Sequence[str], sizes: Mapping[str, Any]) -> tuple[str, ...]:
         >>> filled(["Learned({dim}, {longest})"], {"dim": 64, "longest": 256})
         ('Learned(64, 256)',)
     """
-    for name in re.findall(r"\{(\w*)\}", " ".join(use)):
-        if name not in sizes:
-            raise ValueError(f"{{{name}}} is none of {', '.join(sizes)}.")
-    return tuple(re.sub(r"\{(\w*)\}", lambda found: str(sizes[found[1]]), text) for text in use)
+    try:
+        return tuple(re.sub(r"\{(\w*)\}", lambda found: str(sizes[found[1]]), s) for s in use)
+    except KeyError as error:
+        raise ValueError(f"{{{error.args[0]}}} is none of {', '.join(sizes)}.") from None
 
 
 def encoding(text: str) -> Any:
@@ -75,12 +63,7 @@ def encoding(text: str) -> Any:
 def positional(
     use: Sequence[str], *, depth: int, nope_layers: Sequence[int] = ()
 ) -> Positional | list[Positional]:
-    """The encodings of a model, each in the place that it is for.
-
-    Args:
-        use: Expressions; none of them is NoPE.
-        depth: Layers of the model.
-        nope_layers: Layers, from 0 on, whose attention has no positions.
+    """The encodings of a model of so many layers, each in its place; of no expression, NoPE.
 
     Example:
         >>> positional(["Rotary(16)", "ALiBi(4)"], depth=2).scores
@@ -131,10 +114,10 @@ def version(use: Sequence[str]) -> str:
 
 
 def _place(made: object) -> str:
-    for place, interface in PLACES.items():
-        if isinstance(made, interface):
-            return place
-    raise ValueError(f"{type(made).__name__} is no encoding; see posenc.encodings.base.")
+    found = [place for place, interface in PLACES.items() if isinstance(made, interface)]
+    if not found:
+        raise ValueError(f"{type(made).__name__} is no encoding; see posenc.encodings.base.")
+    return found[0]
 
 
 def _public(text: str) -> str:
@@ -151,20 +134,22 @@ def _classes(text: str) -> list[Any]:
 
 
 def _own_class(module: str, name: str) -> Any:
+    path = Path(module.strip())
+    is_file = path.suffix == ".py"
+    beside = str(path.resolve().parent) if is_file else ""
+    sys.path.insert(0, beside)  # files of a user import those beside them
     try:
-        path = Path(module.strip())
-        made = _file(path.resolve()) if path.suffix == ".py" else importlib.import_module(module)
-        return getattr(made, name)
+        return getattr(_file(path.resolve()) if is_file else importlib.import_module(module), name)
     except Exception as error:  # whatever the file of a user raises
         raise ValueError(f"{module}:{name} cannot be imported: {error}") from None
+    finally:
+        sys.path.remove(beside)
 
 
 @cache
 def _file(path: Path) -> Any:
     unique = f"posenc_lab_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"
-    given = importlib.util.spec_from_file_location(unique, path)
-    assert given is not None
-    assert given.loader is not None
+    given: Any = importlib.util.spec_from_file_location(unique, path)
     made = sys.modules[unique] = importlib.util.module_from_spec(given)
     given.loader.exec_module(made)
     return made

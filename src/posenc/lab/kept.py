@@ -19,15 +19,10 @@ FAILED = {"id", "said"}
 
 
 def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
-    """Writes results as one JSON file, a line a run.
+    """Writes the results of a grid, or all, as one JSON file, a line a run.
 
     Scores and losses are whole; of a curve some points stay, and no machine has its own name. A run
     that was given up has a line with what it said last: learning rates are chosen by it.
-
-    Args:
-        store: Where results are.
-        path: The file.
-        grid: That they are of; all that are made if not given.
     """
     known = Results(store)
     if grid is None:
@@ -42,25 +37,13 @@ def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
     for run in runs:
         if (failure := store.failure(run)) and failure["final"]:
             written[run] = {"id": run, "said": last_line(failure)}
-    lines = [
-        json.dumps(each, ensure_ascii=False, sort_keys=True) for _, each in sorted(written.items())
-    ]
+    told = (json.dumps(written[run], ensure_ascii=False, sort_keys=True) for run in sorted(written))
     with whole(path) as file:
-        file.write("[\n{}\n]\n".format(",\n".join(lines)).encode())
+        file.write("[\n{}\n]\n".format(",\n".join(told)).encode())
 
 
 def taken_out(path: Path, root: Path) -> Store:
-    """A store in the folder ``root`` with the results of such a file.
-
-    Raises:
-        ValueError: The file is none.
-
-    Example:
-        >>> import tempfile
-        >>> here = Path(tempfile.mkdtemp())
-        >>> keep(Store(here), here / "kept.json"), list(taken_out(here / "kept.json", here).done())
-        (None, [])
-    """
+    """A store in the folder ``root`` with the results of such a file."""
     try:
         found = [(each["id"], each) for each in read_json(path)]
     except (ValueError, TypeError, KeyError):

@@ -17,12 +17,6 @@ class Model(nn.Module):
     Embeddings have a standard deviation of 1, which is what additive encodings must be measured by:
     a learned table of 0.02 would hardly be seen beside them.
 
-    Args:
-        vocabulary: How many tokens there are.
-        size: Width, heads and depth.
-        positional: The encodings; built before, from a generator of their own.
-        is_causal: Whether a token sees only those before it.
-
     Example:
         >>> model = Model(5, ModelSize(dim=8, heads=2), Positional(), is_causal=True)
         >>> model(torch.zeros(1, 3, dtype=torch.long)).shape

@@ -1,5 +1,6 @@
 """What is said while a grid runs: a live line on a terminal, plain lines in a pipe."""
 
+import platform
 import sys
 import time
 from dataclasses import dataclass, field
@@ -15,13 +16,9 @@ from posenc.lab.store import Store
 
 @dataclass
 class Told(Watcher):
-    """Says what happens to the runs of a grid: a line for each that ends, and a bar on a terminal.
-
-    The time left is foretold by the runs that were made on this ``host``.
-    """
+    """A line for each run that ends, and a bar on a terminal."""
 
     store: Store
-    host: str
     workers: int
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     steps: int = 0
@@ -48,8 +45,7 @@ class Told(Watcher):
         speed = self.steps / (time.monotonic() - self.began)
         told = (
             f"{found['made']} of {plan.total} made, {active} running, {found['failed']} failed, "
-            f"{left_over} left · {speed:.0f} steps/s · "
-            f"{left(plan, self.store, self.host, self.workers)}"
+            f"{left_over} left · {speed:.0f} steps/s · {left(plan, self.store, self.workers)}"
         )
         self.bar.update(self.task, total=plan.total, completed=found["made"], description=told)
 
@@ -62,9 +58,9 @@ class Told(Watcher):
         self.console.print(f"{run.id} {run}: {said}", soft_wrap=self.bar.disable)
 
 
-def left(plan: Plan, store: Store, host: str, workers: int) -> str:
-    """The time until all is made, in words."""
-    seconds = seconds_left(plan, store, host, workers)
+def left(plan: Plan, store: Store, workers: int) -> str:
+    """The time until all is made, in words, by the runs that were made on this machine."""
+    seconds = seconds_left(plan, store, platform.node(), workers)
     if seconds is None:
         return "time unknown until a run is made on this machine"
     return f"about {duration(seconds)} left"

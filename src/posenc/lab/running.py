@@ -16,7 +16,7 @@ LOOK = 0.2
 """Seconds between two looks at processes and locks."""
 
 
-class FullDiskError(Exception):
+class FullDiskError(RuntimeError):
     """The disk is full; what is made is kept."""
 
 
@@ -105,15 +105,13 @@ def is_left(run: Planned, store: Store) -> bool:
 
 def command(store: Store, run: Planned) -> list[str]:
     """What makes a run."""
-    root = str(store.root.resolve())
-    return [sys.executable, "-m", "posenc.lab.working", root, run.id]
+    return [sys.executable, "-m", "posenc.lab.working", str(store.root.resolve()), run.id]
 
 
 def asked(run: Planned, grid: Grid) -> bytes:
     """What the command reads: the configuration, and where own classes lie."""
-    return json.dumps(
-        {"configuration": run.configuration.written(), "folder": str(grid.folder)}
-    ).encode()
+    told = {"configuration": run.configuration.written(), "folder": str(grid.folder)}
+    return json.dumps(told).encode()
 
 
 def end_of(run: Planned, status: int, store: Store) -> str:

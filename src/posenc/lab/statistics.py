@@ -11,7 +11,6 @@ from scipy import stats
 LEVEL = 0.05
 """A difference is clear where its corrected p-value is no larger, and its interval above 0."""
 
-DRAWS = 10_000
 EXACT = 14
 """Pairs up to which all changes of signs are counted; of more, as many are drawn."""
 
@@ -49,12 +48,7 @@ class Interval:
 
 
 def bootstrap(
-    values: Sequence[float],
-    statistic: Callable[..., Any] = np.mean,
-    *,
-    confidence: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
+    values: Sequence[float], statistic: Callable[..., Any] = np.mean, *, confidence: float = 0.95
 ) -> Interval:
     """The percentile bootstrap interval of a statistic of independent seeds.
 
@@ -71,12 +65,12 @@ def bootstrap(
     value = float(statistic(given, axis=-1))
     if (given == given[0]).all():
         return Interval(value, value, value)
-    how = {"method": "percentile", "confidence_level": confidence, "n_resamples": draws}
-    found = stats.bootstrap((given,), statistic, rng=seed, **how).confidence_interval
+    how = {"method": "percentile", "confidence_level": confidence, "n_resamples": 10_000}
+    found = stats.bootstrap((given,), statistic, rng=0, **how).confidence_interval
     return Interval(value, float(found.low), float(found.high))
 
 
-def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
+def sign_flip(differences: Sequence[float]) -> float:
     """The p-value of paired differences: how often flipped signs give a mean as far from 0.
 
     It is exact for up to 14 pairs: no less than 2/2ⁿ, which is 0.25 for three seeds and 0.002 for
@@ -91,16 +85,20 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     """
     if len(differences) < 2:
         return 1.0
-    given, how = np.asarray(differences, float), "samples"
-    found = stats.permutation_test(
-        (given,), np.mean, permutation_type=how, n_resamples=2**EXACT, rng=seed
-    )
+    given, how = np.asarray(differences, float), dict[str, Any](n_resamples=2**EXACT, rng=0)
+    found = stats.permutation_test((given,), np.mean, permutation_type="samples", **how)
     return float(found.pvalue)
 
 
-def least_p(count: int) -> float:
-    """The least p-value that ``sign_flip`` can give for so many pairs."""
-    return min(1.0, 2 / 2**count) if count <= EXACT else 2 / (2**EXACT + 1)
+def least_p(seeds: int, pairs: int = 1) -> float:
+    """The least p-value that ``sign_flip`` and ``holm`` can give so many pairs of encodings.
+
+    Example:
+        >>> least_p(5) <= LEVEL, least_p(6) <= LEVEL, least_p(6, pairs=3) <= LEVEL
+        (False, True, False)
+    """
+    alone = 2 / 2**seeds if seeds <= EXACT else 2 / (2**EXACT + 1)
+    return min(1.0, pairs * alone)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -156,8 +154,17 @@ def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
             one, other, gaps = other, one, [-gap for gap in gaps]
         if gaps:
             found.append(Pair(one, other, tuple(gaps), bootstrap(gaps), sign_flip(gaps)))
-    corrected = holm({f"{each.better}\0{each.worse}": each.p for each in found})
-    return [replace(e, corrected=corrected[f"{e.better}\0{e.worse}"]) for e in found]
+    corrected = holm({str(index): each.p for index, each in enumerate(found)})
+    return [replace(e, corrected=corrected[str(index)]) for index, e in enumerate(found)]
+
+
+def why_never_clear(found: Sequence[Pair]) -> str:
+    """That seeds are too few for any difference to be clear; empty where they are enough."""
+    seeds = max((len(pair.differences) for pair in found), default=0)
+    least = least_p(seeds, len(found))
+    if least <= LEVEL:
+        return ""
+    return f"{seeds} seeds cannot make a difference clear (p is {least:.2g} or more)"
 
 
 def ranks(names: Sequence[str], found: Sequence[Pair]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,22 +11,6 @@ from typing import Any
 from posenc.lab.files import whole
 from posenc.lab.grid import TUNING_SEED
 from posenc.lab.store import Store
-
-WORDS = {
-    "run", "kind", "task", "options", "encoding", "nope_layers", "version", "extends", "host",
-    "torch", "date",
-}  # fmt: skip
-REALS = {
-    "learning_rate", "clip", "weight_decay", "tuned_rate", "score", "loss", "milliseconds_a_step",
-}  # fmt: skip
-COLUMNS = (
-    "run", "kind", "task", "task_version", "options", "encoding", "nope_layers", "version", "dim",
-    "heads", "depth", "seed", "steps", "batch", "learning_rate", "warm_up", "clip", "weight_decay",
-    "examined", "extends", "factor", "tuned_steps", "tuned_rate", "length", "trained_length",
-    "score", "loss", "diverged", "body_parameters", "encoding_parameters", "milliseconds_a_step",
-    "host", "torch", "date",
-)  # fmt: skip
-"""Whatever tells two runs apart has a column; a model that gives no numbers has no score."""
 
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:
@@ -35,6 +20,7 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
         extension, options = asked["extension"] or {}, dict(asked["options"])
         trained = options.pop("trained")
         options.pop("tested")
+        cost = each["cost"]["milliseconds_a_step"]
         tuning = "tuning" if asked["seed"] >= TUNING_SEED else "reported"
         of_run = {
             "run": each["id"],
@@ -57,34 +43,27 @@ def rows(store: Store) -> Iterator[dict[str, Any]]:
             "diverged": int(outcome["diverged"]),
             "body_parameters": outcome["parameters"]["body"],
             "encoding_parameters": outcome["parameters"]["encoding"],
-            "milliseconds_a_step": each["cost"]["milliseconds_a_step"]
-            if outcome["steps"]
-            else None,
+            "milliseconds_a_step": cost if outcome["steps"] else None,
             "host": each["machine"]["host"],
             "torch": each["machine"]["torch"],
             "date": each["date"],
         }
         for length, score in outcome["scores"].items():
-            measured = {"length": int(length), "score": score, "loss": outcome["losses"][length]}
-            row = of_run | measured
-            yield {name: row[name] for name in COLUMNS}
+            loss = outcome["losses"][length]
+            yield of_run | {"length": int(length), "score": score, "loss": loss}
 
 
 def export(store: Store, path: Path) -> None:
-    """The table as a file that ends in ``.csv`` or ``.parquet``.
-
-    Raises:
-        ValueError: It ends otherwise, or DuckDB is missing for Parquet.
-    """
+    """The table as a file that ends in ``.csv`` or ``.parquet``."""
     if path.suffix == ".parquet":
         _connected(store).execute("COPY runs TO ? (FORMAT parquet)", [str(path)])
         return
-    if path.suffix != ".csv":
-        raise ValueError(f"{path}: the name of an export must end in .csv or .parquet.")
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list[str](COLUMNS), lineterminator="\n")
+    found, text = list(rows(store)), io.StringIO()
+    if not found:
+        raise ValueError(f"{store.root} holds no results; run a grid first.")
+    writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows(store))
+    writer.writerows(found)
     with whole(path) as file:
         file.write(text.getvalue().encode())
 
@@ -110,10 +89,9 @@ def _connected(store: Store) -> Any:
     except ImportError:
         raise ValueError("queries and Parquet need DuckDB: pip install 'posenc[lab]'") from None
     connection = duckdb.connect()
-    types = dict.fromkeys(WORDS, "VARCHAR") | dict.fromkeys(REALS, "DOUBLE")
-    typed = ", ".join(f"{name} {types.get(name, 'BIGINT')}" for name in COLUMNS)
-    connection.execute(f"CREATE TABLE runs ({typed})")
-    if values := [list(row.values()) for row in rows(store)]:
-        blanks = ", ".join("?" * len(COLUMNS))
-        connection.executemany(f"INSERT INTO runs VALUES ({blanks})", values)
+    with tempfile.TemporaryDirectory() as folder:
+        export(store, path := Path(folder) / "runs.csv")
+        words = dict.fromkeys(("run", "version", "extends", "nope_layers", "date"), "VARCHAR")
+        made = f"FROM read_csv(?, header = true, sample_size = -1, types = {words})"
+        connection.execute(f"CREATE TABLE runs AS {made}", [str(path)])
     return connection

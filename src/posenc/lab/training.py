@@ -17,11 +17,8 @@ from posenc.lab.model import Model, digest
 from posenc.lab.seeds import generator_for, seed_of
 from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 
-CURVE = 50
-"""Points of a loss curve, each the mean of the steps since the one before."""
-
-MOST_DRAWS = 1000
-"""Batches without any target that are drawn for one step before the task is said to ask nothing."""
+CURVE = 50  # points of a loss curve, each the mean of the steps since the one before
+MOST_DRAWS = 1000  # batches without any target, before a task is said to ask nothing
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,7 @@ class Outcome:
 
 
 def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
-    """Trains and examines one model.
-
-    Args:
-        configuration: Everything that decides.
-        weights: Those of ``configuration.extension.of``, where there is an extension.
+    """Trains and examines one model, from ``weights`` where it extends another.
 
     Example:
         >>> from posenc.lab.configuration import ModelSize, Training

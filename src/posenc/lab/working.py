@@ -4,6 +4,7 @@ It reads its configuration from standard input, holds the lock of the run, and l
 what went wrong. Its status says which.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -101,12 +102,11 @@ def made(store: Store, run: str, given: str) -> int:
 
 
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def said(run):
 
 
 @pytest.mark.parametrize(
-    ("config", "words", "told"),
+    ("config", "words", "wanted"),
     [
         (
             LLAMA,
@@ -76,7 +76,6 @@ def said(run):
             ],
         ),
         (LLAMA, ["--length", 258], ["256 and 257 are one; so are the last 2 "]),
-        (LLAMA, ["--length", 99999, "--dtype", "float16"], ["in float16: 2,048 and 2,049 are one"]),
         (
             GEMMA,
             [],
@@ -105,29 +104,25 @@ def said(run):
         ),
         (QWEN, [], ["16, 24, 24 pairs for time, height and width", "vision (qwen2_vl_vision)"]),
         ({"model_type": "bloom", "n_layer": 1}, [], ["scores A penalty that grows with distance"]),
-        ({"model_type": "gpt2", "n_layer": 1}, [], ["tokens A trained vector for each position"]),
-        ({"model_type": "hunyuan_vl_text"}, [], ["in words only"]),
+        ({"model_type": "nanochat"}, [], ["in words only"]),
     ],
 )  # fmt: skip
-def test_one_file_in_plain_words(said, written, config, words, told):
+def test_one_file_in_plain_words(said, written, config, words, wanted):
     out = said(written(config), *words)
-    assert [each for each in told if each not in out] == []
+    assert [each for each in wanted if each not in out] == []
     assert out == said(".", *words).replace(".: ", "config.json: ", 1)
 
 
-def test_json_tells_the_numbers_of_the_library(run, written):
+def test_json_tells_the_numbers_of_the_library(told, written):
     path = written(LLAMA)
-    (group,) = json.loads(run("inspect", path, "--format", "json").out)["parts"][0]["layers"]
+    (group,) = told("inspect", path)["parts"][0]["layers"]
     library = inspect_config(path).layers[0]
     assert group["layers"] == list(range(32))
     assert group["rotary"]["longest"] == library.longest
-    assert group["rotary"]["precision"]["float32_error"] == library.precision.float32_error
     rope = {"rope_type": "proportional", "partial_rotary_factor": 0.0}
     path = written({**LLAMA, "rope_scaling": None, "rope_parameters": rope})
-    out = run("inspect", path, "--format", "json").out
-    told = json.loads(out, parse_constant=pytest.fail)
-    assert told["parts"][0]["layers"][0]["rotary"]["longest"] is None
-    two = json.loads(run("inspect", path, written(GEMMA, "b.json"), "--format", "json").out)
+    assert told("inspect", path)["parts"][0]["layers"][0]["rotary"]["longest"] is None
+    two = told("inspect", path, written(GEMMA, "b.json"))
     assert [model["model_type"] for model in two] == ["llama", "gemma3"]
 
 
@@ -151,10 +146,7 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
          ["layers 0-3", "expression"], [SAME]),
         (SMOLLM, {**SMOLLM, "model_type": "llama", "num_hidden_layers": 10},
          ["layers 3, 7", "– base 5,000,000", "layers 8, 9 only in B"], [SAME]),
-        (ONE, {**ONE, "layer_types": ["full_attention"]},
-         ["type none given full_attention"], [SAME]),
         (BARK, {**BARK, "semantic_config": {"num_layers": 24}}, [UNSURE], [SAME]),
-        ({"model_type": "hunyuan_vl_text"}, ONE, ["in words only"], [SAME, "Positional()"]),
         (QWEN, {"model_type": "qwen2_vl", "text_config": QWEN["text_config"],
                 "vision_config": {"hidden_size": 640, "num_heads": 4}},
          ["vision, layers 0-31"], ["text, layers"]),
@@ -168,26 +160,22 @@ def test_two_files_and_only_what_differs(said, written, one, other, told, untold
 
 
 @pytest.mark.parametrize(
-    ("config", "words", "told"),
+    ("config", "words", "why"),
     [
         ("{", [], "is not JSON"),
-        ("[]", [], "holds a list"),
-        ({"model_type": "ours"}, [], "What ours does with positions is not known"),
-        ({**LLAMA, "num_hidden_layers": None}, [], "num_hidden_layers"),
+        ({"model_type": "ours"}, [], "is not known"),
         (LLAMA, ["--length", 0], "--length is 0"),
-        (LLAMA, ["--figure", "a.gif"], "must end in"),
-        ({"model_type": "gpt2"}, ["--length", 5], "--length is of rotary encodings"),
+        ({"model_type": "gpt2"}, ["--length", 5], "--length says nothing"),
         ({"model_type": "gpt2"}, ["--figure", "a.svg"], "neither wavelengths nor a bias"),
     ],
 )
-def test_what_cannot_be_inspected_is_one_line(run, written, config, words, told):
+def test_what_cannot_be_inspected_is_one_line(run, written, config, words, why):
     ran = run("inspect", written(config), *words)
-    assert ran.status == 2
-    assert ran.err.count("\n") == 1
-    assert told in ran.err
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert why in ran.err
 
 
-@pytest.mark.parametrize("config", [LLAMA, {"model_type": "bloom"}, {"model_type": "t5"}])
+@pytest.mark.parametrize("config", [LLAMA, {"model_type": "bloom"}])
 def test_a_figure_stands_beside_a_document(run, written, tmp_path, config):
     ran = run("inspect", written(config), "--figure", "figure.svg", "--format", "json")
     assert json.loads(ran.out)["parts"]

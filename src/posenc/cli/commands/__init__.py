@@ -6,6 +6,8 @@ mistakes answer without torch.
 
 from importlib import import_module
 
+from posenc.cli.errors import check_installed
+
 COMMANDS = {
     "encode": "Encode text: tokens, ids, embeddings, and their positions added.",
     "table": "Print what positions alone say, one row a position.",
@@ -27,6 +29,17 @@ COMMANDS = {
     "info": "Say which versions, compiled kernels and optional parts are here.",
 }
 """In the order of the help, which says these words of each; its docstring says what follows."""
+
+PARTS = ("numpy", "rich", "safetensors", "tokenizers")
+LAB = (*PARTS, "filelock", "jinja2", "matplotlib", "msgspec", "scipy")
+LIGHT = ("explain", "info")
+
+
+def check_parts(name: str) -> None:
+    """Refuses a command that needs an extra which is not installed."""
+    if name not in LIGHT:
+        extra, parts = ("lab", LAB) if name == "lab" else ("cli", PARTS)
+        check_installed(f"posenc {name}", extra, parts)
 
 
 def command_named(name: str) -> type:

@@ -27,7 +27,7 @@ class Binary:
         if self.dim < 2 or self.dim % 2:
             raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
         if self.base <= 1:
-            raise UserError(f"--base is {self.base:g}; each sine is slower by it: give more than 1")
+            raise UserError(f"--base is {self.base:g}; it must be more than 1")
         check_memory(3 * self.length * (self.length.bit_length() + self.dim))
         places = range(max(1, (self.length - 1).bit_length()))
         digits = [[p >> place & 1 for place in places] for p in range(self.length)]
@@ -47,12 +47,11 @@ class Binary:
 def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
     from posenc.cli.render.screen import console, legend, sparkline
 
-    screen = console()
-    bits = max(6, len(digits[0]))
+    screen, bits = console(), max(6, len(digits[0]))
     screen.print("position   " + "binary".rjust(bits) + "   sines, fastest first")
     for position, (row, values) in enumerate(zip(digits, sines, strict=True)):
         written = "".join(str(digit) for digit in reversed(row))
-        bars = "  ".join(sparkline([value], screen) for value in values)
+        bars = "  ".join(sparkline(values, screen))
         screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
-    screen.print(legend(screen))
-    screen.print("the lowest bit and the first sine change fastest, the last ones slowest")
+    low, high = sparkline([-1, 1], screen)
+    screen.print(f"{low} is -1, {high} is +1; the lowest bit and the first sine change fastest")

@@ -4,10 +4,10 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
 
 from posenc.cli import options
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_heeded
 from posenc.cli.options import by_place, option
 from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
 
@@ -74,27 +74,32 @@ class Check:
 
     def run(self) -> int:
         """Checks, prints, and says by the status whether something was found."""
-        from posenc.cli.render import check_report, figures
+        from posenc.audit.formats import sarif
+        from posenc.cli.render import figures, formats
+        from posenc.cli.render.screen import print_folded
 
         if self.format == "junit":
             raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
-        figures.check_drawn(self.figure, "light", self.dpi)
-        kind = None if self.figure is None else figures.kind_of(self.figure, self.dpi)
+        check_heeded(self, dpi=not self.figure and "where no figure is drawn")
+        figures.check_figure(self.figure, self.dpi)
         with printed_aside():  # what the thing prints would stand in the document
             report = self._report()
-        module = self.target.rpartition(":")[0]  # the file, for annotations of code scanning
-        check_report.show(report, self.format, module if module.endswith(".py") else None)
+        if self.format == "text":
+            print_folded(str(report).splitlines())
+        elif self.format == "json":
+            formats.print_json(report.as_dict())
+        else:
+            module = self.target.rpartition(":")[0]  # the file, for annotations of code scanning
+            formats.print_json(sarif(report, module if module.endswith(".py") else None))
         if self.figure is not None and report.errors:
             from posenc.plots.growth import error_curve
 
             title = "Largest error of cos and sin"
             axes = error_curve({report.subject: report.errors}, title=title)
-            figures.write(axes, self.figure, kind, self.dpi, self.format)
+            figures.write(axes, self.figure, self.dpi, self.format)
         elif self.figure is not None:
-            print(
-                f"posenc: {self.figure} is not drawn: no error over the position was measured",
-                file=sys.stderr,
-            )
+            told = "is not drawn: no error over the position was measured"
+            print(f"posenc: {self.figure} {told}", file=sys.stderr)
         return report.status
 
     def _report(self) -> "Report":
@@ -103,22 +108,12 @@ class Check:
         # A name and no option says what is a model; its file is read, and nothing else run.
         model = self.target.startswith(MODEL)
         target = Path(self.target.removeprefix(MODEL)) if model else imported(self.target)
+        same = ("kind", "layout", "call", "dim", "length", "strict", "seq_first")
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        given |= {"ignore": self.ignore or (), "only": self.only or (), "name": self.target}
         with warnings.catch_warnings(action="ignore"):  # those of the thing
             try:
-                return check(
-                    target,
-                    arguments=arguments_in(self.arguments),
-                    kind=self.kind,
-                    layout=self.layout,
-                    call=self.call,
-                    dim=self.dim,
-                    length=self.length,
-                    strict=self.strict,
-                    ignore=self.ignore or (),
-                    only=self.only or (),
-                    seq_first=self.seq_first,
-                    name=self.target,
-                )
+                return check(target, arguments=arguments_in(self.arguments), **given)
             except CannotCheckError as reason:
                 told, _, listing = str(reason).partition("\n")
                 raise UserError(f"could not check {self.target}: {told}", listing) from None

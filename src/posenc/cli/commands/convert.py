@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli.errors import UserError
-from posenc.cli.files import check, check_room, placed, placed_folder
+from posenc.cli.files import check, check_room, config_in, placed, placed_folder
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Convert:
         if self.output is None:
             raise UserError("no --output is given; name the new file, as -o converted.safetensors")
         folder, names, index = self._files()
-        config = self.config or folder / "config.json"
-        config = config / "config.json" if config.is_dir() else config
+        config = config_in(self.config or folder)
         if not config.is_file():
             raise UserError(f"{config} is not there; give the model's own with --config")
         if index is None:

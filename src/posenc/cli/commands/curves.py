@@ -3,28 +3,24 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Union
 
 from posenc.cli import options
-from posenc.cli.errors import UserError
+from posenc.cli.errors import check_one_of
 from posenc.cli.options import option
 
 if TYPE_CHECKING:
     from posenc.cli.rows import Rows
 
 
-@dataclass(frozen=True)
-class Curves:
+@dataclass(frozen=True, kw_only=True)
+class Curves(options.Drawing):
     """Those of a bias are its heads, over the distance query - key; where more than the distance
     counts, the first of both stands at 0.
     """
 
-    length: options.Length = 100
-    encoding: options.Expression = None
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="20")] = None
-    base: options.Base = None
-    convention: options.Convention = None
+    length: options.Length = 100
     start: Annotated[
         Optional[int],
         option(
@@ -37,11 +33,6 @@ class Curves:
         Union[None, tuple[int, ...]],
         option("Which columns; without it, some that are spread over the width.", "J"),
     ] = None
-    output: options.Figure = None
-    theme: options.Theme = "light"
-    dpi: options.Dpi = None
-    seed: options.Seed = 0
-    format: options.Format = "text"
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
@@ -49,64 +40,46 @@ class Curves:
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import rows_of
 
-        figures.check_drawn(self.output, self.theme, self.dpi, self.format)
-        encoding = chosen(self, dim=20, seed=self.seed)
+        figures.check_drawn(self)
+        encoding = chosen(self, 20)
         rows = rows_of(encoding)
         width, start = len(rows.columns), self.start
         if start is None:
             start = -(self.length // 2) if rows.counted == "distance" else 0
         picked = self.dimensions or range(0, width, 1 if width <= 8 else -(-width // 12) * 2)
-        if outside := [index for index in picked if not 0 <= index < width]:
-            raise UserError(f"--dimensions has {outside[0]}; the table has 0 … {width - 1}")
+        for index in picked:
+            check_one_of("one of --dimensions", index, width)
         if self.format != "text":
-            keys = [rows.keys[index] for index in picked]
-            about = {**described(encoding), "start": start, "columns": keys}
-            blocks = rows.blocks(start, self.length)
+            about, blocks = {**described(encoding), "start": start}, rows.blocks(start, self.length)
             table.print_as(self.format, about, rows, picked, blocks)
             return
         labels = [_label(encoding, rows, index) for index in picked]
         if self.output is not None:
-            self._draw(self.output, encoding, rows, start, picked, labels)
+            self._draw(encoding, rows, start, picked, labels)
             return
         pictures.curves(rows, picked, labels, start, self.length)
         if note := note_of(encoding):
             print(note)
 
     def _draw(
-        self,
-        output: Path,
-        encoding: Any,
-        rows: "Rows",
-        start: int,
-        picked: Sequence[int],
-        labels: list[str],
+        self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int], labels: list[str]
     ) -> None:
-        from posenc.cli.encodings import drawn_as, is_drawn, name_of
+        from posenc.cli.encodings import learns, name_of
         from posenc.cli.render import figures
 
-        kind = figures.kind_of(output, self.dpi)
+        figures.check_figure(self.output, self.dpi)
         from posenc.plots import bias, curves
 
-        values, name = rows.between(start, self.length), name_of(encoding)
+        values, name, theme = rows.between(start, self.length), name_of(encoding), self.theme
         if rows.counted == "distance":
-            axes = bias(
-                values[:, list(picked)].mT,
-                range(start, start + self.length),
-                heads=picked,
-                random=is_drawn(encoding),
-                title=name,
-                theme=self.theme,
-            )
+            profile, distances = values[:, list(picked)].mT, range(start, start + self.length)
+            drawn = learns(encoding)
+            axes = bias(profile, distances, heads=picked, random=drawn, title=name, theme=theme)
         else:
-            axes = curves(
-                values,
-                dimensions=picked,
-                labels=labels,
-                start=start,
-                title=f"{name}{drawn_as(encoding)}",
-                theme=self.theme,
-            )
-        figures.write(axes, output, kind, self.dpi)
+            title = f"{name}, not trained" if learns(encoding) else name
+            shown = {"dimensions": picked, "labels": labels}
+            axes = curves(values, **shown, start=start, title=title, theme=theme)
+        figures.write(axes, self.output, self.dpi)
 
 
 def _label(encoding: Any, rows: "Rows", index: int) -> str:

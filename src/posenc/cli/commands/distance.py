@@ -8,20 +8,15 @@ from posenc.cli.errors import check_least, check_range
 from posenc.cli.options import option
 
 
-@dataclass(frozen=True)
-class Distance:
+@dataclass(frozen=True, kw_only=True)
+class Distance(options.Showing):
     """Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
     rotary one the score of a query and a key that are equal; of a bias its number in every head.
     Where more than the distance counts, the key stands at 0.
     """
 
-    length: Annotated[int, option("Number of distances, from 0 on.", "N")] = 60
-    encoding: options.Expression = None
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
-    base: options.Base = None
-    convention: options.Convention = None
-    seed: options.Seed = 0
-    format: options.Format = "text"
+    length: Annotated[int, option("Number of distances, from 0 on.", "N")] = 60
 
     def run(self) -> None:
         """Prints."""
@@ -31,7 +26,7 @@ class Distance:
 
         check_least(2, length=self.length)
         check_range(0, self.length)
-        encoding = chosen(self, dim=128, seed=self.seed)
+        encoding = chosen(self, 128)
         found = profile_of(encoding, self.length)
         if self.format == "text":
             show(found, encoding)

@@ -6,15 +6,16 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from posenc.cli.io.tokens import Text
     from posenc.cli.io.vectors import Batch, Vectors
     from posenc.cli.io.writers import Manifest
 
@@ -91,38 +92,37 @@ class Encode:
 
         from posenc import Sinusoidal
         from posenc.cli.files import placed
-        from posenc.cli.io.text import open_text
-        from posenc.cli.io.tokens import PADDING, UNKNOWN, Measure, rows, special, words_by_id
-        from posenc.cli.io.vectors import Encoded
+        from posenc.cli.io import tokens
+        from posenc.cli.io.vectors import NUMBERS, batches
         from posenc.cli.io.writers import Manifest
         from posenc.cli.render import encode_report
 
         self._check()
         began, dtype = time.perf_counter(), getattr(torch, self.dtype)
-        with open_text(self.text, self.file) as text, contextlib.ExitStack() as stack:
-            tokenizer = self._tokenizer(text)
-            words = words_by_id(tokenizer)
-            padding, unknown = special(words, PADDING), special(words, UNKNOWN)
-            read = rows(text, tokenizer, self.max_length, "measuring")
-            found = Measure.of(read, unknown)
-            if not found.tokens:
-                raise UserError("no text: it holds no token; give at least one word")
-            vectors = self._vectors(words, padding)
-            scale = "sqrt_dim" if self.scale else None
-            encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
-            encoded = Encoded(vectors, encoding, dtype)
-            about = self._parameters(vectors.dim, padding or 0)
-            manifest = Manifest(found, vectors.dim, dtype, self.pad, about, words)
-            read = rows(text, tokenizer, self.max_length, "encoding")
-            batches = encoded.batches(read, self.batch_size, found.longest if self.pad else 0)
+        text = tokens.text_from(self.text, self.file)
+        tokenizer = self._tokenizer(text)
+        words = tokens.words_by_id(tokenizer)
+        padding, unknown = (tokens.special(words, n) for n in (tokens.PADDING, tokens.UNKNOWN))
+        found = tokens.Measure.of(tokens.rows(text, tokenizer, self.max_length), unknown)
+        if not found.tokens:
+            raise UserError("no text: it holds no token; give at least one word")
+        vectors = self._vectors(max(words.values()) + 1, padding)
+        scale = "sqrt_dim" if self.scale else None
+        encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
+        about = self._parameters(vectors.dim, padding or 0)
+        manifest = Manifest(found, vectors.dim, dtype, self.pad, about, words)
+        size = self.batch_size or max(1, NUMBERS // (found.longest * vectors.dim))
+        read = tokens.rows(text, tokenizer, self.max_length)
+        made = batches(read, size, vectors, encoding, dtype)
+        with contextlib.ExitStack() as stack:
             if self.save_tokenizer is not None:
                 file = stack.enter_context(placed(self.save_tokenizer))
                 file.write(tokenizer.to_str(pretty=True).encode())
                 file.flush()
             if self.output is None and self.format == "text":
-                encode_report.show(next(batches), encoded, manifest)
+                encode_report.show(next(made), encoding, manifest)
             else:
-                self._write(manifest, batches)
+                self._write(manifest, made)
         if self.output:
             encode_report.summary(self.output, manifest, time.perf_counter() - began)
 
@@ -141,41 +141,26 @@ class Encode:
             vocabulary_size=self.vocabulary_size,
             batch_size=self.batch_size,
         )
-        binary = self.output is not None and self.output.suffix in BINARY
         own = self.tokenizer or self.vocabulary
+        binary = self.output is not None and self.output.suffix in BINARY
         tensors = self.embeddings is not None and self.embeddings.suffix == ".safetensors"
-        for wrong, said in (
-            (
-                self.output and self.format != "text",
-                "got both --output and --format; the name of the output says it already",
-            ),
-            (
-                self.pad and not binary,
-                "--pad makes rectangles, which only .safetensors and .npz hold",
-            ),
-            (
-                self.tokenizer and (self.vocabulary or self.lowercase),
-                "--tokenizer brings its own words; leave --vocabulary and --lowercase out",
-            ),
-            (
-                self.vocabulary_size is not None and own,
-                "--vocabulary-size is of words that are taken from the text; leave it out",
-            ),
-            (self.tensor and not tensors, "--tensor chooses one of .safetensors --embeddings"),
-            (
-                self.seed and self.embeddings,
-                "--seed draws vectors, which --embeddings brings; leave one of them out",
-            ),
-            (
-                self.embeddings and not own,
+        check_heeded(
+            self,
+            format=self.output and "beside --output, whose name says it",
+            pad=not binary and "but to .safetensors and .npz, which hold rectangles",
+            vocabulary=self.tokenizer and "beside --tokenizer",
+            lowercase=self.tokenizer and "beside --tokenizer",
+            vocabulary_size=own and "where words are given",
+            tensor=not tensors and "but of .safetensors --embeddings",
+            seed=self.embeddings and "beside --embeddings",
+        )
+        if self.embeddings and not own:
+            raise UserError(
                 "--embeddings need to know which row is which token: give --vocabulary or "
-                "--tokenizer",
-            ),
-        ):
-            if wrong:
-                raise UserError(said)
+                "--tokenizer"
+            )
 
-    def _tokenizer(self, text: BinaryIO) -> "Tokenizer":
+    def _tokenizer(self, text: "Text") -> "Tokenizer":
         from posenc.cli.io import tokens
 
         if self.tokenizer:
@@ -201,18 +186,15 @@ class Encode:
     def _parameters(self, dim: int, padding: int) -> dict[str, Any]:
         from importlib import metadata
 
+        same = ("base", "convention", "dtype", "seed", "max_length")
         return {
+            **{name: getattr(self, name) for name in same},
             "posenc": metadata.version("posenc"),
             "encoding": "Sinusoidal",
             "dim": dim,
-            "base": self.base,
-            "convention": self.convention,
             "scale": "sqrt_dim" if self.scale else "none",
-            "dtype": self.dtype,
-            "embeddings": str(self.embeddings) if self.embeddings else "random",
-            "seed": self.seed,
+            "embeddings": str(self.embeddings or "random"),
             "tokenizer": str(self.tokenizer or self.vocabulary or "trained on the text"),
-            "max_length": self.max_length,
             "padding_id": padding,
         }
 

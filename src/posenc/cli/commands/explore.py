@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Optional
 
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_heeded, check_one_of
 from posenc.cli.files import check, placed
 from posenc.cli.options import option
 
@@ -32,8 +32,7 @@ class Explore:
         if self.output is not None:
             from posenc.explorer import page
 
-            if self.port or self.no_browser:
-                raise UserError("--port and --no-browser say nothing to --output; leave them out")
+            check_heeded(self, port="beside --output", no_browser="beside --output")
             check(self.output, ".html", ".htm")
             content = page().encode()
             with placed(self.output) as file:
@@ -42,10 +41,9 @@ class Explore:
             return
         from posenc.explorer.serving import serve
 
+        check_one_of("--port", self.port, 1 << 16)
         try:
             serve(self.port, browser=not self.no_browser)
-        except OverflowError:
-            raise UserError(f"--port is {self.port}; it must be one of 0 … 65535") from None
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise

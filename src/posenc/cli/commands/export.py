@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, Optional
 
-from posenc.cli.errors import UserError, check_least
-from posenc.cli.files import check, placed
+from posenc.cli.errors import UserError, check_heeded, check_least
+from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import by_place, option
 
 Target = Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors", "onnx"]
@@ -68,57 +68,51 @@ class Export:
 
     def run(self) -> None:
         """Exports."""
-        config = self.config / "config.json" if self.config.is_dir() else self.config
-        to = self._checked(config)
-        try:
-            write = self._writer(to, config)
-        except ImportError as error:
-            raise UserError(str(error)) from None
+        config = config_in(self.config)
+        self._check(config)
+        write = self._writer(config)
         if self.output is None:
             write(sys.stdout.buffer)
             return
         with placed(self.output) as file:
             write(file)
 
-    def _checked(self, config: Path) -> Target:
+    def _check(self, config: Path) -> None:
         if self.to is None:
             raise UserError(f"in whose words? say --to, as --to {' | '.join(TAKES)}")
         if self.to in BINARY and self.output is None:
             raise UserError(f"{self.to} is no text; give a file, as --output rotation.{self.to}")
         if self.to == "onnx" and self.longest is None:
             raise UserError("a table needs an end; say how many positions, as --longest 4096")
-        for name in ("part", "architecture", "operator", "length", "longest"):
-            usual = type(self).__dataclass_fields__[name].default
-            if getattr(self, name) != usual and name not in TAKES[self.to]:
-                raise UserError(f"--{name} says nothing to {self.to}; leave it out")
+        options = {name for names in TAKES.values() for name in names}
+        check_heeded(self, **{n: n not in TAKES[self.to] and f"to {self.to}" for n in options})
         check_least(1, length=self.length, longest=self.longest)
         if self.output is not None:
             check(self.output, *([f".{self.to}"] if self.to in BINARY else []), CONFIG=config)
         if self.length is not None:
             from posenc.interop.exports.subject import depends_on_length
 
-            if not depends_on_length(config):
-                raise UserError("--length says nothing to this model: frequencies are the same")
-        return self.to
+            changes = depends_on_length(config)
+            check_heeded(self, length=not changes and "to this model: frequencies are the same")
 
-    def _writer(self, to: Target, config: Path) -> Callable[[BinaryIO], Any]:
+    def _writer(self, config: Path) -> Callable[[BinaryIO], Any]:
         from posenc.interop import exports
 
-        if to in ("npz", "safetensors"):
+        if self.to in ("npz", "safetensors"):
             given: Any = {"longest": self.longest, "part": self.part, "length": self.length}
             found = exports.arrays(config, **given)
-            write = exports.write_npz if to == "npz" else exports.write_safetensors
+            write = exports.write_npz if self.to == "npz" else exports.write_safetensors
             return lambda file: write(found, file)
-        if to == "onnx":
+        if self.to == "onnx":
             data = self._onnx(config)
             return lambda file: file.write(data)
-        if to == "gguf-keys":
+        if self.to == "gguf-keys":
             keys = exports.gguf_keys(config, part=self.part, architecture=self.architecture)
             for note in keys.notes:
                 print(f"posenc: {note}", file=sys.stderr)
             tensors = {name: tensor.tolist() for name, tensor in keys.tensors.items()}
             text = json.dumps({"metadata": keys.metadata, "tensors": tensors}, indent=2)
-        elif to == "vllm-overrides":
+        elif self.to == "vllm-overrides":
             text = json.dumps(exports.vllm_overrides(config))
         else:
             text = shlex.join(exports.megatron_arguments(config, part=self.part))

@@ -1,14 +1,12 @@
 """``posenc info``: what is here."""
 
-import json
 import platform
-import sys
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Any
 
-from posenc.cli.options import option
+from posenc.cli import options
 
 OPTIONAL = {
     "numpy": "npz files, figures",
@@ -27,13 +25,14 @@ OPTIONAL = {
 class Info:
     """None of the parts is imported for it."""
 
-    format: Annotated[Literal["text", "json"], option("How to print.")] = "text"
+    format: options.TextOrJson = "text"
 
     def run(self) -> None:
         """Prints the list, without importing any of the parts."""
+        from posenc.cli.render import formats
         from posenc.kernels.library import described
 
-        facts = {
+        facts: dict[str, Any] = {
             "posenc": metadata.version("posenc"),
             "python": platform.python_version(),
             "platform": platform.platform(),
@@ -42,8 +41,7 @@ class Info:
         }
         parts = {name: _version(name) for name in OPTIONAL}
         if self.format == "json":
-            json.dump({**facts, "optional": parts}, sys.stdout, indent=1)
-            sys.stdout.write("\n")
+            formats.print_json(facts, optional=parts)
             return
         for name, value in facts.items():
             print(f"{name:<13}{value}")

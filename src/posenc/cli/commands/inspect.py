@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError, check_heeded, check_least
+from posenc.cli.files import config_in
 from posenc.cli.options import by_place, option
 
 if TYPE_CHECKING:
@@ -32,38 +33,35 @@ class Inspect:
 
     def run(self) -> None:
         """Inspects."""
-        from posenc.cli.render import figures, inspection
+        from posenc.cli.render import figures, formats, inspection
 
         check_least(1, length=self.length)
-        kind = None if self.figure is None else figures.kind_of(self.figure, None)
+        figures.check_figure(self.figure)
         paths = [path for path in (self.config, self.other) if path is not None]
-        models = [self._read(path) for path in paths]
-        rotary = [
-            layer.rotary
-            for model in models
-            for part in model.parts
-            for layer in part.layers
-            if layer.rotary is not None
-        ]
-        if self.length is not None and not rotary:
-            raise UserError("--length is of rotary encodings along a sequence; leave it out")
-        if self.dtype != "bfloat16" and not any(numbers.precision for numbers in rotary):
-            raise UserError("--dtype says what rotary encodings lose up to a length; give --length")
+        models = [self._read(config_in(path)) for path in paths]
+        held = [layer.rotary for m in models for part in m.parts for layer in part.layers]
+        turns, measured = any(held), any(each and each.precision for each in held)
+        check_heeded(
+            self,
+            length=not turns and "but of rotary encodings along a sequence",
+            dtype=not measured and "but of rotary encodings up to a length",
+        )
         if self.format == "json":
-            inspection.print_json(paths, models)
+            told = list(map(inspection.as_dict, paths, models))
+            formats.print_json(told[0] if len(told) == 1 else told)
         elif len(models) == 1:
             inspection.show_one(paths[0], models[0], self._confirmed(models[0]))
         else:
             inspection.show_two(paths, *models)
-        if self.figure is not None and kind is not None:
+        if self.figure is not None:
             from posenc.cli.render.inspection_figure import drawn
 
-            figures.write(drawn(paths, models), self.figure, kind, None, self.format)
+            figures.write(drawn(paths, models), self.figure, form=self.format)
 
     def _confirmed(self, model: "SetupNumbers") -> list[str]:
         from posenc.inspection.weights import confirmed, header_beside
 
-        header = header_beside(self.config if self.config.is_dir() else self.config.parent)
+        header = header_beside(config_in(self.config).parent)
         return confirmed(model, header) if header else []
 
     def _read(self, path: Path) -> "SetupNumbers":
@@ -71,7 +69,6 @@ class Inspect:
 
         from posenc.inspection.model import inspect_model
 
-        path = path / "config.json" if path.is_dir() else path
         try:
             return inspect_model(path, length=self.length, dtype=getattr(torch, self.dtype))
         except ValueError as error:

@@ -1,13 +1,12 @@
 """``posenc lab``: encodings compared by training."""
 
 import json
-import platform
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.files import check
 from posenc.cli.options import by_place, option
 
@@ -17,12 +16,9 @@ if TYPE_CHECKING:
 Action = Literal["plan", "run", "status", "report", "show", "clean"]
 
 HEEDED = {
-    "workers": ("plan", "run", "status"),
-    "engine": ("run",),
-    "output": ("report",),
-    "export": ("report",),
-    "query": ("show",),
-}
+    "workers": ("plan", "run", "status"), "engine": ("run",), "output": ("report",),
+    "export": ("report",), "query": ("show",),
+}  # fmt: skip
 """Which actions look at an option."""
 
 
@@ -66,14 +62,16 @@ class Lab:
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""
         check_least(1, workers=self.workers)
-        for name, actions in HEEDED.items():
-            usual = type(self).__dataclass_fields__[name].default
-            if getattr(self, name) != usual and self.action not in actions:
-                raise UserError(f"--{name} says nothing to posenc lab {self.action}; leave it out")
-        if self.engine == "ray" and self.workers != 1:
-            raise UserError("--workers are those of --engine local; leave it out")
-        if self.target is not None and (self.action == "clean" or self.query is not None):
-            raise UserError(f"{self.target!r} says nothing here; leave it out")
+        told = f"to posenc lab {self.action}"
+        check_heeded(self, **{n: self.action not in by and told for n, by in HEEDED.items()})
+        check_heeded(
+            self,
+            workers=self.engine == "ray" and "beside --engine ray",
+            target=(self.action == "clean" or self.query) and "here",
+        )
+        if self.target is None and self.action != "clean" and not self.query:
+            what = "run, by its id or how it begins" if self.action == "show" else "grid, as quick"
+            raise UserError(f"posenc lab {self.action} takes a {what}")
         if self.folder.is_file() and self.action in ("status", "report", "show"):
             from posenc.lab.kept import taken_out
 
@@ -82,62 +80,52 @@ class Lab:
             with tempfile.TemporaryDirectory() as root:
                 taken_out(self.folder, Path(root))
                 return replace(self, folder=Path(root)).run()
-        return getattr(self, f"_{self.action}")()
+        if self.action not in ("plan", "run") and not self.folder.is_dir():
+            raise UserError(f"there is no folder {self.folder}; run a grid, or name it by --folder")
+        from posenc.lab import Store
+
+        return getattr(self, f"_{self.action}")(Store(self.folder))
 
     def _grid(self, *, check: bool = False) -> "Grid":
         from posenc.lab import grid_from
 
-        if self.target is None:
-            raise UserError(f"posenc lab {self.action} takes a grid, as posenc lab plan quick")
-        return grid_from(self.target, check=check)
+        return grid_from(self.target or "", check=check)
 
-    def _store(self, *, made: bool = True) -> "Store":
-        from posenc.lab import Store
-
-        if made and not self.folder.is_dir():
-            raise UserError(f"there is no folder {self.folder}; run a grid, or name it by --folder")
-        return Store(self.folder)
-
-    def _plan(self) -> None:
+    def _plan(self, store: "Store") -> None:
         from posenc.lab.planning import counts, planned
         from posenc.lab.progress import left
 
-        grid, store = self._grid(check=True), self._store(made=False)
+        grid = self._grid(check=True)
         plan = planned(grid, store)
         found = counts(plan, store)
         tuning = sum(run.kind == "tuning" for run in plan.runs)
-        models = f" × {len(grid.models)} models" if len(grid.models) > 1 else ""
-        print(
-            f"{grid.name}: {len(grid.tasks)} tasks × {len(grid.encodings)} encodings{models} × "
-            f"{len(grid.seeds)} seeds"
-        )
+        parts = {"task": grid.tasks, "encoding": grid.encodings, "model": grid.models,
+                 "seed": grid.seeds}  # fmt: skip
+        told = (f"{len(each)} {name}{'s' * (len(each) != 1)}" for name, each in parts.items())
+        print(f"{grid.name}: {' × '.join(told)}")
         print(f"{found['total']} runs, {tuning} of them to choose learning rates")
         print(f"{found['made']} made, {found['failed']} failed, {found['left']} left")
-        print(left(plan, store, platform.node(), self.workers))
+        print(left(plan, store, self.workers))
 
-    def _run(self) -> int:
+    def _run(self, store: "Store") -> int:
         from posenc.lab.cluster import RayRunner
         from posenc.lab.planning import counts
         from posenc.lab.progress import Told
-        from posenc.lab.running import FullDiskError, Runner
+        from posenc.lab.running import Runner
 
-        grid, store = self._grid(check=True), self._store(made=False)
-        with Told(store, platform.node(), self.workers) as told:
+        grid = self._grid(check=True)
+        with Told(store, self.workers) as told:
             local, ray = Runner(grid, store, self.workers, told), RayRunner(grid, store, told)
-            try:
-                plan = (local if self.engine == "local" else ray).run()
-            except FullDiskError as error:
-                raise UserError(str(error)) from None
+            plan = (local if self.engine == "local" else ray).run()
         found = counts(plan, store)
         print(f"{found['made']} of {found['total']} runs made, {found['failed']} failed")
         return int(found["failed"] > 0)
 
-    def _status(self) -> int:
+    def _status(self, store: "Store") -> int:
         from posenc.lab.planning import counts, planned
         from posenc.lab.progress import left
 
-        grid, store = self._grid(), self._store()
-        plan = planned(grid, store)
+        plan = planned(self._grid(), store)
         found = counts(plan, store)
         print(", ".join(f"{count} {name}" for name, count in found.items()))
         for run in plan.runs:
@@ -146,25 +134,21 @@ class Lab:
             elif store.is_running(run.id) and not store.is_done(run.id):
                 print(f"running {run.id} {run}")
         if found["left"]:
-            print(left(plan, store, platform.node(), self.workers))
+            print(left(plan, store, self.workers))
         return int(found["failed"] > 0)
 
-    def _report(self) -> None:
+    def _report(self, store: "Store") -> None:
         from posenc.lab.comparison import compared
         from posenc.lab.kept import keep
         from posenc.lab.report import write
         from posenc.lab.tables import export
 
-        grid, store = self._grid(), self._store()
+        grid = self._grid()
         output = self.output or Path(f"{grid.name}.html")
         check(output, ".html", ".htm")
         if self.export is not None:
-            check(self.export, ".json", ".csv", ".parquet")
-            beside = output.with_suffix(".csv")
-            if self.export.resolve() == beside.resolve():
-                raise UserError(
-                    f"{self.export} is the table that the report writes beside {output}"
-                )
+            beside = {"report's own table": output.with_suffix(".csv")}
+            check(self.export, ".json", ".csv", ".parquet", **beside)
         for path in write(compared(grid, store), output):
             print(f"wrote {path}")
         if self.export is not None:
@@ -174,8 +158,7 @@ class Lab:
                 export(store, self.export)
             print(f"wrote {self.export}")
 
-    def _show(self) -> None:
-        store = self._store()
+    def _show(self, store: "Store") -> None:
         if self.query is not None:
             from posenc.lab.tables import asked
 
@@ -183,13 +166,11 @@ class Lab:
             for row in (names, *rows):
                 print(*row, sep="\t")
             return
-        if self.target is None:
-            raise UserError("posenc lab show takes a run, by its id or how it begins, or --query")
-        found = [run for run in store.done() if run.startswith(self.target)]
+        found = [run for run in store.done() if run.startswith(self.target or "")]
         if len(found) != 1:
             raise UserError(f"{self.target!r} names {len(found)} runs in {self.folder}: {found}")
         print(json.dumps(store.result(found[0]), indent=1, ensure_ascii=False))
 
-    def _clean(self) -> None:
-        gone = self._store().clean()
+    def _clean(self, store: "Store") -> None:
+        gone = store.clean()
         print(", ".join(f"{count} {name}" for name, count in gone.items()) + " removed")

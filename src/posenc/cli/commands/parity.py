@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least, close
-from posenc.cli.files import check, placed
+from posenc.cli.errors import UserError, check_heeded, check_least, close
+from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import by_place, option
 from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
 
@@ -70,87 +70,68 @@ class Parity:
 
         from posenc.audit import CannotCheckError
         from posenc.audit.parity import parity
-        from posenc.cli.render import parity_report
+        from posenc.cli.render import formats
+        from posenc.cli.render.parity_report import lines
+        from posenc.cli.render.screen import print_folded
 
-        encoding, dtype = self._encoding(), getattr(torch, self.dtype)
+        encoding = self._encoding()
         self._check(encoding)
+        same = ("layer_type", "length", "weights", "layer", "seed")
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
+        if self.config is None:
+            given["encoding"] = encoding
+        else:
+            given["config"] = config_in(self.config)
         said = {"arguments": arguments_in(self.arguments), "layout": self.layout, "call": self.call}
+        dtype, names = getattr(torch, self.dtype), (self.a, self.b)
         # What own implementations print or warn would stand in the report.
         with printed_aside(), warnings.catch_warnings(action="ignore"):
             try:
-                found = parity(
-                    self._target(self.a),
-                    self._target(self.b),
-                    encoding=None if self.config else encoding,
-                    config=self._config(),
-                    layer_type=self.layer_type,
-                    dtype=dtype,
-                    length=self.length,
-                    weights=self.weights,
-                    layer=self.layer,
-                    seed=self.seed,
-                    said=said,
-                    names=(self.a, self.b),
-                )
+                sides = map(_target, names)
+                found = parity(*sides, dtype=dtype, said=said, names=names, **given)
             except CannotCheckError as reason:
                 raise UserError(f"could not compare {self.a} with {self.b}: {reason}") from None
         written = [self._written(encoding, found.length, dtype)] if self.write else []
-        parity_report.show(found, self.format, written)
+        if self.format == "json":
+            formats.print_json(found.as_dict(), written=written)
+        else:
+            print_folded([*lines(found), *written])
         return found.status
 
     def _check(self, encoding: "Rotary | None") -> None:
-        """Refuse what would change nothing, and a file that cannot be written."""
+        """Refuses what would change nothing, and a file that cannot be written."""
         from posenc.numerics.arithmetic import PROFILES
 
         check_least(1, length=self.length)
-        profiles = self.a in PROFILES and self.b in PROFILES
-        for wrong, said in (
-            (profiles and self.arguments != "{}", "--arguments is of own implementations"),
-            (profiles and self.layout, "--layout is of own implementations"),
-            (profiles and self.call, "--call is of own implementations"),
-            (self.layer_type and not self.config, "--layer-type, and there is no --config"),
-            (self.layer and not self.weights, "--layer, and there are no --weights"),
-            (self.table != "cos_sin_cache" and not self.write, f"--table {self.table}, no --write"),
-            (self.write and encoding is None, "--write needs --config or --encoding"),
-        ):
-            if wrong:
-                raise UserError(f"got {said}")
+        profiles = self.a in PROFILES and self.b in PROFILES and "to profiles"
+        check_heeded(
+            self,
+            arguments=profiles,
+            layout=profiles,
+            call=profiles,
+            layer_type=not self.config and "without --config",
+            layer=not self.weights and "without --weights",
+            table=not self.write and "without --write",
+            write=encoding is None and "without --config or --encoding",
+        )
         if self.write is not None:
             kinds = (".pt",) if self.table == "complex" else (".safetensors", ".pt")
             check(self.write, *kinds, weights=self.weights, config=self.config)
-
-    def _target(self, name: str) -> Any:
-        from posenc.numerics.arithmetic import PROFILES
-
-        if name in PROFILES:
-            return name
-        if name.startswith(MODEL):
-            return Path(name.removeprefix(MODEL))
-        if ":" not in name:
-            known = close(name, PROFILES) or f"; expected one of {', '.join(PROFILES)}"
-            raise UserError(f"{name!r} is no profile{known}, or MODULE:NAME, or model:PATH")
-        return imported(name)
-
-    def _config(self) -> Path | None:
-        folder = self.config is not None and self.config.is_dir()
-        return self.config / "config.json" if folder and self.config else self.config
 
     def _encoding(self) -> "Rotary | None":
         from posenc.encodings.expression import encoding_from
         from posenc.encodings.queries_keys import MultimodalRotary, Rotary
         from posenc.interop.rotary_config import rotary_from_config
 
-        if self.config is not None and self.encoding is not None:
-            raise UserError("got --config and --encoding; leave one out")
+        check_heeded(self, encoding=self.config and "beside --config")
         if self.encoding is not None:
             found: Any = encoding_from(self.encoding)
         elif self.config is None:
             return None
         else:
             try:
-                found = rotary_from_config(
-                    self._config(), layer_type=self.layer_type, length=self.length
-                )
+                path, kind = config_in(self.config), self.layer_type
+                found = rotary_from_config(path, layer_type=kind, length=self.length)
             except ValueError as reason:
                 raise UserError(str(reason).replace("layer_type", "--layer-type")) from None
             found = found.rotary if isinstance(found, MultimodalRotary) else found
@@ -165,9 +146,8 @@ class Parity:
         from posenc.interop.engine_tables import engine_table
 
         assert self.write is not None
-        made = engine_table(
-            encoding, length, self.table, torch.float32 if self.table == "complex" else dtype
-        )
+        wide = torch.float32 if self.table == "complex" else dtype
+        made = engine_table(encoding, length, self.table, wide)
         with placed(self.write) as file:
             if self.write.suffix == ".pt":
                 torch.save(made, file)
@@ -175,3 +155,16 @@ class Parity:
                 file.write(save(made))
         shapes = ", ".join(f"{name} {list(x.shape)} {x.dtype}" for name, x in made.items())
         return f"wrote {self.write}: {shapes}".replace("torch.", "")
+
+
+def _target(name: str) -> Any:
+    from posenc.numerics.arithmetic import PROFILES
+
+    if name in PROFILES:
+        return name
+    if name.startswith(MODEL):
+        return Path(name.removeprefix(MODEL))
+    if ":" not in name:
+        known = close(name, PROFILES) or f"; expected one of {', '.join(PROFILES)}"
+        raise UserError(f"{name!r} is no profile{known}, or MODULE:NAME, or model:PATH")
+    return imported(name)

@@ -1,42 +1,34 @@
 """``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import Annotated, Any, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_range
 from posenc.cli.options import option
 
-if TYPE_CHECKING:
-    from posenc.inspection.shift import ShiftMap
 
-
-@dataclass(frozen=True)
-class Shift:
+@dataclass(frozen=True, kw_only=True)
+class Shift(options.Showing):
     """The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys;
     where queries have another, text and JSON say so.
     A bias has none: of it is told how much it changes when query and key both move.
     """
 
-    offset: Annotated[int, option("How far, in positions; may be negative.", "K")] = 10
-    encoding: options.Expression = None
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None
-    base: options.Base = None
-    convention: options.Convention = None
+    offset: Annotated[int, option("How far, in positions; may be negative.", "K")] = 10
     length: Annotated[int, option("Number of positions to look at.", "N")] = 256
-    seed: options.Seed = 0
-    format: options.Format = "text"
 
     def run(self) -> None:
         """Prints."""
         from posenc.cli.encodings import chosen, described, key_heads, name_of
         from posenc.cli.render import formats
-        from posenc.cli.render.shift import bias_change, shift_of, show
+        from posenc.cli.render.shift import as_dict, bias_change, shift_of, show
         from posenc.cli.rows import rows_of
         from posenc.encodings.base import QueryKeyEncoding
         from posenc.encodings.bias import ScoreBias
 
-        encoding: Any = chosen(self, dim=4, seed=self.seed)
+        encoding: Any = chosen(self, 4)
         rows_of(encoding)  # refuses what has no rows along one line
         check_range(0, self.length)
         check_range(self.offset, self.length)
@@ -60,14 +52,9 @@ class Shift:
             names = [f"from_{j}" for j in range(len(found.matrix))]
             formats.print_csv(names, found.matrix.tolist())
         elif self.format == "json":
-            beside = {} if queries is None else {"of": "keys", "queries": _as_dict(queries)}
-            formats.print_json(about, **_as_dict(found), **beside)
+            beside = {} if queries is None else {"of": "keys", "queries": as_dict(queries)}
+            formats.print_json(about, **as_dict(found), **beside)
         else:
             show(found, self.length, queries)
             if inside and key_heads(encoding) > 1:
                 print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
-
-
-def _as_dict(found: "ShiftMap") -> dict[str, Any]:
-    told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
-    return {**told, "matrix": found.matrix.tolist()}

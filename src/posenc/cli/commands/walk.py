@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_least, close
@@ -78,28 +77,17 @@ class Walk:
         """The encoding in its place."""
         from posenc import Positional
         from posenc.cli.encodings import chosen
-        from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+        from posenc.encodings.positional import PLACES
 
-        # --dim is the width of the whole encoder.
-        asked = SimpleNamespace(
-            encoding=self.encoding, dim=None, base=self.base, convention=self.convention
-        )
-        encoding = chosen(asked, dim=self.dim, seed=self.seed)
-        if isinstance(encoding, Positional):
-            drawn = [each for each in encoding.positions if not each.training_only]
-            if drawn:
-                raise UserError(f"{drawn[0]} draws positions anew at each call; leave that out")
-            return encoding
-        if isinstance(encoding, TokenEncoding):
-            return Positional(tokens=encoding)
-        if isinstance(encoding, QueryKeyEncoding):
-            return Positional(queries_keys=encoding)
-        if isinstance(encoding, ScoreEncoding):
-            return Positional(scores=encoding)
-        raise UserError(
-            f"{type(encoding).__name__} changes positions and encodes nothing by itself; give an "
-            "encoding, as Rotary(8) or ALiBi(2)"
-        )
+        made: Any = chosen(self)
+        if not isinstance(made, Positional):
+            place = next(name for name, kind in PLACES.items() if isinstance(made, kind))
+            made = Positional(**{place: made})
+            if place == "positions":
+                raise UserError(f"{self.encoding} encodes nothing by itself; give an encoding")
+        if drawn := [each for each in made.positions if not each.training_only]:
+            raise UserError(f"{drawn[0]} draws positions anew at each call; leave that out")
+        return made
 
     def _encoder(self, positional: "Positional") -> "Encoder":
         from posenc.transformer import Encoder
@@ -109,30 +97,27 @@ class Walk:
         return Encoder(*shape, positional=positional, **given).double().eval()  # type: ignore[arg-type]
 
     def _asked(self, stages: "Sequence[Stage]") -> "list[Stage]":
-        """The stage of --stage by its number, or all of its name."""
-        names = {stage.number: (stage.name, stage.name.split(": ")[-1]) for stage in stages}
-        for found in (
-            [stage for stage in stages if self.stage in (str(stage.number), stage.name)],
-            [stage for stage in stages if self.stage == names[stage.number][1]],
+        """The stages of --stage: that of its number, or all of its name."""
+        for says in (
+            lambda stage: self.stage in (str(stage.number), stage.name),
+            lambda stage: self.stage == stage.name.split(": ")[-1],
         ):
-            if found:
+            if found := list(filter(says, stages)):
                 return found
-        known = dict.fromkeys(name for pair in names.values() for name in pair)
+        known = dict.fromkeys(part for s in stages for part in (s.name, s.name.split(": ")[-1]))
         advice = close(str(self.stage), known) or f"; the names are {', '.join(known)}"
-        raise UserError(
-            f"there is no stage {self.stage!r}; give a number of {min(names)} … {max(names)}, or a "
-            f"name{advice}"
-        )
+        raise UserError(f"there is no stage {self.stage!r}; give a number or a name{advice}")
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
-    """The words and marks of a sentence, and their ids."""
-    from posenc.cli.io.text import open_text, pieces
-    from posenc.cli.io.tokens import trained, words_by_id
+    """The words and marks of a sentence, and a vocabulary that holds them."""
+    from posenc.cli.io.tokens import text_from, trained, words_by_id
+    from posenc.cli.render.walk_report import ORDERS
 
-    with open_text(sentence, None) as text:
-        tokenizer = trained(text, 1 << 16, False)
-        tokens = [token for piece in pieces(text) for token in tokenizer.encode(piece.text).tokens]
+    text = text_from(sentence, None)
+    tokenizer = trained(text, 1 << 16)
+    with text() as lines:
+        tokens = [token for line in lines for token in tokenizer.encode(line).tokens]
     if not tokens:
         raise UserError("no text: give a sentence of at least one word")
     return tokens, words_by_id(tokenizer)

@@ -1,38 +1,68 @@
-"""Words to numbers: a vocabulary trained on the text itself, or one's own."""
+"""Text to numbers: rows of token ids, by a vocabulary trained on the text itself or one's own."""
 
+import io
 import json
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple, TextIO
 
+import rich.progress
+from rich.console import Console
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.text import pieces
 
 PADDING = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
 UNKNOWN = ("[UNK]", "<unk>", "<UNK>", "<|unk|>")
 TOGETHER = 256
 """Lines that are tokenized together."""
 
+Text = Callable[[], TextIO]
+"""Opens a text, as often as it is read."""
 
-def trained(text: BinaryIO, size: int, lowercase: bool) -> Tokenizer:
+
+def text_from(text: str | None, file: Path | None) -> Text:
+    """Words from the command line, a file, or standard input (-); what is no file is held."""
+    if text is not None and file is not None:
+        raise UserError("got both TEXT and --file; give one of them")
+    if file is not None and file.is_file():
+        shown = {"console": Console(stderr=True), "transient": True}
+        is_quiet = not sys.stderr.isatty()
+        return partial(
+            rich.progress.open, file, "r", encoding="utf-8-sig", disable=is_quiet, **shown
+        )  # type: ignore[arg-type]
+    if "-" in (text, str(file)):
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give TEXT or --file FILE")
+        held = sys.stdin.buffer.read()
+    elif file is not None:
+        held = file.read_bytes()
+    elif text is not None:
+        held = text.encode()
+    else:
+        raise UserError("no text: give TEXT, --file FILE, or - for standard input")
+    return lambda: io.TextIOWrapper(io.BytesIO(held), "utf-8-sig")
+
+
+def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
     """A vocabulary of the ``size`` most frequent words and marks, behind padding and unknown."""
     special = [PADDING[0], UNKNOWN[0]]
     tokenizer = _word_level({name: number for number, name in enumerate(special)}, lowercase)
     trainer = trainers.WordLevelTrainer(
         vocab_size=size + 2, special_tokens=special, show_progress=False
     )
-    tokenizer.train_from_iterator((each.text for each in pieces(text, "vocabulary")), trainer)
+    with text() as lines:
+        tokenizer.train_from_iterator(lines, trainer)
     return tokenizer
 
 
 def from_vocabulary(file: Path, lowercase: bool) -> Tokenizer:
     """One's own words: one a line, of which the first has id 0; or JSON, a list or an object."""
-    with file.open(encoding="utf-8-sig") as opened:
-        content = opened.read()
+    content = file.read_text("utf-8-sig")
     if file.suffix == ".json":
         held = json.loads(content)
     else:
@@ -84,28 +114,21 @@ class Row(NamedTuple):
     ids: list[int]
 
 
-def rows(text: BinaryIO, tokenizer: Tokenizer, most: int, purpose: str) -> Iterator[Row]:
+def rows(text: Text, tokenizer: Tokenizer, most: int) -> Iterator[Row]:
     """Rows in order; a line of more tokens continues in the next row, and goes on counting."""
-    line, start, held = 0, 0, []
-    read = pieces(text, purpose)
-    while together := list(islice(read, TOGETHER)):
-        texts = [piece.text for piece in together]
-        try:
-            found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        except Exception as error:  # tokenizers raises bare exceptions
-            told = "a word is unknown, and the vocabulary has no [UNK]"
-            raise UserError(f"{told}: {error}") from None
-        for piece, encoding in zip(together, found, strict=True):
-            if not piece.continues:
-                if held:
-                    yield Row(line, start, held)
-                line, start, held = piece.line, 0, []
-            held = held + encoding.ids
-            while len(held) > most:
-                yield Row(line, start, held[:most])
-                start, held = start + most, held[most:]
-    if held:
-        yield Row(line, start, held)
+    with text() as lines:
+        numbered = enumerate(lines, 1)
+        while together := list(islice(numbered, TOGETHER)):
+            texts = [line.removesuffix("\n") for _, line in together]
+            try:
+                found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            except Exception as error:  # tokenizers raises bare exceptions
+                told = "a word is unknown, and the vocabulary has no [UNK]"
+                raise UserError(f"{told}: {error}") from None
+            for (line, _), encoding in zip(together, found, strict=True):
+                ids = encoding.ids
+                for start in range(0, len(ids), most):
+                    yield Row(line, start, ids[start : start + most])
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Vectors of tokens, with positions added, some rows at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,52 +67,36 @@ def vectors_from(file: Path, name: str | None) -> Vectors:
 
 
 class Batch(NamedTuple):
-    """Some rows, and their tokens one after the other: values are ``[tokens, dim]``."""
+    """Some rows, and their tokens one after the other: vectors are ``[tokens, dim]``."""
 
     rows: list[Row]
     ids: Tensor
     positions: Tensor
-    values: Tensor
+    embeddings: Tensor  # without positions
+    table: Tensor  # what positions say
+    values: Tensor  # both together
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """How rows become vectors: embeddings, what adds the positions, and the dtype of the result."""
+def batches(
+    read: Iterator[Row], size: int, vectors: Vectors, encoding: Sinusoidal, dtype: torch.dtype
+) -> Iterator[Batch]:
+    """All rows, ``size`` at a time."""
+    while rows := list(islice(read, size)):
+        with torch.no_grad():
+            yield _batch(rows, vectors, encoding, dtype)
 
-    vectors: Vectors
-    encoding: Sinusoidal
-    dtype: torch.dtype
 
-    def batches(self, rows: Iterable[Row], most: int | None, width: int) -> Iterator[Batch]:
-        """All rows, ``most`` at a time, or as many as fit where they are padded to ``width``."""
-        held: list[Row] = []
-        numbers = 0
-        for row in rows:
-            cost = max(width, len(row.ids)) * self.vectors.dim
-            if held and (len(held) == most if most else numbers + cost > NUMBERS):
-                yield self._batch(held)
-                held, numbers = [], 0
-            held.append(row)
-            numbers += cost
-        if held:
-            yield self._batch(held)
-
-    @torch.no_grad()
-    def parts(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The embeddings of some tokens, and the rows of the table that belong to them."""
-        wide = torch.promote_types(self.dtype, torch.float32)
-        distinct, places = positions.unique(return_inverse=True)
-        return self.vectors.look_up(ids).to(wide), self.encoding.table(distinct, dtype=wide)[places]
-
-    @torch.no_grad()
-    def _batch(self, rows: list[Row]) -> Batch:
-        ids = torch.tensor([number for row in rows for number in row.ids])
-        positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
-        x, table = self.parts(ids, positions)
-        if not x.isfinite().all():
-            raise UserError("the --embeddings hold infinities or NaN; give finite vectors")
-        values = self.encoding.encode(x, table).to(self.dtype)
-        if not values.isfinite().all():
-            kind = str(self.dtype).removeprefix("torch.")
-            raise UserError(f"some numbers are beyond {kind}; give a wider --dtype")
-        return Batch(rows, ids, positions, values)
+def _batch(rows: list[Row], vectors: Vectors, encoding: Sinusoidal, dtype: torch.dtype) -> Batch:
+    ids = torch.tensor([number for row in rows for number in row.ids])
+    positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
+    wide = torch.promote_types(dtype, torch.float32)
+    x = vectors.look_up(ids).to(wide)
+    if not x.isfinite().all():
+        raise UserError("the --embeddings hold infinities or NaN; give finite vectors")
+    distinct, places = positions.unique(return_inverse=True)
+    table = encoding.table(distinct, dtype=wide)[places]
+    values = encoding.encode(x, table).to(dtype)
+    if not values.isfinite().all():
+        kind = str(dtype).removeprefix("torch.")
+        raise UserError(f"some numbers are beyond {kind}; give a wider --dtype")
+    return Batch(rows, ids, positions, x, table, values)

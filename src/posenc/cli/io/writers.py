@@ -17,6 +17,8 @@ from torch import Tensor
 from posenc.cli.errors import UserError
 from posenc.cli.io.tokens import Measure
 from posenc.cli.io.vectors import Batch
+from posenc.cli.render.table import digits
+from posenc.inspection.safetensors_header import Entry, Header
 
 NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
          torch.int64: "I64", torch.bool: "BOOL"}  # fmt: skip
@@ -24,23 +26,14 @@ NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is known before the first batch.
+    """What is known before the first batch."""
 
-    Attributes:
-        found: How many rows and tokens there are.
-        dim: Width of a vector.
-        dtype: dtype of the vectors.
-        padded: Whether rows are padded to the longest, or ragged.
-        parameters: How the numbers came about; saved beside them.
-        words: Every token with its id.
-    """
-
-    found: Measure
+    found: Measure  # how many rows and tokens there are
     dim: int
-    dtype: torch.dtype
-    padded: bool
-    parameters: dict[str, Any]
-    words: dict[str, int]
+    dtype: torch.dtype  # of the vectors
+    padded: bool  # whether rows are padded to the longest, or ragged
+    parameters: dict[str, Any]  # how the numbers came about; saved beside them
+    words: dict[str, int]  # every token with its id
 
     def arrays(self) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
         """dtype and shape of each array of a binary file, the widest numbers first."""
@@ -64,21 +57,17 @@ def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batc
     """The header, and behind it every array in its place, filled by way of a map of the file."""
     texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in manifest.parameters.items()}
     texts["vocabulary"] = json.dumps(manifest.words, ensure_ascii=False)
-    header: dict[str, Any] = {"__metadata__": texts}
-    end = 0
+    entries, end = {}, 0
     for name, (dtype, shape) in manifest.arrays().items():
         begin, end = end, end + dtype.itemsize * prod(shape)
-        header[name] = {"dtype": NAMES[dtype], "shape": shape, "data_offsets": [begin, end]}
-    told = json.dumps(header, ensure_ascii=False).encode()
-    told += b" " * (-len(told) % 8)
-    file.write(len(told).to_bytes(8, "little") + told)
+        entries[name] = Entry(NAMES[dtype], shape, begin, end)
+    file.write(Header(entries, texts, 0).encoded())
     file.flush()
-    start = file.tell()
+    start, held = file.tell(), {}
     file.truncate(start + end)
-    held = {}
     for name, (dtype, shape) in manifest.arrays().items():
-        begin, end = header[name]["data_offsets"]
-        data = np.memmap(file, np.uint8, "r+", start + begin, (end - begin,))  # type: ignore[call-overload]
+        begin, size = start + entries[name].begin, dtype.itemsize * prod(shape)
+        data = np.memmap(file, np.uint8, "r+", begin, (size,))  # type: ignore[call-overload]
         held[name] = torch.from_numpy(data).view(dtype).view(shape)
     fill(held, manifest, batches)
 
@@ -146,15 +135,3 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
     if form == "json":
         text.write("\n]}\n")
     text.detach()
-
-
-def digits(vectors: Tensor) -> list[list[str]]:
-    """The shortest digits that read back as the same number of this dtype.
-
-    Example:
-        >>> digits(torch.tensor([[0.1, -2.0]]))
-        [['0.1', '-2.0']]
-    """
-    if vectors.dtype == torch.bfloat16:
-        vectors = vectors.float()  # exact; numpy has no bfloat16
-    return [list(map(str, vector)) for vector in vectors.numpy()]

@@ -69,9 +69,9 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
 
 
 def show(found: Profile, encoding: Any) -> None:
-    """Prints each line as marks from its own least to its greatest, since the slopes of heads
-    differ by powers of two."""
-    screen = console()
+    """Prints each line as marks. Slopes of heads differ by powers of two, so that each of several
+    lines reaches from its own least to its greatest."""
+    screen, (low_mark, high_mark) = console(), sparkline([-1, 1], console())
     names = max(map(len, found.lines)) + 2 if len(found.lines) > 1 else 0
     room = max(8, screen.room - names - 1)
     for name, line in found.lines.items():
@@ -80,8 +80,9 @@ def show(found: Profile, encoding: Any) -> None:
         for begin in range(0, len(line), room):
             head = "" if begin or not names else name
             screen.print(head.ljust(names) + sparkline(scaled[begin : begin + room], screen))
-        at, zero = found.distances[line.index(min(line))], line[found.distances.index(0)]
-        screen.print(" " * names + f"{zero:.4g} at 0, {min(line):.4g} at {at}")
+        zero = line[found.distances.index(0)]
+        ends = f"{low_mark} is {low:.4g}, {high_mark} is {high:.4g}"
+        screen.print(" " * names + f"{zero:.4g} at 0; {ends}")
     first, last = found.distances[0], found.distances[-1]
     every = [value for line in found.lines.values() for value in line]
     one = (f"{min(every):.4g}", f"{max(every):.4g}")

@@ -8,19 +8,18 @@ import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
 from posenc.cli.encodings import name_of, note_of
-from posenc.cli.errors import check_range
+from posenc.cli.errors import check_one_of, check_range
 from posenc.cli.render.explanation import (
     Explanation,
+    Sinusoid,
     Step,
-    check_column,
     exactly,
     explained_sinusoid,
     repeats,
     short,
     value_step,
 )
-from posenc.cli.rows import rows_of
-from posenc.cli.sinusoid import Sinusoid
+from posenc.cli.rows import Rows, rows_of
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
@@ -34,17 +33,18 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
         ['2^(-8 · 3 / 8)', '-0.125 · |3|']
     """
     rows = rows_of(encoding)
-    names = ("head", "heads") if rows.counted == "distance" else ("dimension", "dim")
-    check_column(names[0], dimension, names[1], len(rows.columns))
+    name = "head" if rows.counted == "distance" else "dimension"
+    check_one_of(name, dimension, len(rows.columns))
     check_range(position, 1, first=rows.first)
     value = rows.between(position, 1, torch.float64)[0, dimension].item()
-    return _explained(encoding, position, dimension, value)
+    return _explained(encoding, position, dimension, value, rows)
 
 
 @singledispatch
-def _explained(encoding: Any, position: int, dimension: int, value: float) -> Explanation:
+def _explained(
+    encoding: Any, position: int, dimension: int, value: float, rows: Rows
+) -> Explanation:
     """What is known of any encoding: its own equation, and the number."""
-    rows = rows_of(encoding)
     at = f"{rows.counted} {position}, {rows.columns[dimension]}"
     if isinstance(encoding, ScoreBias) and not isinstance(encoding, RelativeBias):
         at += f", {'the key' if position >= 0 else 'the query'} at 0"
@@ -57,14 +57,14 @@ def _explained(encoding: Any, position: int, dimension: int, value: float) -> Ex
 
 
 @_explained.register
-def _(encoding: Sinusoidal, position: int, dimension: int, value: float) -> Explanation:
+def _(encoding: Sinusoidal, position: int, dimension: int, value: float, _: Any) -> Explanation:
     given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
     made = None if encoding.arithmetic == "exact" else value
     return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
 
 
 @_explained.register
-def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:
+def _(encoding: Rotary, position: int, dimension: int, value: float, _: Any) -> Explanation:
     pair, kind = dimension // 2, ("cos", "sin")[dimension % 2]
     steps, omega = _frequency(encoding.frequencies, pair)
     factor, angle = encoding.frequencies.attention_factor, position * omega
@@ -86,7 +86,7 @@ def _(encoding: Rotary, position: int, dimension: int, value: float) -> Explanat
 
 
 @_explained.register
-def _(encoding: ALiBi, position: int, dimension: int, value: float) -> Explanation:
+def _(encoding: ALiBi, position: int, dimension: int, value: float, _: Any) -> Explanation:
     heads, slope = encoding.heads, encoding.slopes[dimension]
     steps = [
         Step("slope", "m of the head", _slope(encoding, dimension), slope),
@@ -99,7 +99,7 @@ def _(encoding: ALiBi, position: int, dimension: int, value: float) -> Explanati
 
 
 @_explained.register
-def _(encoding: T5Bias, position: int, dimension: int, value: float) -> Explanation:
+def _(encoding: T5Bias, position: int, dimension: int, value: float, _: Any) -> Explanation:
     given = (encoding.buckets, encoding.max_distance, encoding.bidirectional)
     bucket = int(t5_buckets(torch.tensor(position), *given))
     steps = [

@@ -2,9 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-from posenc.cli.errors import UserError, check_range
-from posenc.cli.sinusoid import Sinusoid
+from posenc.cli.errors import check_one_of, check_range
+from posenc.encodings.tokens.conventions import CONVENTIONS, Channel, Convention
+from posenc.frequencies import Powers
+from posenc.frequencies.schedule import FINE_TURN_BITS
+from posenc.numerics.in_integers import nearest_value
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,67 @@ class Explanation:
     steps: list[Step]
     note: str = ""
 
+    def show(self) -> None:
+        """Prints it without rich, which takes as long to load as all the rest."""
+        rows = [("step", "formula", "numbers put in", "value")]
+        rows += [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in self.steps]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        print(self.title, self.asked, "", *lines, *filter(None, [self.note]), sep="\n")
 
-def check_column(thing: str, index: int, width: str, columns: int) -> None:
-    """Refuses a column that the table does not have."""
-    if not 0 <= index < columns:
-        raise UserError(
-            f"{thing} is {index}; with {width} {columns} it must be one of 0 … {columns - 1}"
-        )
+
+@dataclass(frozen=True)
+class Sinusoid:
+    """What makes the numbers of a sinusoidal encoding: whole numbers and one division for each.
+
+    Example:
+        >>> Sinusoid(CONVENTIONS["paper"], 4, 100.0).value(1, 2)  # sin(1 / 10)
+        0.09983341664682815
+    """
+
+    convention: Convention
+    dim: int
+    base: float
+    offset: int = 0
+
+    def __post_init__(self):
+        self.convention.sincos(self.dim, self.base)
+
+    @property
+    def first(self) -> int:
+        """Where it begins to count."""
+        return self.offset + self.convention.first
+
+    def channel(self, dimension: int) -> Channel:
+        """What one dimension holds."""
+        return self.convention.channel(dimension, self.dim, self.base)
+
+    def value(self, position: int, dimension: int) -> float:
+        """One number of the table, correctly rounded to float64."""
+        channel = self.channel(dimension)
+        if channel.function == "zero":
+            return 0.0
+        exponent = channel.exponent
+        (turns,) = Powers(self.base, (exponent.numerator,), exponent.denominator).fine_turns()
+        phase = (position + self.first) * turns
+        return nearest_value(phase, channel.function == "sin", FINE_TURN_BITS)
+
+    def described(self) -> dict[str, object]:
+        """What JSON says of it."""
+        sign = "+" if self.offset > 0 else "−"
+        counted = f"; p = position {sign} {abs(self.offset)}" if self.offset else ""
+        formula = f"{self.convention.formula}{counted}"
+        told = {"convention": self.convention.name, "formula": formula}
+        return {"encoding": "Sinusoidal", **told, "dim": self.dim, "base": self.base}
+
+
+def sinusoid(asked: Any, usual: int) -> Sinusoid:
+    """The one of ``--dim``, ``--base`` and ``--convention``."""
+    name = asked.convention or "paper"
+    if name not in CONVENTIONS:
+        raise ValueError(f"convention is {name!r}; it must be one of {', '.join(CONVENTIONS)}.")
+    base = 10_000.0 if asked.base is None else asked.base
+    return Sinusoid(CONVENTIONS[name], usual if asked.dim is None else asked.dim, base)
 
 
 def explained_sinusoid(
@@ -41,11 +99,11 @@ def explained_sinusoid(
     """Where the number in row ``position`` and column ``dimension`` comes from.
 
     Example:
-        >>> from posenc.encodings.tokens.conventions import PAPER
-        >>> [step.numbers for step in explained_sinusoid(Sinusoid(PAPER, 4, 100.0), 3, 2).steps]
+        >>> given = Sinusoid(CONVENTIONS["paper"], 4, 100.0)
+        >>> [step.numbers for step in explained_sinusoid(given, 3, 2).steps]
         ['1/2', '100^(1/2)', '3 / 10', 'sin(0.3)']
     """
-    check_column("dimension", dimension, "dim", given.dim)
+    check_one_of("dimension", dimension, given.dim)
     check_range(position, 1, first=given.first)
     value = given.value(position, dimension) if value is None else value
     channel = given.channel(dimension)
@@ -81,15 +139,6 @@ def value_step(function: str, angle: float, value: float, by: str) -> Step:
 def repeats(formula: str, omega: float) -> str:
     """After how many positions a number comes again, if it does."""
     return f"It repeats every {formula} = {short(math.tau / omega)} positions." if omega else ""
-
-
-def show(found: Explanation) -> None:
-    """Prints an explanation, without rich, which loads as long as all the rest."""
-    rows = [("step", "formula", "numbers put in", "value")]
-    rows += [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in found.steps]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")
 
 
 def exactly(value: float) -> str:

@@ -5,20 +5,18 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import Any
 
 
 def asked(command: Any) -> dict[str, Any]:
     """The options of a command that say what was asked for, as JSON repeats them."""
-    assert is_dataclass(command)
-    told = asdict(command)  # type: ignore[call-overload]
-    return {name: value for name, value in told.items() if name not in ("format", "output")}
+    return {n: value for n, value in asdict(command).items() if n not in ("format", "output")}
 
 
-def print_json(about: dict[str, Any], **found: Any) -> None:
-    """One object on standard output; what is not finite becomes null, for JSON has no infinity."""
-    told = _finite(about | found)
+def print_json(value: Any, /, **found: Any) -> None:
+    """One value on standard output; what is not finite becomes null, for JSON has no infinity."""
+    told = _finite(value | found if found else value)
     json.dump(told, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
@@ -33,6 +31,4 @@ def _finite(value: Any) -> Any:
 
 def print_csv(headers: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
     """A header and rows on standard output."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows(rows)
+    csv.writer(sys.stdout, lineterminator="\n").writerows([headers, *rows])

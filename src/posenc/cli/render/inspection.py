@@ -1,8 +1,5 @@
 """What ``posenc inspect`` prints: one model, or what differs between two."""
 
-import json
-import math
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +11,7 @@ from rich.table import Table
 import posenc
 from posenc.cli.render.screen import Screen, console
 from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers
-from posenc.inspection.rotary import RotaryNumbers, differences, grouped
+from posenc.inspection.rotary import RotaryNumbers, grouped
 
 NOTE = (
     "float32 angles and casts tell what implementations lose that compute angles in float32, or "
@@ -27,13 +24,12 @@ CERTAINTY = {
     "assumed": "assumed: this model type, or the code that its file names, is not known",
 }
 PLACES = {"tokens": "tokens", "queries_keys": "queries, keys", "scores": "scores"}
-UNREAD = "in words only"
 
 
 def words_of(layer: LayerNumbers) -> dict[str, str]:
     """What one layer does, by labels."""
     if not layer.is_read:
-        return {"expression": UNREAD}
+        return {"expression": "in words only"}
     told = {} if layer.rotary is None else _rotary(layer.rotary)
     if layer.softmax_scale is not None:
         told["softmax scale"] = f"{layer.softmax_scale:.6g}"
@@ -41,13 +37,12 @@ def words_of(layer: LayerNumbers) -> dict[str, str]:
         told["window"] = f"the last {_whole(layer.window)} keys"
     if layer.chunk is not None:
         told["chunks"] = f"of {_whole(layer.chunk)} positions, each by itself"
-    found = False
-    for place, label in PLACES.items():
-        for expression in getattr(layer, place):
-            found, name = True, expression.partition("(")[0]
-            if name not in ("Rotary", "MultimodalRotary"):
-                about = (getattr(posenc, name).__doc__ or "").strip().split("\n\n")[0]
-                told[label] = " ".join(about.replace("``", "").split())
+    found = [(label, each) for place, label in PLACES.items() for each in getattr(layer, place)]
+    for label, expression in found:
+        name = expression.partition("(")[0]
+        if name not in ("Rotary", "MultimodalRotary"):
+            about = (getattr(posenc, name).__doc__ or "").strip().split("\n\n")[0]
+            told[label] = " ".join(about.replace("``", "").split())
     if not found:
         told["positions"] = "no encoding of positions"
     return {**told, "expression": str(layer.expression)}
@@ -117,65 +112,70 @@ def _given(number: float) -> str:
 
 def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> None:
     """What a model does, layers that do the same together."""
-    screen = console()
-    _print(screen, f"{path}: {_about(model)}")
+    screen = _screen()
+    screen.print(f"{path}: {_about(model)}")
     for part in model.parts:
         if len(model.parts) > 1:
             kind = f" ({part.model_type})" if part.model_type else ""
-            _print(screen, f"\n{part.name}{kind}{_count(part)}")
+            screen.print(f"\n{part.name}{kind}{_count(part)}")
         for places, layer in grouped(part.layers):
             kind = f" ({layer.layer_type})" if layer.layer_type else ""
-            _print(screen, f"\n{layers(places)}{kind}", style="bold")
-            _rows(screen, [(label, text) for label, text in words_of(layer).items()])
+            screen.print(f"\n{layers(places)}{kind}", style="bold")
+            _rows(screen, list(words_of(layer).items()))
         notes = [("besides", note) for note in part.notes]
         _rows(screen, [("how sure", CERTAINTY[part.certainty]), *notes])
     if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
-        _print(screen, f"\n{NOTE}")
-    for index, line in enumerate(confirmed):
-        _print(screen, line if index else f"\n{line}")
+        screen.print(f"\n{NOTE}")
+    if confirmed:
+        screen.print("", *confirmed, sep="\n")
 
 
 def show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
     """Where two models differ, and only that."""
-    screen = console()
+    screen = _screen()
     for letter, path, model in zip("AB", paths, models, strict=True):
-        _print(screen, f"{letter}  {path}: {_about(model)}")
+        screen.print(f"{letter}  {path}: {_about(model)}")
     named = [{part.name: part for part in model.parts} for model in models]
     differ, unread = False, False
     for name in dict.fromkeys([*named[0], *named[1]]):
         one, other = (parts.get(name) for parts in named)
         if one is None or other is None:
             differ = True
-            _print(screen, f"\n{name}: only in {'B' if one is None else 'A'}", style="bold")
+            screen.print(f"\n{name}: only in {'B' if one is None else 'A'}", style="bold")
             continue
         before = f"{name}, " if max(map(len, named)) > 1 else ""
         differ |= _compared(screen, one, other, before)
         unread |= not one.layers or not all(layer.is_read for layer in one.layers)
-    if differ:
-        return
-    if unread:
-        _print(screen, "\nWhat is told of positions is the same; some of it is words alone.")
-    else:
-        _print(screen, "\nWhat is done with positions is the same.")
+    if not differ and unread:
+        screen.print("\nWhat is told of positions is the same; some of it is words alone.")
+    elif not differ:
+        screen.print("\nWhat is done with positions is the same.")
 
 
 def _compared(screen: Screen, one: PartNumbers, other: PartNumbers, before: str) -> bool:
     """Prints where one part differs; whether it does."""
     pairs = list(zip(one.layers, other.layers, strict=False))
-    unequal = [(places, pair) for places, pair in grouped(pairs) if differences(*pair)]
+    unequal = [(places, pair) for places, pair in grouped(pairs) if pair[0] != pair[1]]
     for places, pair in unequal:
         told = [{"type": layer.layer_type or "none given", **words_of(layer)} for layer in pair]
-        _print(screen, f"\n{before}{layers(places)}", style="bold")
+        screen.print(f"\n{before}{layers(places)}", style="bold")
         labels = dict.fromkeys([*told[0], *told[1]])
         rows = [(label, *(each.get(label, "–") for each in told)) for label in labels]
         _rows(screen, [row for row in rows if row[1] != row[2]])
     for letter, part in (("A", one), ("B", other)):
         if extra := range(len(pairs), len(part.layers)):
-            _print(screen, f"\n{before}{layers(extra)}", style="bold")
-            _print(screen, f"  only in {letter}")
+            screen.print(f"\n{before}{layers(extra)}", style="bold")
+            screen.print(f"  only in {letter}")
     if one.notes != other.notes:
         _rows(screen, [("besides", *("; ".join(part.notes) or "–" for part in (one, other)))])
     return bool(unequal) or one.notes != other.notes or len(one.layers) != len(other.layers)
+
+
+def _screen() -> Screen:
+    """Lines are folded in a pipe, too."""
+    screen = console()
+    screen.width = screen.room
+    return screen
 
 
 def _rows(screen: Screen, rows: Sequence[tuple[str, ...]]) -> None:
@@ -186,11 +186,7 @@ def _rows(screen: Screen, rows: Sequence[tuple[str, ...]]) -> None:
         table.add_column(header, overflow="fold", min_width=0 if header else 16)
     for row in rows:
         table.add_row(*row)
-    screen.print(Padding(table, (0, 0, 0, 2)), width=screen.room)
-
-
-def _print(screen: Screen, text: str, style: str | None = None) -> None:
-    screen.print(text, style=style, width=screen.room)
+    screen.print(Padding(table, (0, 0, 0, 2)))
 
 
 def _about(model: SetupNumbers) -> str:
@@ -221,32 +217,16 @@ def layers(places: Sequence[int]) -> str:
     return f"layer{'s' * (len(places) > 1)} {', '.join(texts)}"
 
 
-def print_json(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> None:
-    """One object a model; pairs that do not turn have no wavelength."""
-    told = [
+def as_dict(path: Path, model: SetupNumbers) -> dict[str, Any]:
+    """What JSON says of a model, layers that do the same together."""
+    parts = [
         {
-            "file": str(path),
-            "model_type": model.model_type,
-            "parts": [
-                {
-                    "name": part.name,
-                    "model_type": part.model_type,
-                    "certainty": part.certainty,
-                    "notes": list(part.notes),
-                    "layers": [_group(places, layer) for places, layer in grouped(part.layers)],
-                }
-                for part in model.parts
+            **vars(part),
+            "layers": [
+                {"layers": places, **asdict(layer), "expression": layer.expression}
+                for places, layer in grouped(part.layers)
             ],
         }
-        for path, model in zip(paths, models, strict=True)
+        for part in model.parts
     ]
-    json.dump(told[0] if len(told) == 1 else told, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")
-
-
-def _group(places: Sequence[int], layer: LayerNumbers) -> dict[str, Any]:
-    told = asdict(layer)
-    rotary = told.pop("rotary")
-    if rotary is not None:  # JSON has no infinity
-        rotary = {n: None if v in (math.inf, -math.inf) else v for n, v in rotary.items()}
-    return {"layers": places, **told, "expression": layer.expression, "rotary": rotary}
+    return {"file": str(path), "model_type": model.model_type, "parts": parts}

@@ -1,29 +1,15 @@
-"""What ``posenc parity`` prints."""
+"""What ``posenc parity`` says in words."""
 
-import json
-import sys
 from math import inf
 
 from posenc.audit.comparing.differences import Difference
 from posenc.audit.parity import Parity
-from posenc.cli.render.screen import folded
-
-
-def show(found: Parity, form: str, written: list[str]) -> None:
-    """The comparison on standard output, as text or as JSON."""
-    if form == "json":
-        json.dump(found.as_dict() | {"written": written}, sys.stdout, indent=1)
-        sys.stdout.write("\n")
-        return
-    for line in (*lines(found), *written):
-        print(folded(line))
 
 
 def lines(found: Parity) -> list[str]:
     """The text, a line for each thing."""
     made = [f"A  {found.a[0]}: {found.a[1]}", f"B  {found.b[0]}: {found.b[1]}"]
-    if found.encoding:
-        made.append(f"of {found.encoding}")
+    made += [f"of {found.encoding}"] if found.encoding else []
     made += [f"note: {note}" for note in found.notes]
     made += [_told(stage) for stage in found.stages]
     for part in (found.q, found.k):
@@ -33,30 +19,23 @@ def lines(found: Parity) -> list[str]:
     where = f"positions 0 to {found.length - 1:,}, {found.dtype}"
     if found.is_equal:
         return [*made, f"Equal bits: {found.a[0]} and {found.b[0]}, {where}."]
-    for each in found.effects:
-        made.append(
-            f"attention over {each.content}: a score moves by up to {each.score:.2g} (their spread "
-            f"is {each.spread:.2g}), a weight by up to {each.weight:.2g}; KL up to "
-            f"{each.divergence:.2g}"
-        )
+    made += [
+        f"attention over {each.content}: a score moves by up to {each.score:.2g} (their spread "
+        f"is {each.spread:.2g}), a weight by up to {each.weight:.2g}; KL up to "
+        f"{each.divergence:.2g}"
+        for each in found.effects
+    ]
+    first = min(map(_place, (found.q, found.k)))
     if found.stages:
-        made += _advice(found.stages[-1], found)
-    first = min(_place(part) for part in (found.q, found.k))[0]
-    return [*made, f"Bits differ from position {first:,} on ({where})."]
-
-
-def _advice(table: Difference, found: Parity) -> list[str]:
-    """What to do: by the table that both keep, and by what is done with it."""
-    products = min(_place(part) for part in (found.q, found.k)) < _place(table)
-    told = []
-    if not table.is_none:
-        told.append("The tables differ: load one on both sides (--write FILE --table FORM).")
-    if products:
-        told.append(
-            "Where tables are equal, products and sums are rounded differently: rotate in float32 "
-            "on both sides, or in the dtype of content on both."
-        )
-    return told
+        table = found.stages[-1]
+        if not table.is_none:
+            made.append("The tables differ: load one on both sides (--write FILE --table FORM).")
+        if first < _place(table):
+            made.append(
+                "Where tables are equal, products and sums are rounded differently: rotate in "
+                "float32 on both sides, or in the dtype of content on both."
+            )
+    return [*made, f"Bits differ from position {first[0]:,} on ({where})."]
 
 
 def _place(part: Difference) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -54,13 +55,13 @@ def console() -> Screen:
     )
 
 
-def folded(line: str) -> str:
-    """A line in several of 98 characters, those behind the first two blanks deeper."""
-    deeper = " " * (len(line) - len(line.lstrip()) + 2)
-    wrapper = textwrap.TextWrapper(
-        98, subsequent_indent=deeper, break_long_words=False, break_on_hyphens=False
-    )
-    return wrapper.fill(line)
+def print_folded(lines: Iterable[str]) -> None:
+    """Prints lines in 98 characters, what follows deeper; code is copied, so it stays as it is."""
+    for line in lines:
+        deeper = " " * (len(line) - len(line.lstrip()) + 2)
+        how: Any = {"break_long_words": False, "break_on_hyphens": False}
+        is_code = line.lstrip().startswith(">>>")
+        print(line if is_code else textwrap.fill(line, 98, subsequent_indent=deeper, **how))
 
 
 BARS, STEPS = "▁▂▃▄▅▆▇█", "_.-~^"

@@ -89,6 +89,12 @@ def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     return worst
 
 
+def as_dict(found: ShiftMap) -> dict[str, Any]:
+    """What JSON says of a map."""
+    told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
+    return {**told, "matrix": found.matrix.tolist()}
+
+
 def show(found: ShiftMap, length: int, queries: ShiftMap | None = None) -> None:
     """Prints as much of the matrix as there is room for, and its error."""
     screen, width = console(), len(found.matrix)

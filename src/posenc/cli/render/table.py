@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from posenc.cli.io.writers import digits
 from posenc.cli.render.screen import console, number
 from posenc.cli.rows import Rows
 
@@ -18,17 +18,17 @@ Blocks = Iterable[tuple[list[int], Tensor]]
 def print_text(rows: Rows, blocks: Blocks) -> None:
     """The table for a reader: as many columns as the screen has room for."""
     screen, headers = console(), [rows.counted, *rows.columns]
-    widths, shown = [0], len(headers)
+    widths, shown = list[int](), len(headers)
     for counted, block in blocks:
         cells = [
             [str(p), *map(number, row)] for p, row in zip(counted, block.tolist(), strict=True)
         ]
-        if not any(widths):  # those of the first rows serve for all
-            widths = [max(map(len, column)) + 2 for column in zip(headers, *cells, strict=True)]
-            ends = [sum(widths[: end + 1]) for end in range(len(widths))]
-            shown = max(2, sum(end <= screen.width - 3 for end in ends))
-            shown = len(headers) if ends[-1] <= screen.width + 2 else shown
+        if not widths:  # those of the first rows serve for all
             cells = [headers, *cells]
+            widths = [max(map(len, column)) + 2 for column in zip(*cells, strict=True)]
+            if sum(widths) > screen.width + 2:
+                ends = [sum(widths[: end + 1]) for end in range(len(widths))]
+                shown = max(2, sum(end <= screen.width - 3 for end in ends))
         for row in cells:
             line = "".join(cell.rjust(w) for cell, w in zip(row[:shown], widths, strict=False))[2:]
             line += "  …" * (shown < len(headers))
@@ -41,18 +41,32 @@ def print_as(
     form: str, about: dict[str, Any], rows: Rows, chosen: Sequence[int], blocks: Blocks
 ) -> None:
     """Some columns of the table as csv, a row a line, or as json: what was asked, and rows."""
+    keys = [rows.keys[index] for index in chosen]
     if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([rows.counted, *(rows.keys[index] for index in chosen)])
+        writer.writerow([rows.counted, *keys])
         for counted, block in blocks:
             shown = digits(block[:, list(chosen)])
             writer.writerows([p, *row] for p, row in zip(counted, shown, strict=True))
         return
-    sys.stdout.write(f'{json.dumps(about, ensure_ascii=False)[:-1]}, "rows": [')
+    told = json.dumps({**about, "columns": keys}, ensure_ascii=False)
+    sys.stdout.write(f'{told[:-1]}, "rows": [')
     before = "\n"
     for _, block in blocks:
         for row in digits(block[:, list(chosen)]):
-            told = ", ".join("null" if each.strip("-") in ("inf", "nan") else each for each in row)
-            sys.stdout.write(f"{before}[{told}]")
+            cells = ("null" if each.strip("-") in ("inf", "nan") else each for each in row)
+            sys.stdout.write(f"{before}[{', '.join(cells)}]")
             before = ",\n"
     sys.stdout.write("\n]}\n")
+
+
+def digits(vectors: Tensor) -> list[list[str]]:
+    """The shortest digits that read back as the same number of this dtype.
+
+    Example:
+        >>> digits(torch.tensor([[0.1, -2.0]]))
+        [['0.1', '-2.0']]
+    """
+    if vectors.dtype == torch.bfloat16:
+        vectors = vectors.float()  # exact; numpy has no bfloat16
+    return [list(map(str, vector)) for vector in vectors.numpy()]

@@ -20,31 +20,29 @@ WIDE = 160
 
 @dataclass(frozen=True)
 class Walked:
-    """A walk and its numbers: ``dropped`` words more were given, ``effects`` are those of order."""
+    """A walk and its numbers."""
 
     tokens: list[str]
     ids: list[int]
-    dropped: int
+    dropped: int  # words more that were given
     stages: list[Stage]
-    effects: dict[str, OrderEffect]
+    effects: dict[str, OrderEffect]  # of order, without and with the encoding
     positional: Positional
 
 
 def show(found: Walked, *, whole: bool) -> None:
     """Prints the stages; where they are all of them, the words and what order does, too."""
     screen = console()
-    screen.print(WARNING, style="italic")
-    if note := note_of(found.positional):
+    for note in filter(None, (WARNING, note_of(found.positional))):
         screen.print(note, style="italic")
     if found.dropped:
         screen.print(
             f"Only the first {len(found.tokens)} tokens are shown; {found.dropped} more were given."
         )
-    if whole:
-        screen.print(f"\n1. tokens  [{len(found.tokens)}]", style="bold")
-        screen.print("  " + "  ".join(found.tokens))
-        screen.print(f"\n2. ids  [{len(found.tokens)}]", style="bold")
-        screen.print("  " + "  ".join(map(str, found.ids)))
+    for turn, (name, words) in enumerate({"tokens": found.tokens, "ids": found.ids}.items(), 1):
+        if whole:
+            screen.print(f"\n{turn}. {name}  [{len(words)}]", style="bold")
+            screen.print("  " + "  ".join(map(str, words)))
     for stage in found.stages:
         shape = list(stage.values.shape)
         screen.print(f"\n{stage.number}. {stage.name}  {shape}", style="bold")
@@ -64,7 +62,11 @@ def _numbers(screen: Screen, stage: Stage, tokens: list[str]) -> None:
     for head, matrix in enumerate(cells, start=1):
         if len(values) > 1:
             screen.print(f"   head {head}")
-        rows = [[token, *shortened(row, most)] for token, row in zip(tokens, matrix, strict=True)]
+        names = stage.columns or tuple(map(str, range(matrix.shape[1])))
+        rows = [
+            [token, *shortened(list(map(number, row)), most)]
+            for token, row in zip(tokens, matrix.tolist(), strict=True)
+        ]
         screen.grid(["", *shortened(names, most)], rows, left=(0,))
 
 
@@ -73,11 +75,8 @@ def _order(screen: Screen, found: Walked) -> None:
     screen.print(f"\nDoes order matter?  {ORDERS[0]!r} and {ORDERS[1]!r}", style="bold")
     screen.print("   Each row is what one word attends to, in head 1, in both sentences.")
     for name, effect in found.effects.items():
-        pairs = zip(effect.weights[0].tolist(), effect.reordered[0].tolist(), strict=True)
-        rows = [
-            [word, *map(number, (*first, *second))]
-            for word, (first, second) in zip(words, pairs, strict=True)
-        ]
+        pairs = zip(words, effect.weights[0].tolist(), effect.reordered[0].tolist(), strict=True)
+        rows = [[word, *map(number, (*first, *second))] for word, first, second in pairs]
         screen.print(f"   {name}")
         headers = ["", *(f"{w} (1)" for w in words), *(f"{w} (2)" for w in words)]
         screen.grid(headers, rows, left=(0,))
@@ -94,12 +93,10 @@ def print_json(command: Any, found: Walked) -> None:
     encodings = [name_of(each) for place in PLACES for each in getattr(found.positional, place)]
     about = {"note": WARNING, **formats.asked(command), "encoding": encodings}
     about |= {"tokens": found.tokens, "ids": found.ids}
+    said = ("number", "name", "about", "equation")
     told = [
         {
-            "number": stage.number,
-            "name": stage.name,
-            "about": stage.about,
-            "equation": stage.equation,
+            **{name: getattr(stage, name) for name in said},
             "shape": list(stage.values.shape),
             "values": stage.values.tolist(),
         }

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -13,11 +13,6 @@ from posenc.lab.files import whole
 from posenc.lab.report.figures import figures, variables
 from posenc.lab.report.sheets import facts, sheets
 from posenc.lab.report.words import sentences
-
-COLUMNS = (
-    "task", "model", "encoding", "length", "trained_length", "seed", "score", "reported", "fits",
-    "diverged", "middle", "low", "high", "place", "learning_rate",
-)  # fmt: skip
 
 
 def write(comparison: Comparison, path: Path) -> list[Path]:
@@ -52,22 +47,37 @@ def as_markdown(
 def as_csv(comparison: Comparison) -> str:
     """A row for each task, encoding, length and seed; ``middle`` and its ends are of all seeds."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = list(_rows(comparison))
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
     for task in comparison.tasks:
-        for each in task.encodings.values():
+        for name, each in task.encodings.items():
             fits = dict(zip(each.seeds, each.fits, strict=True))
             for length, by_seed in sorted(each.scores.items()):
                 middle = each.middle.get(length)
-                ends = ("", "", "") if middle is None else (middle.value, middle.low, middle.high)
-                reported = each.reported.get(length, {})
-                of_task = (task.task.name, task.model, each.name, length, task.task.task.trained)
                 for seed, score in by_seed.items():
-                    told = (int(fits[seed]), int(seed in each.diverged))
-                    place = task.ranks.get(each.name, "")
-                    found = (seed, score, reported.get(seed, ""), *told, *ends, place, each.rate)
-                    writer.writerow((*of_task, *found))
-    return text.getvalue()
+                    yield {
+                        "task": task.task.name,
+                        "model": task.model,
+                        "encoding": name,
+                        "length": length,
+                        "trained_length": task.task.task.trained,
+                        "seed": seed,
+                        "score": score,
+                        "reported": each.reported.get(length, {}).get(seed),
+                        "fits": int(fits[seed]),
+                        "diverged": int(seed in each.diverged),
+                        "middle": middle and middle.value,
+                        "low": middle and middle.low,
+                        "high": middle and middle.high,
+                        "place": task.ranks.get(name),
+                        "learning_rate": each.rate,
+                    }
 
 
 def _filled(name: str, comparison: Comparison, **more: object) -> str:

@@ -19,10 +19,8 @@ MOST_PAIRS = 12
 
 def figures(task: TaskComparison, index: int) -> dict[str, Markup]:
     """By what they show in words, the figures of a task; ``index`` keeps their names apart."""
-    return {
-        said: _svg(ax.figure, f"t{index}f{turn}")
-        for turn, (said, ax) in enumerate(drawn(task).items())
-    }
+    made = enumerate(drawn(task).items())
+    return {said: _svg(ax.figure, f"t{index}f{turn}") for turn, (said, ax) in made}
 
 
 def drawn(task: TaskComparison) -> "dict[str, Axes]":

@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from posenc.lab.comparison import Beside, Comparison, Scored, TaskComparison
 from posenc.lab.planning import variants
-from posenc.lab.statistics import LEVEL, Interval, least_p
+from posenc.lab.statistics import LEVEL, Interval, why_never_clear
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,8 @@ def differences(task: TaskComparison, length: int) -> Sheet:
     """Every pair at a length."""
     sign = "better than" if task.task.task.lower_is_better else "−"
     found = sorted(task.pairs[length], key=lambda each: -each.interval.value)
-    seeds = max(len(each.differences) for each in found)
-    least = min(1.0, least_p(seeds) * len(found))
-    cannot = ", so that no difference can be clear" if least > LEVEL else ""
+    too_few = why_never_clear(found)
+    told = f" Here {too_few}." if too_few else ""
     return Sheet(
         f"Paired differences at {length}",
         ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
@@ -104,13 +103,12 @@ def differences(task: TaskComparison, length: int) -> Sheet:
                 f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
                 f"{pair.p:.3g}",
                 f"{pair.corrected:.3g}",
-                "yes" if pair.is_clear else "no",
+                "too few seeds" if too_few else ("yes" if pair.is_clear else "no"),
             )
             for pair in found
         ],
         "Differences of the same seed, whose body and data are the same for both. p is from sign "
-        f"flips. Clear: p after Holm is at most {LEVEL:g}, and the interval lies above 0. With "
-        f"{seeds} seeds and {len(found)} pairs, the least p after Holm is {least:.2g}{cannot}.",
+        f"flips. Clear: p after Holm is at most {LEVEL:g}, and the interval lies above 0.{told}",
     )
 
 

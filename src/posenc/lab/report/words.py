@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from posenc.lab.comparison import Expected, TaskComparison
+from posenc.lab.statistics import why_never_clear
 
 
 def sentences(comparison: TaskComparison) -> list[str]:
@@ -57,12 +58,11 @@ def _best(comparison: TaskComparison) -> Iterator[str]:
     of = {name: comparison.encodings[name] for name in comparison.ranks}
     middles = {name: each.middle[length].value for name, each in of.items()}
     best = min(middles, key=lambda name: sign * middles[name])
-    clear = [
-        pair.worse
-        for pair in comparison.pairs[length]
-        if pair.better == best and pair.worse in of and pair.is_clear
-    ]
+    found = comparison.pairs[length]
+    clear = [p.worse for p in found if p.better == best and p.worse in of and p.is_clear]
     than = f"it is clearly better than {_listed(clear)}" if clear else "no difference is clear"
+    if too_few := why_never_clear(found):
+        than = too_few
     yield (
         f"At {length} ({length / task.trained:g} times the trained length), {best} has the best "
         f"{task.measure}, {middles[best]:.2f}" + (f"; {than}." if len(of) > 1 else ".")
@@ -90,10 +90,5 @@ def _gap(each: Expected, lower_is_better: bool) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
-
-    Example:
-        >>> _listed(["a"]), _listed(["a", "b", "c"])
-        ('a', 'a, b and c')
-    """
+    """Names as a sentence has them: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
