@@ -96,15 +96,3 @@ def test_what_is_said_of_the_weights(said, content, entries):
         if state["biasKind"] != "none":
             expected += [holding(plain, 0.5), holding(plain, 0.9)]
         assert [x for x in told if x != 90] == [x for x in expected if x != 90]
-    for state, words in said("prose_seen.aboutKeysSeen", STATES):
-        now, plain = weights(state, content, entries)
-
-        def many(w):
-            w = w[w > 0]
-            return float(np.exp(-(w * np.log(w)).sum()))
-
-        first, *_, own = numbers(words)
-        assert first == pytest.approx(many(now), rel=1e-2)
-        assert own == pytest.approx(now[0], abs=6e-5)
-        if state["biasKind"] != "none":
-            assert numbers(words)[1] == pytest.approx(many(plain), rel=1e-2)

@@ -12,98 +12,45 @@ from posenc.transformer import Encoder, LayerNorm
 CLOSE = {"rtol": 0.0, "atol": 1e-12}
 
 
+def double(values) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
 def parameters(encoder: Encoder) -> str:
     """The weights of the first block, as the page keeps them."""
     block = encoder.blocks[0]
+    attention, inside = block.attention, block.feed_forward
     parts = {
-        "queries": block.attention.queries,
-        "keys": block.attention.keys,
-        "values": block.attention.values,
-        "output": block.attention.output,
-        "expand": block.feed_forward.expand,
-        "contract": block.feed_forward.contract,
-        "attentionNorm": block.attention_norm,
-        "feedForwardNorm": block.feed_forward_norm,
+        **{name: getattr(attention, name) for name in ("queries", "keys", "values", "output")},
+        **{"expand": inside.expand, "contract": inside.contract},
+        **{"attentionNorm": block.attention_norm, "feedForwardNorm": block.feed_forward_norm},
     }
     return json.dumps(
-        {
-            name: {"weight": part.weight.tolist(), "bias": part.bias.tolist()}
-            for name, part in parts.items()
-        }
+        {n: {"weight": p.weight.tolist(), "bias": p.bias.tolist()} for n, p in parts.items()}
     )
-
-
-@torch.no_grad()
-def test_every_stage_of_the_encoder(javascript):
-    torch.manual_seed(3)
-    positional = Positional(Sinusoidal(16))
-    encoder = Encoder(dim=16, heads=2, depth=1, positional=positional, inner=64).double().eval()
-    for norm in (encoder.blocks[0].attention_norm, encoder.blocks[0].feed_forward_norm):
-        norm.weight.copy_(torch.randn(16))
-        norm.bias.copy_(torch.randn(16))
-    x = torch.randn(6, 16, dtype=torch.float64)
-    expected = encoder.stages(x[None])
-    block = expected.blocks[0]
-    found = javascript(
-        [
-            f"encoder.forward(matrices.add({x.tolist()}, order.paperRows(6, 16, 10000)), "
-            f"{parameters(encoder)}, 2)"
-        ]
-    )[0]
-    wanted = {
-        "queries": block.attention.queries,
-        "keys": block.attention.keys,
-        "values": block.attention.values,
-        "scores": block.attention.scores,
-        "weights": block.attention.weights,
-        "gathered": block.attention.heads,
-        "joined": block.attention.joined,
-        "attended": block.attention.output,
-        "summed": block.attention_sum,
-        "normed": block.attention_norm.scaled,
-        "inner": block.feed_forward.inner,
-        "activated": block.feed_forward.activated,
-        "fed": block.feed_forward.output,
-        "summedAgain": block.feed_forward_sum,
-        "output": expected.output,
-    }
-    assert set(found) == set(wanted)
-    for name, values in wanted.items():
-        given = torch.tensor(found[name], dtype=torch.float64)
-        torch.testing.assert_close(
-            given, values[0], **CLOSE, msg=lambda m, name=name: f"{name}: {m}"
-        )
-
-
-def positional_of(scheme: str, entries: list) -> Positional:
-    """What the library has for a scheme of section 9; learned rows are added beforehand."""
-    if scheme == "t5":
-        t5 = T5Bias(2)
-        t5.load_state_dict({"weight": torch.tensor(entries).T})
-        return Positional(scores=t5)
-    return {
-        "none": Positional(),
-        "sinusoidal": Positional(Sinusoidal(16)),
-        "learned": Positional(),
-        "rotary": Positional(queries_keys=Rotary(8)),
-        "alibi": Positional(scores=ALiBi(2)),
-    }[scheme]
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("scheme", ["none", "sinusoidal", "learned", "rotary", "alibi", "t5"])
-def test_every_scheme_of_the_encoder(javascript, scheme):
+def test_every_stage_of_the_encoder_by_every_scheme(javascript, scheme):
     torch.manual_seed(4)
     entries, learned = javascript(
         ["[0, 1].map((h) => seen.t5Entries(h, 32))", "schemes.learnedRows(7, 16)"]
     )
-    positional = positional_of(scheme, entries)
+    positional = {
+        "sinusoidal": Positional(Sinusoidal(16)),
+        "rotary": Positional(queries_keys=Rotary(8)),
+        "alibi": Positional(scores=ALiBi(2)),
+        "t5": Positional(scores=T5Bias(2)),
+    }.get(scheme, Positional())
     encoder = Encoder(dim=16, heads=2, depth=1, positional=positional, inner=64).double().eval()
-    if scheme == "t5":  # the entries are doubles, and were rounded on their way in
-        positional.scores[0].weight.copy_(torch.tensor(entries, dtype=torch.float64).T)
+    for norm in (encoder.blocks[0].attention_norm, encoder.blocks[0].feed_forward_norm):
+        norm.weight.copy_(torch.randn(16))
+        norm.bias.copy_(torch.randn(16))
+    if scheme == "t5":
+        positional.scores[0].weight.copy_(double(entries).T)
     x = torch.randn(7, 16, dtype=torch.float64)
-    given = x + torch.tensor(learned, dtype=torch.float64) if scheme == "learned" else x
-    expected = encoder.stages(given[None])
+    expected = encoder.stages((x + double(learned) if scheme == "learned" else x)[None])
     how = "{ count: 7, dim: 16, heads: 2, base: 10000 }"
     found = javascript(
         [
@@ -111,10 +58,28 @@ def test_every_scheme_of_the_encoder(javascript, scheme):
             f"{parameters(encoder)}, 2, chosen))(schemes.scheme('{scheme}', {how}))"
         ]
     )[0]
-    attention = expected.blocks[0].attention
-    for name, wanted in (("weights", attention.weights[0]), ("output", expected.output[0])):
-        given = torch.tensor(found[name], dtype=torch.float64)
-        torch.testing.assert_close(given, wanted, rtol=0, atol=1e-7 if scheme == "t5" else 1e-12)
+    block = expected.blocks[0]
+    attention, inside = block.attention, block.feed_forward
+    wanted = {
+        "queries": attention.encoded_queries,
+        "keys": attention.encoded_keys,
+        "values": attention.values,
+        "scores": attention.encoded_scores,
+        "weights": attention.weights,
+        "gathered": attention.heads,
+        "joined": attention.joined,
+        "attended": attention.output,
+        "summed": block.attention_sum,
+        "normed": block.attention_norm.scaled,
+        "inner": inside.inner,
+        "activated": inside.activated,
+        "fed": inside.output,
+        "summedAgain": block.feed_forward_sum,
+        "output": expected.output,
+    }
+    assert set(wanted) == set(found)
+    for name, values in wanted.items():
+        torch.testing.assert_close(double(found[name]), values[0], **CLOSE, msg=f"{name} differs")
 
 
 @torch.no_grad()
@@ -122,9 +87,8 @@ def test_layer_norm_of_the_worked_example(javascript):
     ones = json.dumps({"weight": [1] * 4, "bias": [0] * 4})
     found = javascript([f"matrices.layerNorm([2, 4, 6, 8], {ones})"])[0]
     assert found == pytest.approx([-1.34164, -0.44721, 0.44721, 1.34164], abs=1e-5)
-    given = torch.tensor([2.0, 4.0, 6.0, 8.0], dtype=torch.float64)
-    expected = LayerNorm(4).double()(given)
-    torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected, **CLOSE)
+    expected = LayerNorm(4).double()(double([2.0, 4.0, 6.0, 8.0]))
+    torch.testing.assert_close(double(found), expected, **CLOSE)
 
 
 def test_without_an_encoding_order_does_not_reach_the_encoder(javascript):
@@ -138,19 +102,13 @@ def test_without_an_encoding_order_does_not_reach_the_encoder(javascript):
 def test_a_word_has_the_vector_that_the_commands_give_it(javascript):
     words = ["your", "Cat", "ÇA", "你好", "İ", ""]
     found = javascript([f"{json.dumps(words)}.map((w) => sentences.embedding(w, 14, 14 ** 0.5))"])
-    torch.testing.assert_close(
-        torch.tensor(found[0], dtype=torch.float64), word_vectors(words, 14), **CLOSE
-    )
+    torch.testing.assert_close(double(found[0]), word_vectors(words, 14), **CLOSE)
 
 
 def test_tokens(javascript):
-    found = javascript(
-        [
-            "sentences.tokens('The dog, it\\'s here .').kept",
-            "sentences.tokens('a '.repeat(70)).dropped",
-            "sentences.tokens('   ').kept",
-            "sentences.tokens('ça va 你好!').kept",
-        ]
-    )
-    assert found[0] == ["The", "dog", ",", "it's", "here", "."]
-    assert found[1:] == [6, [], ["ça", "va", "你好", "!"]]
+    texts = ["The dog, it's here .", "   ", "ça va 你好!", "a " * 70]
+    found = javascript([f"sentences.tokens({json.dumps(text)})" for text in texts])
+    kept = [each["kept"] for each in found]
+    assert kept[0] == ["The", "dog", ",", "it's", "here", "."]
+    assert kept[1:3] == [[], ["ça", "va", "你好", "!"]]
+    assert found[3]["dropped"] == 6

@@ -8,7 +8,6 @@ from math import floor, log, tau
 import numpy as np
 import pytest
 import torch
-from tests.explorer.conftest import numbers
 
 from posenc import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
@@ -79,30 +78,6 @@ def test_every_angle_of_an_arc_is_met_and_no_other(javascript):
         assert found["fresh"] == pytest.approx(fresh, abs=1e-9)
         assert (found["kind"] == "new") is bool(fresh > 1e-9)
         assert (found["kind"] == "whole") is (plain * trained >= tau)
-
-
-def test_what_is_said_of_arcs_and_near_tokens(said):
-    for state, words in said("prose_long.aboutArcs", STATES):
-        if refused(state):
-            assert "choose" in words
-            continue
-        whole, within, fresh = kinds(state, state["method"])
-        assert f" {whole} pair{'' if whole == 1 else 's'} met the whole circle." in words
-        if state["factor"] == 1:
-            assert "nothing is new" in words
-            continue
-        told = "1 pair comes" if fresh == 1 else f" {fresh} pairs come"
-        assert f"{told} to angles never met" in words
-        assert ("within the arc" in words) is (within > 0)
-        assert within == 0 or f"and {within} stay" in words
-    for state, words in said("prose_long.aboutNear", STATES):
-        if refused(state):
-            assert words == ""
-            continue
-        kept = radians(state, state["method"])[0] / radians(state, "none")[0]
-        assert ("crowded" in words) is bool(kept < 1 - 1e-9)
-        if kept < 1 - 1e-9:
-            assert numbers(words)[0] == pytest.approx(kept, rel=1e-2)
 
 
 def test_the_table_of_methods(javascript):

@@ -32,14 +32,6 @@ def table(convention: str, dim: int, base: float, positions) -> torch.Tensor:
     return encoding.table(torch.as_tensor(positions), dtype=torch.float64)
 
 
-def test_the_conventions_are_those_of_the_library(javascript):
-    names, formulas = javascript(
-        ["Object.keys(conventions.CONVENTIONS)", "conventions.CONVENTIONS.paper.formula"]
-    )
-    assert names == list(CONVENTIONS)
-    assert formulas == CONVENTIONS["paper"].formula
-
-
 @pytest.mark.parametrize("convention", WIDTHS)
 def test_tables_at_defaults_limits_odd_widths_and_base_one(javascript, convention):
     first = CONVENTIONS[convention].first
@@ -55,43 +47,32 @@ def test_tables_at_defaults_limits_odd_widths_and_base_one(javascript, conventio
         torch.testing.assert_close(double(found).view_as(wanted), wanted, **CLOSE)
 
 
-def test_single_values_and_exponents(javascript):
-    for name, convention in CONVENTIONS.items():
-        dims = range(14)
-        found = javascript([f"conventions.channels('{name}', 14)"])[0]
-        for j, channel in zip(dims, found, strict=True):
-            fact = convention.channel(j, 14)
-            assert channel["kind"] == fact.function
-            assert channel["top"] / channel["bottom"] == pytest.approx(
-                float(fact.exponent), rel=1e-15
-            )
-        values = javascript(
-            [
-                f"conventions.channels('{name}', 14).map("
-                f"(c) => sincos.value(c, 1e4, 4095 + {convention.first}))"
-            ]
-        )[0]
-        torch.testing.assert_close(double(values), table(name, 14, 1e4, [4095])[0], **CLOSE)
-
-
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_refused_widths_are_those_that_the_library_refuses(javascript, convention):
-    dims = range(1, 10)
-    found = javascript([f"conventions.refusal('{convention}', {dim})" for dim in dims])
-    for dim, words in zip(dims, found, strict=True):
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_conventions_are_those_of_the_library(javascript, name):
+    convention, dims = CONVENTIONS[name], range(1, 10)
+    channels, values, pairing, *refusals = javascript(
+        [
+            f"conventions.channels('{name}', 14)",
+            f"conventions.channels('{name}', 14).map("
+            f"(c) => sincos.value(c, 1e4, 4095 + {convention.first}))",
+            f"conventions.pairing('{name}', 14)",
+            *(f"conventions.refusal('{name}', {dim})" for dim in dims),
+        ]
+    )
+    for j, channel in enumerate(channels):
+        fact = convention.channel(j, 14)
+        assert channel["kind"] == fact.function
+        assert channel["top"] / channel["bottom"] == pytest.approx(float(fact.exponent), rel=1e-15)
+    torch.testing.assert_close(double(values), table(name, 14, 1e4, [4095])[0], **CLOSE)
+    keeps = Sinusoidal(14, convention=name).keeps_shift
+    assert (len(pairing["pairs"]), len(pairing["single"])) == ((7, 0) if keeps else (0, 14))
+    for dim, words in zip(dims, refusals, strict=True):
         try:
-            Sinusoidal(dim, convention=convention)
+            Sinusoidal(dim, convention=name)
         except ValueError:
             assert words
         else:
             assert words == ""
-
-
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_pairs_stand_where_the_library_claims_a_shift(javascript, convention):
-    found = javascript([f"conventions.pairing('{convention}', 14)"])[0]
-    keeps = Sinusoidal(14, convention=convention).keeps_shift
-    assert (len(found["pairs"]), len(found["single"])) == ((7, 0) if keeps else (0, 14))
 
 
 def test_bfloat16_rounds_once_to_nearest_even(javascript):
@@ -185,29 +166,19 @@ def test_alibi(javascript, heads):
     torch.testing.assert_close(double(javascript([asked])[0]), expected, **CLOSE)
 
 
-@pytest.mark.parametrize("bidirectional", [True, False])
-def test_t5_buckets(javascript, bidirectional):
-    distances = torch.arange(-300, 301)
-    expected = T5Attention._relative_position_bucket(
-        distances, bidirectional=bidirectional, num_buckets=32, max_distance=128
-    )
-    options = json.dumps({"bidirectional": bidirectional})
-    # Transformers counts key − query; the page, as the library, query − key.
-    asked = f"{(-distances).tolist()}.map((d) => t5.bucket(d, {options}))"
-    assert javascript([asked])[0] == expected.tolist()
-    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
-    library = t5_buckets(distances, 32, 128, bidirectional=bidirectional)
-    assert javascript([asked])[0] == library.tolist()
-
-
-def test_t5_buckets_whose_borders_are_whole_numbers(javascript):
+@pytest.mark.parametrize(
+    ("count", "furthest", "bidirectional"), [(32, 128, True), (32, 128, False), (36, 50, False)]
+)
+def test_t5_buckets(javascript, count, furthest, bidirectional):
     """36 causal buckets to 50: the 27th begins at 30, which float32 logarithms miss."""
-    distances = torch.arange(60)
-    options = json.dumps({"buckets": 36, "furthest": 50, "bidirectional": False})
-    asked = f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"
-    found = javascript([asked])[0]
-    assert found[29:31] == [26, 27]
-    assert found == t5_buckets(distances, 36, 50, bidirectional=False).tolist()
+    distances = torch.arange(-300, 301)
+    options = json.dumps({"buckets": count, "furthest": furthest, "bidirectional": bidirectional})
+    found = javascript([f"{distances.tolist()}.map((d) => t5.bucket(d, {options}))"])[0]
+    library = t5_buckets(distances, count, furthest, bidirectional=bidirectional)
+    assert found == library.tolist()
+    if count == 32:  # transformers counts key − query; the page, as the library, query − key
+        of = T5Attention._relative_position_bucket
+        assert found == of(-distances, bidirectional, count, furthest).tolist()
 
 
 @pytest.mark.parametrize(("dim", "base", "trained"), [(128, 1e4, 2048), (64, 5e5, 8192)])

@@ -57,24 +57,17 @@ def about(parameters: dict) -> None:
     assert (parameters["dim"], parameters["length"], parameters["position"]) == (14, 20, 3)
 
 
-def test_json(saved):
+def test_numbers(saved):
     data = json.loads(saved("matrix", "json"))
-    assert data["posenc"] == posenc.__version__
-    about(data["parameters"])
-    rows = torch.tensor(data["rows"], dtype=torch.float64)
-    assert data["columns"][:2] == ["position", "dimension 0"]
-    torch.testing.assert_close(rows[:, 1:], expected(), rtol=0, atol=1e-12)
-
-
-def test_csv(saved):
     first, *lines = saved("matrix", "csv").decode().splitlines()
-    said = json.loads(first.removeprefix("# "))
-    assert said["version"] == posenc.__version__
-    about(said)
+    told = json.loads(first.removeprefix("# "))
+    assert data["posenc"] == told["version"] == posenc.__version__
     head, *rows = csv.reader(lines)
-    assert head[-1] == "dimension 13"
-    values = torch.tensor([[float(x) for x in row[1:]] for row in rows], dtype=torch.float64)
-    torch.testing.assert_close(values, expected(), rtol=0, atol=1e-12)
+    assert (data["columns"][:2], head[-1]) == (["position", "dimension 0"], "dimension 13")
+    for parameters, values in ((data["parameters"], data["rows"]), (told, rows)):
+        about(parameters)
+        found = torch.tensor([[float(x) for x in row[1:]] for row in values], dtype=torch.float64)
+        torch.testing.assert_close(found, expected(), rtol=0, atol=1e-12)
 
 
 def test_svg(saved):

@@ -7,9 +7,8 @@ again from the library or by brute force, and must agree in every state of the g
 import itertools
 import json
 from functools import cache
-from math import isclose, tau
+from math import tau
 
-import pytest
 import torch
 from tests.explorer.conftest import numbers
 
@@ -109,13 +108,6 @@ def test_how_many_dimensions_turn(said):
             else int(numbers(words)[0])
         )  # fmt: skip
         assert claimed == full
-        assert ("the others" in words) is (0 < full < len(found))
-        assert "near from far" not in words  # a column's value comes again within half a turn
-    for state, words in said("prose_curves.aboutBase", grid(length=[50])):
-        found = wavelengths(state)
-        assert ("there is one wavelength" in words) is (
-            isclose(min(found), max(found), rel_tol=1e-12)
-        )
 
 
 def test_what_dot_products_depend_on(said):
@@ -132,7 +124,6 @@ def test_what_dot_products_depend_on(said):
             assert f"that of p = {state['position']} alone" in words
             # Perhaps too little to be seen here; but the library promises no more either.
             assert not encoding(state).keeps_norm
-            assert ("all have one frequency" in words) is (state["base"] == 1)
             assert len({w for _, w in frequencies(state) if w}) > 1 or state["dim"] % 2
 
 
@@ -142,7 +133,6 @@ def test_whether_a_matrix_moves_every_position(said):
         assert ("one matrix M, the same at every position" in words) is (not unpaired)
         assert ("no matrix moves every position" in words) is (unpaired and state["base"] != 1)
         assert ("by accident" in words) is (unpaired and state["base"] == 1)
-        assert ("any other's would do" in words) <= (state["base"] == 1)
         odd_sine = state["convention"] == "paper" and state["dim"] % 2 == 1
         assert ("The last sine, which has no cosine" in words) is odd_sine
         if unpaired and state["base"] == 1:  # it exists: all rows are sin p and cos p
@@ -154,12 +144,7 @@ SENTENCES = ["word", "your cat is a lovely cat", "Cat cat CAT dog", "a b c d e f
 
 
 def test_what_is_said_of_a_sentence(said):
-    states = [
-        {"sentence": sentence, "base": base, "scaled": scaled}
-        for sentence in SENTENCES
-        for base in BASES
-        for scaled in (True, False)
-    ]
+    states = [{"sentence": text, "base": base} for text in SENTENCES for base in BASES]
     for state, words in said("prose_sentence.aboutStill", states):
         count = len(state["sentence"].split())
         values = rows("paper", 14, state["base"], count)
@@ -170,11 +155,6 @@ def test_what_is_said_of_a_sentence(said):
             assert "none of the 14 columns" in words
         else:
             assert f"{still} of the 14 columns change" in words
-    for state, words in said("prose_sentence.aboutNorms", states):
-        assert ("with the factor" in words) is state["scaled"]
-        assert numbers(words)[2] == pytest.approx(7**0.5, abs=5e-3)
-    for state, words in said("prose_sentence.aboutScale", states):
-        assert ("switch it off" in words) is state["scaled"]
 
 
 def test_rotary_scores_are_the_librarys(said, javascript):

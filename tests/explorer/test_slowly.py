@@ -93,11 +93,3 @@ def test_what_is_said_of_a_pair(said, vectors):
         assert numbers(words)[-1] == pytest.approx(added, abs=6e-5), (state, words)
         assert ("left alone" in words) is (i >= turned)
         assert "+ −" not in words
-
-
-def test_what_is_said_of_the_sum(said, vectors):
-    for state, words in said("prose_slowly.aboutSum", STATES):
-        n, m = state["position"], state["position"] + state["offset"]
-        wanted = library_score(vectors, state, m, n)
-        assert numbers(words.split("score of")[1])[0] == pytest.approx(wanted, abs=6e-5)
-        assert words.startswith(f"Query at m = {str(m).replace('-', '−')}, key at n = {n}:")
