@@ -62,3 +62,38 @@ def lead(task, better, worse):
 def milliseconds(task, name):
     """The median time of a step."""
     return sorted(task.encodings[name].milliseconds.values())[2]
+
+
+def extended(extension):
+    """What each schedule costs, without training and after 200 steps at the longer length."""
+    rows = [
+        "| extended 8 times by | bits at 64 after it | added at 512, untuned | tuned, 200 steps |"
+    ]
+    rows.append("|---|---|---|---|")
+    for name in ("None", "Clipped RoPE", "Linear", "NTK", "Dynamic NTK", "Llama 3", "YaRN"):
+        bare = extension.encodings["Rotary" if name == "None" else f"{name} ×8"]
+        tuned = extension.encodings[f"{name} ×8, tuned 200 steps"]
+        far = (f"{each.middle[512].value:+.2f}" for each in (bare, tuned))
+        rows.append(f"| {name} | {sum(bare.scores[64].values()) / 5:.2f} | {' | '.join(far)} |")
+    return Markdown("\n".join(rows))
+
+
+def costs(text, back):
+    """Milliseconds of a step, and numbers that are learned."""
+    rows = ["| encoding | byte model | numbers learned |", "|---|---|---|"]
+    for name, each in text.encodings.items():
+        rows.append(f"| {name} | {milliseconds(text, name):.0f} | {each.parameters} |")
+    none, cope = milliseconds(back, "NoPE"), milliseconds(back, "CoPE")
+    learned = back.encodings["CoPE"].parameters
+    rows.append(f"| CoPE (`k_back`, NoPE takes {none:.0f}) | {cope:.0f} | {learned} |")
+    return Markdown("\n".join(rows))
+
+
+def beside_papers(runs):
+    """How many pairs stand in the order that was published."""
+    rows = ["| task here | published | pairs in the same order |", "|---|---|---|"]
+    for task in runs.values():
+        for beside in task.beside:
+            same = f"{beside.same} of {beside.of}"
+            rows.append(f"| `{task.title}` | {beside.published.source} | {same} |")
+    return Markdown("\n".join(rows))
