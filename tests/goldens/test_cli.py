@@ -12,9 +12,19 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from tests.fuzz.commands import safetensors
 
 from posenc.cli.main import main
+
+
+def safetensors(shapes: dict[str, list[int]]) -> bytes:
+    """A file of so many zeros, one byte each."""
+    entries, end = {}, 0
+    for name, shape in shapes.items():
+        begin, end = end, end + math.prod(shape)
+        entries[name] = {"dtype": "F8_E4M3", "shape": shape, "data_offsets": [begin, end]}
+    header = json.dumps(entries).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(end)
+
 
 HELD = Path(__file__).with_name("cli.json")
 CASES = json.loads(HELD.read_text())

@@ -104,7 +104,7 @@ def said(run):
         ),
         (QWEN, [], ["16, 24, 24 pairs for time, height and width", "vision (qwen2_vl_vision)"]),
         ({"model_type": "bloom", "n_layer": 1}, [], ["scores A penalty that grows with distance"]),
-        ({"model_type": "nanochat"}, [], ["in words only"]),
+        ({"model_type": "hunyuan_vl_text"}, [], ["in words only"]),
     ],
 )  # fmt: skip
 def test_one_file_in_plain_words(said, written, config, words, wanted):

@@ -53,5 +53,5 @@ def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
         written = "".join(str(digit) for digit in reversed(row))
         bars = "  ".join(sparkline(values, screen))
         screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
-    low, high = sparkline([-1, 1], screen)
-    screen.print(f"{low} is -1, {high} is +1; the lowest bit and the first sine change fastest")
+    screen.print(legend(screen))
+    screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

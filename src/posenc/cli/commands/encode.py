@@ -106,7 +106,7 @@ class Encode:
         found = tokens.Measure.of(tokens.rows(text, tokenizer, self.max_length), unknown)
         if not found.tokens:
             raise UserError("no text: it holds no token; give at least one word")
-        vectors = self._vectors(max(words.values()) + 1, padding)
+        vectors = self._vectors(words, padding)
         scale = "sqrt_dim" if self.scale else None
         encoding = Sinusoidal(vectors.dim, self.base, self.convention, scale=scale)
         about = self._parameters(vectors.dim, padding or 0)

@@ -110,9 +110,8 @@ class Walk:
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:
-    """The words and marks of a sentence, and a vocabulary that holds them."""
+    """The words and marks of a sentence, and their ids."""
     from posenc.cli.io.tokens import text_from, trained, words_by_id
-    from posenc.cli.render.walk_report import ORDERS
 
     text = text_from(sentence, None)
     tokenizer = trained(text, 1 << 16)

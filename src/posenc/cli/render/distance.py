@@ -69,9 +69,9 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
 
 
 def show(found: Profile, encoding: Any) -> None:
-    """Prints each line as marks. Slopes of heads differ by powers of two, so that each of several
-    lines reaches from its own least to its greatest."""
-    screen, (low_mark, high_mark) = console(), sparkline([-1, 1], console())
+    """Prints each line as marks from its own least to its greatest, since the slopes of heads
+    differ by powers of two."""
+    screen = console()
     names = max(map(len, found.lines)) + 2 if len(found.lines) > 1 else 0
     room = max(8, screen.room - names - 1)
     for name, line in found.lines.items():
@@ -81,13 +81,9 @@ def show(found: Profile, encoding: Any) -> None:
             head = "" if begin or not names else name
             screen.print(head.ljust(names) + sparkline(scaled[begin : begin + room], screen))
         zero = line[found.distances.index(0)]
-        ends = f"{low_mark} is {low:.4g}, {high_mark} is {high:.4g}"
+        ends = legend(screen, f"{low:.4g}", f"{high:.4g}")
         screen.print(" " * names + f"{zero:.4g} at 0; {ends}")
     first, last = found.distances[0], found.distances[-1]
-    every = [value for line in found.lines.values() for value in line]
-    one = (f"{min(every):.4g}", f"{max(every):.4g}")
-    ends = ("its least number", "its greatest") if names else one
-    screen.print(("in each line " if names else "") + legend(screen, *ends))
     screen.print(f"{found.quantity} over the distance query - key, {first} to {last}")
     if (pair := found.closest) is not None:
         screen.print(

@@ -23,26 +23,27 @@ NUMBER = 7
 def show(batch: Batch, encoding: Sinusoidal, manifest: Manifest) -> None:
     """Token, id, embedding, encoding and their sum of the first tokens."""
     screen, found, about = console(), manifest.found, manifest.parameters
-    known, several = manifest.tokens(), int(found.sentences > 1)
-    words = [known.get(number, "") for number in batch.ids[:SHOWN].tolist()]
+    known, ids, positions = manifest.tokens(), batch.ids[:SHOWN], batch.positions[:SHOWN]
+    words = [known.get(number, "") for number in ids.tolist()]
     words = [w if len(w) <= LETTERS else f"{w[: LETTERS - 1]}…" for w in words]
-    # Beside other columns and gaps; a number has six characters and a blank, an ellipsis two.
-    room = (screen.room - max(map(len, words)) - 24 - 6 * several) // 3
-    most = manifest.dim if 7 * manifest.dim <= room + 1 else max(1, (room - 1) // 7)
-    ellipsis = " …" * (most < manifest.dim)
-    lines = [row.line for row in batch.rows for _ in row.ids]
-    vectors = batch.embeddings * (encoding.factor or 1.0), batch.table, batch.values
-    headers = ["line", "position", "token", "id", "embedding", "+ encoding", "= sum"]
-    rows = [
-        [
-            *(str(lines[index]), str(batch.positions[index].item())),
-            *(word, str(batch.ids[index].item())),
-            *(" ".join(number(v, 3) for v in x[index, :most].tolist()) + ellipsis for x in vectors),
-        ][1 - several :]
-        for index, word in enumerate(words)
-    ]
-    headers = headers[1 - several :]
-    screen.grid(headers, rows, [headers.index(name) for name in ("token", *headers[-3:])])
+    lines = [str(row.line) for row in batch.rows for _ in row.ids]
+    columns = {"position": map(str, positions.tolist()), "token": words,
+               "id": map(str, ids.tolist())}  # fmt: skip
+    columns = {"line": lines, **columns} if found.sentences > 1 else columns
+    told = list(zip(*columns.values(), strict=False))
+    vectors = {
+        "embedding": batch.embeddings * (encoding.factor or 1.0),
+        "+ encoding": batch.table,
+        "= sum": batch.values,
+    }
+    # Side by side where all dimensions fit so, otherwise one below the other.
+    room = screen.room - sum(max(map(len, c)) + 2 for c in zip(columns, *told, strict=True))
+    beside = 3 * (NUMBER * manifest.dim + 1) <= room + 2
+    most = manifest.dim if NUMBER * manifest.dim <= room + 1 else max(1, (room - 1) // NUMBER)
+    for names in [list(vectors)] if beside else [[name] for name in vectors]:
+        headers = [*columns, *names]
+        rows = [[*row, *(_shown(vectors[n][i], most) for n in names)] for i, row in enumerate(told)]
+        screen.grid(headers, rows, [headers.index(name) for name in ("token", *names)])
     origin = "seeded random vectors" if about["embeddings"] == "random" else about["embeddings"]
     scaled = ", times sqrt(dim)" if about["scale"] != "none" else ""
     screen.print(

@@ -62,11 +62,7 @@ def _numbers(screen: Screen, stage: Stage, tokens: list[str]) -> None:
     for head, matrix in enumerate(cells, start=1):
         if len(values) > 1:
             screen.print(f"   head {head}")
-        names = stage.columns or tuple(map(str, range(matrix.shape[1])))
-        rows = [
-            [token, *shortened(list(map(number, row)), most)]
-            for token, row in zip(tokens, matrix.tolist(), strict=True)
-        ]
+        rows = [[token, *shortened(row, most)] for token, row in zip(tokens, matrix, strict=True)]
         screen.grid(["", *shortened(names, most)], rows, left=(0,))
 
 
