@@ -26,9 +26,21 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from posenc.encodings.shapes import (
+    Dtype,
+    Embeddings,
+    Heads,
+    K,
+    Places,
+    Q,
+    Scale,
+    Scores,
+    WholePlaces,
+    WholeRow,
+)
 from posenc.encodings.told import Described, arguments_told
 from posenc.guards import may_look, working_dtype
-from posenc.positions import Coordinates, Integers, Positions, checked, consecutive
+from posenc.positions import Coordinates, checked, consecutive
 
 
 def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Tensor, "*tokens"]:
@@ -37,9 +49,8 @@ def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Te
     if positions.is_cpu and may_look(positions) and positions.numel():
         first, last = positions.aminmax()
         if first < 0 or last >= len(table):
-            raise IndexError(
-                f"positions run from {first} to {last}; the table has {len(table)} rows."
-            )
+            held = f"the table has {len(table)} rows"
+            raise IndexError(f"positions run from {first} to {last}; {held}.")
     return positions
 
 
@@ -63,10 +74,7 @@ class PositionRemapping(ABC):
 
     @abstractmethod
     def __call__(
-        self,
-        positions: Int64[Tensor, "*batch seq"],
-        *,
-        generator: torch.Generator | None = None,
+        self, positions: Int64[Tensor, "*batch seq"], *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """The changed positions; ``generator`` draws what is random."""
 
@@ -95,22 +103,14 @@ class TokenEncoding(Described, ABC):
     keeps_neighbors_apart: bool = True
 
     @abstractmethod
-    def table(
-        self, positions: Int64[Tensor, "*batch seq"] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "..."]:
-        """What ``positions`` alone say, one row a position."""
+    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "..."]:
+        """What ``positions`` alone say, one row a position; float32 unless ``dtype`` is given."""
 
     @abstractmethod
-    def encode(
-        self, x: Float[Tensor, "*batch seq dim"], table: Float[Tensor, "*rows seq dim"]
-    ) -> Float[Tensor, "..."]:
+    def encode(self, x: Embeddings, table: Float[Tensor, "*rows seq dim"]) -> Float[Tensor, "..."]:
         """``x`` with its positions in it, in the shape and dtype of ``x``."""
 
-    def forward(
-        self,
-        x: Float[Tensor, "*batch seq dim"],
-        positions: Int64[Tensor, "..."] | Positions | None = None,
-    ) -> Float[Tensor, "..."]:
+    def forward(self, x: Embeddings, positions: Places | None = None) -> Float[Tensor, "..."]:
         """``encode(x, table(positions))``; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
             positions = consecutive(x.shape[-2 if self.batch_first else 0], device=x.device)
@@ -151,10 +151,8 @@ class QueryKeyEncoding(Described, ABC):
     keeps_neighbors_apart: bool = True
 
     @abstractmethod
-    def table(
-        self, positions: Int64[Tensor, "..."] | Integers, *, dtype: torch.dtype | None = None
-    ) -> Float[Tensor, "..."]:
-        """What ``positions`` alone say; the sequence stays the axis after the batch axes."""
+    def table(self, positions: WholePlaces, *, dtype: Dtype = None) -> Float[Tensor, "..."]:
+        """What ``positions`` alone say, behind the axes of the batch and the sequence."""
 
     @property
     def encoded_dim(self) -> int:
@@ -174,11 +172,7 @@ class QueryKeyEncoding(Described, ABC):
         return self.encode_queries(k, table)
 
     def encode_both(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        table: Tensor,
-        positions: Int64[Tensor, "..."] | None = None,
+        self, q: Heads, k: Heads, table: Tensor, positions: Int64[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
         """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``.
 
@@ -202,10 +196,7 @@ class QueryKeyEncoding(Described, ABC):
         return out
 
     def forward(
-        self,
-        q: Float[Tensor, "*batch _ _ head_dim"],
-        k: Float[Tensor, "*batch _ _ head_dim"],
-        positions: Int64[Tensor, "..."] | Positions | None = None,
+        self, q: Heads, k: Heads, positions: Places | None = None
     ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
         """Both encoded by one table; without positions, the tokens stand at 0, 1, 2, …"""
         if positions is None:
@@ -264,38 +255,22 @@ class ScoreEncoding(Described, ABC):
 
     @abstractmethod
     def table(
-        self,
-        q_positions: Int64[Tensor, "..."] | Integers,
-        k_positions: Int64[Tensor, "..."] | Integers,
-        *,
-        dtype: torch.dtype | None = None,
+        self, q_positions: WholePlaces, k_positions: WholePlaces, *, dtype: Dtype = None
     ) -> Tensor:
         """What the two sets of positions alone say; points of a grid have one more axis."""
 
     @abstractmethod
     def encode(
-        self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        table: Tensor,
-        *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """``scores`` changed by position.
+        self, scores: Scores, table: Tensor, *, q: Q = None, k: K = None, scale: Scale = None
+    ) -> Scores:
+        """``scores`` changed by position, in float32 at least and rounded once.
 
-        Args:
-            scores: Products of queries and keys, scaled.
-            table: Of these queries and keys.
-            q, k: Queries and keys, for encodings that depend on content.
-            scale: What the products were multiplied with; 1/√head_dim if not given.
+        ``scores`` come scaled, by ``scale`` or 1/√head_dim; ``q`` and ``k`` are for encodings that
+        read content.
         """
 
     def encode_output(
-        self,
-        out: Float[Tensor, "*batch heads q_len value_dim"],
-        weights: Float[Tensor, "*batch heads q_len k_len"],
-        table: Tensor,
+        self, out: Float[Tensor, "*batch heads q_len value_dim"], weights: Scores, table: Tensor
     ) -> Float[Tensor, "*batch heads q_len value_dim"]:
         """The result of attention, with what positions add to values; see ``changes_output``."""
         return out
@@ -314,16 +289,16 @@ class ScoreEncoding(Described, ABC):
 
     def forward(
         self,
-        scores: Float[Tensor, "*batch heads q_len k_len"],
-        q_positions: Int64[Tensor, "..."] | Positions | None = None,
-        k_positions: Int64[Tensor, "..."] | Positions | None = None,
+        scores: Scores,
+        q_positions: Places | None = None,
+        k_positions: Places | None = None,
         *,
-        q: Float[Tensor, "*batch heads q_len head_dim"] | None = None,
-        k: Float[Tensor, "*batch kv_heads k_len head_dim"] | None = None,
-        scale: float | None = None,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
         q_hidden: Float[Tensor, "*batch q_len dim"] | None = None,
         k_hidden: Float[Tensor, "*batch k_len dim"] | None = None,
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Scores:
         """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …
 
         Encodings that read the hidden state take it as ``q_hidden`` and ``k_hidden``.

@@ -9,7 +9,7 @@ from types import CellType, FunctionType
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, check_pairs
@@ -19,13 +19,14 @@ from posenc.encodings.shapes import (
     Dtype,
     K,
     KeyRow,
+    Places,
     Q,
     QueryRow,
     Scale,
     Scores,
     WholeDistance,
 )
-from posenc.positions import Positions, checked, checked_distances
+from posenc.positions import checked, checked_distances
 
 
 class ScoreBias(ScoreEncoding):
@@ -193,11 +194,7 @@ class BiasSum(ScoreBias):
         take_claims(self, *self.parts)  # type: ignore[arg-type]
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "..."] | Positions,
-        k_positions: Int64[Tensor, "..."] | Positions,
-        *,
-        dtype: Dtype = None,
+        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The sum of the tables."""
         first, *others = (part.table(q_positions, k_positions, dtype=dtype) for part in self.parts)  # type: ignore[operator]
@@ -237,11 +234,7 @@ class BiasHeads(ScoreBias):
         return slice(self.chosen.start, self.chosen.stop, self.chosen.step)
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "..."] | Positions,
-        k_positions: Int64[Tensor, "..."] | Positions,
-        *,
-        dtype: Dtype = None,
+        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The table of these heads."""
         table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]

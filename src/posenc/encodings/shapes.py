@@ -10,7 +10,9 @@ Dtype = torch.dtype | None
 Device = torch.device | str | None
 Scale = float | None
 
-# Positions: of tokens, of points, of queries and keys; some encodings take whole numbers alone.
+# Positions: any, of tokens, of points, of queries and keys; some encodings take integers alone.
+Places = Int64[Tensor, "..."] | Positions
+WholePlaces = Int64[Tensor, "..."] | Integers
 Row = Int64[Tensor, "*batch seq"] | Positions
 WholeRow = Int64[Tensor, "*batch seq"] | Integers
 Points = Int64[Tensor, "*batch seq axes"] | Positions

@@ -2,33 +2,22 @@
 
 import numpy as np
 import pytest
+import torch
 
 from posenc import Graph, LaplacianEncoding
 from posenc.encodings.graphs import modes
 
 
+def random_neighbors(nodes: int) -> Graph:
+    draw = torch.Generator().manual_seed(0)
+    these = torch.arange(nodes).repeat_interleave(3)
+    others = torch.randint(nodes, (3 * nodes,), generator=draw)
+    return Graph(torch.stack((these, others))[:, these != others]).undirected()
+
+
 @pytest.fixture
 def few(monkeypatch):
     monkeypatch.setattr(modes, "FEW", 100)
-
-
-def solver_of(monkeypatch, graph: Graph) -> "modes._Solver":
-    made = []
-
-    class Kept(modes._Solver):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(modes, "_Solver", Kept)
-    LaplacianEncoding(4).table(graph)
-    return made[0]
-
-
-def test_random_neighbors_are_not_factorized(few, monkeypatch):
-    """Even where so few restarts are granted to others that none of them converges."""
-    monkeypatch.setattr(modes, "RESTARTS", 1)
-    assert solver_of(monkeypatch, random_neighbors(1500)).solve is None
 
 
 def test_eigenvectors_are_those_of_a_dense_solver(few):

@@ -34,7 +34,7 @@ def alike(heads):
     return RelativeBias.of(lambda distance: -0.1 * distance.abs(), heads)
 
 
-ASKED = ("shape_and_dtype", "content_is_left_alone", "casts", "copies", "prefill_equals_decoding")
+ASKED = ("shape_and_dtype", "content_is_left_alone", "casts", "prefill_equals_decoding")
 
 
 @pytest.mark.parametrize("build", [by_module, alike])

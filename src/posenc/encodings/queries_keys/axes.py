@@ -64,9 +64,9 @@ class AxisSinCos:
         *,
         scaled: bool = True,
     ) -> Float[Tensor, "*shape 2 pairs"]:
-        """cos and sin, times the attention factor of the schedule of each axis if ``scaled``.
+        """cos and sin of what ``coordinate`` gives, times attention factors if ``scaled``.
 
-        ``coordinate`` maps the positions along an axis. Tokens that stand nowhere are not turned.
+        Tokens that stand nowhere are not turned.
         """
         points, nowhere = among_places(checked_points(positions, self.count))
         tables = []
@@ -95,11 +95,9 @@ class RotationOfAxes(QueryKeyEncoding):
     def table(
         self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at points, float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype, self.coordinate)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
-        """``q`` rotated."""
         return rotate_heads(q, table, self.layout, self.head_dim, self.rotated_dim)
 
 

@@ -110,7 +110,6 @@ class AxialRotary(RotationOfAxes):
         ).train(self.training)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
-        """``q`` rotated."""
         if not self.form.by_axis:
             return super().encode_queries(q, table)
         check_rows(q, table, (2, self.rotated_dim // 2), self.heads_first)

@@ -49,7 +49,6 @@ class LearnedBlocks(LearnedRotation):
         return rotations.to(next(self.parameters()).device)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows heads n b b"]) -> Heads:
-        """``q`` rotated, each block by its matrix, in float32 at least."""
         heads = q.shape[-3 if self.heads_first else -2] if self.by_head else 1
         row = (heads, self.head_dim // self.block, self.block, self.block)
         check_rows(q, table, row, self.heads_first)

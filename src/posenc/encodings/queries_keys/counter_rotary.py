@@ -34,7 +34,6 @@ class CounterRotary(AroundRotary):
     changes_output = True
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin, as of the rotation."""
         return self.rotary.table(positions, dtype=dtype)
 
     def encode_values(self, v: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:

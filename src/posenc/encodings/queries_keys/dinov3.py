@@ -105,7 +105,6 @@ class DINOv3Rotary(RotationOfAxes):
     def table(
         self, positions: Int64[Tensor, "*batch seq 2"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions`` (y, x), float32 unless another dtype is asked for."""
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return self._augmented(positions, floating(dtype))
         return super().table(positions, dtype=dtype)

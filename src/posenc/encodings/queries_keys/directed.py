@@ -132,7 +132,6 @@ class DirectedRotary(QueryKeyEncoding):
         return table.unflatten(-1, (self.heads, -1)) if self.by_head else table
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "..."]) -> Heads:
-        """``q`` rotated."""
         if self.by_head:
             return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
         width = self.head_dim

@@ -131,12 +131,10 @@ class FoPE(QueryKeyEncoding):
         return padded if self.order == sorted(self.order) else padded[..., self.order]
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
-        """``q`` turned, each head by the mixtures of its key head."""
         group = q.shape[-3 if self.heads_first else -2] // self.heads
         table = table.repeat_interleave(group, dim=-2)
         return rotate_each_head(q, table, pairing="half", heads_first=self.heads_first)
 
     def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
-        """``k`` turned as queries are."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)

@@ -89,7 +89,6 @@ class GRAPE(QueryKeyEncoding):
         return torch.stack(factors, dim=-2).to(floating(dtype)).to(positions.device)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads"]) -> Heads:
-        """``q`` turned, each head in the plane of its key head."""
         check_rows(q, table, (2, self.heads), self.heads_first)
         x = q if self.heads_first else q.transpose(-2, -3)
         group = x.shape[-3] // self.heads
@@ -104,7 +103,6 @@ class GRAPE(QueryKeyEncoding):
         return made if self.heads_first else made.transpose(-2, -3)
 
     def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 2 heads"]) -> Heads:
-        """``k`` turned as queries are."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)
 

@@ -47,7 +47,6 @@ class LearnedAngles(LearnedRotation):
         """The angle of each pair at each point."""
 
     def table(self, positions: Tensor | Positions, *, dtype: Dtype = None) -> Float[Tensor, "..."]:
-        """cos and sin at ``positions [*batch, seq, axes]``, float32 unless another is asked for."""
         angles = self.angles(self.points(positions))
         table = torch.stack((angles.cos(), angles.sin()), dim=self.cos_axis)
         return table.to(floating(dtype)).to(next(self.parameters()).device)

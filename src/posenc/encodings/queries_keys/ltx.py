@@ -82,11 +82,9 @@ class LTXRotary(RotationOfAxes):
     def table(
         self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
-        """cos and sin for every head, float32 unless another dtype is asked for."""
         return super().table(positions, dtype=dtype).unflatten(-1, (self.heads, -1))
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
-        """``q`` rotated, each head by its own frequencies."""
         return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
 
     def extra_repr(self) -> str:

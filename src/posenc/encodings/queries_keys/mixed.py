@@ -87,5 +87,4 @@ class RoPEMixed(LearnedAngles):
         return y * along_y + x * along_x
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 heads pairs"]) -> Heads:
-        """``q`` rotated, each head by its own frequencies."""
         return rotate_each_head(q, table, pairing="interleaved", heads_first=self.heads_first)

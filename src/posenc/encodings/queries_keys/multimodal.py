@@ -77,7 +77,6 @@ class MultimodalRotary(AroundRotary):
     def table(
         self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions``, as (t, h, w), float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype)
 
     def extra_repr(self) -> str:
@@ -141,7 +140,6 @@ class MHRoPE(AroundRotary):
     def table(
         self, positions: Points, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 axes pairs"]:
-        """cos and sin along each axis, float32 unless another dtype is asked for."""
         axes = len(self.sections)
         points, nowhere = among_places(checked_points(positions, axes))
         along = [self.rotary.table(points[..., axis], dtype=dtype) for axis in range(axes)]
@@ -150,7 +148,6 @@ class MHRoPE(AroundRotary):
     def encode_queries(  # type: ignore[override]  # nothing rotates in place
         self, q: Heads, table: Float[Tensor, "*rows 2 axes pairs"]
     ) -> Heads:
-        """``q`` rotated, each head as the key head that serves it."""
         group = q.shape[-3 if self.heads_first else -2] // self.heads
         still = torch.ones_like(table[..., :1, :])
         still[..., 1, :, :] = 0.0  # cos 1 and sin 0, for heads of no axis
@@ -162,6 +159,5 @@ class MHRoPE(AroundRotary):
     def encode_keys(  # type: ignore[override]
         self, k: Heads, table: Float[Tensor, "*rows 2 axes pairs"]
     ) -> Heads:
-        """``k`` rotated, each head by its axis."""
         check_key_heads(k, self.heads, self.heads_first)
         return self.encode_queries(k, table)

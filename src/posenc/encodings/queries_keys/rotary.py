@@ -256,5 +256,4 @@ class AroundRotary(QueryKeyEncoding):
     def encode_keys(
         self, k: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
     ) -> Heads:
-        """``k`` rotated as queries are."""
         return self.rotary.encode_queries(k, table, out=out)

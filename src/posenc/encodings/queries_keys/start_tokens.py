@@ -49,7 +49,6 @@ class StartTokenRotary(AroundRotary):
         self.start, self.count = start, count
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions``, each of its own encoding."""
         positions = checked(positions, reals=True)
         first = (positions < self.count)[..., None, None]
         near = self.start.table(positions, dtype=dtype)
@@ -64,5 +63,4 @@ class StartTokenRotary(AroundRotary):
         *,
         out: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Both in one call, by rows of a kept table; see ``Rotary.encode_both``."""
         return self.rotary.encode_both(q, k, table, positions, out=out)

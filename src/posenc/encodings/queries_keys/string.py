@@ -82,7 +82,6 @@ class CayleySTRING(LearnedAngles):
         return torch.linalg.solve(one + skew, one - skew)  # the two factors commute
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
-        """``q`` in the learned basis, rotated."""
         wide, width = working_dtype(q.dtype), self.head_dim
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
         rotated = rotate_heads(based, table, self.layout, width, width)
@@ -140,7 +139,6 @@ class CirculantSTRING(LearnedAngles):
         return points @ (-2 * in_float64(self.columns) @ sines.mT)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
-        """``q`` with its waves rotated, in float32 at least and rounded once."""
         check_rows(q, table, (2, (self.head_dim - 1) // 2), self.heads_first)
         x = q.to(torch.promote_types(working_dtype(q.dtype), table.dtype))
         angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5

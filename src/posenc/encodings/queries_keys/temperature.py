@@ -88,13 +88,14 @@ class QueryTemperature(QueryKeyEncoding):
         return (q.to(working_dtype(q.dtype)) * factor).to(q.dtype)
 
     def encode_keys(self, k: Heads, table: Float[Tensor, "*rows 1"]) -> Heads:
-        """``k`` itself, as it is."""
         return k
 
 
-def check_unrotated(owner: object, queries_keys: Sequence[QueryKeyEncoding]) -> None:
+def check_unrotated(
+    self: object, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
+) -> None:
     """Refuse encodings beside one that rotates queries and keys itself; temperatures only scale."""
     for each in queries_keys:
         if not isinstance(each, QueryTemperature):
-            own, other = type(owner).__name__, type(each).__name__
+            own, other = type(self).__name__, type(each).__name__
             raise ValueError(f"{own} rotates queries and keys; {other} would change them before.")

@@ -56,11 +56,9 @@ class VJEPA2Rotary(QueryKeyEncoding):
     def table(
         self, positions: Int64[Tensor, "*batch seq 3"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 angles"]:
-        """cos and sin at ``positions`` (t, h, w), float32 unless another dtype is asked for."""
         return self.sincos.table(positions, dtype)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 angles"]) -> Heads:
-        """``q`` mixed, in float32 at least."""
         check_rows(q, table, (2, AXES * self.width // 2), self.heads_first)
         # Each axis has half as many angles as channels: its first half takes them, then the second.
         table = table.unflatten(-1, (AXES, -1)).repeat_interleave(2, dim=-2).flatten(-2)

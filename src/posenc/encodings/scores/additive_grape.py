@@ -105,7 +105,6 @@ class AdditiveGRAPE(ScoreEncoding):
     def encode(
         self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` less their penalty, in float32 at least and rounded once."""
         wide, rate = working_dtype(scores.dtype), 0.0
         if self.v is not None:
             rate = rate + self._gate(given(self, q=q).to(wide), self.v).unsqueeze(-1)

@@ -65,7 +65,6 @@ class ALiBi(RelativeBias):
         self.slopes: tuple[float, ...] = slopes
 
     def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
-        """−m_h · |distance|, float32 unless another dtype is asked for."""
         distance = checked(distance, "distance", reals=True)
         away = floats(distance, widest(distance.device))
         away = away.clamp(min=0) if self.is_causal else away.abs()

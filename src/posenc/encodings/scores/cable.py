@@ -71,6 +71,5 @@ class CABLE(OfDistance):
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len heads"] | None = None,
     ) -> Scores:
-        """``scores`` with their bias, added in float32 at least and rounded once."""
         steps = given(self, k_features=k_features).to(working_dtype(scores.dtype))
         return (scores + sums_after_key(steps.mT.unsqueeze(-2), table)).to(scores.dtype)

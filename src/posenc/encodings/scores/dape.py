@@ -1,17 +1,17 @@
 """DAPE: a bias that a small network adapts to the scores it is added to."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
-from posenc.encodings.shapes import Biases, Device, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import Biases, Device, Dtype, K, Places, Q, Scale, Scores
 from posenc.guards import floating
 from posenc.numerics.product import products
-from posenc.positions import Positions, checked
+from posenc.positions import checked
 
 
 class DAPE(ScoreEncoding):
@@ -66,13 +66,8 @@ class DAPE(ScoreEncoding):
         self.contract.reset_parameters()
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "..."] | Positions,
-        k_positions: Int64[Tensor, "..."] | Positions,
-        *,
-        dtype: Dtype = None,
+        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The table of the bias; zeros without one."""
         if self.bias is not None:
             return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         queries = checked(q_positions, "q_positions", reals=True)
@@ -84,7 +79,6 @@ class DAPE(ScoreEncoding):
     def encode(
         self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores + table`` with what f makes of both, in float32 at least and rounded once."""
         wide = scores.to(working_dtype(scores.dtype))
         bias = table.to(wide.dtype).expand(wide.shape)
         parts = [wide] if self.bias is None else [wide, bias]

@@ -77,7 +77,6 @@ class DAPEv2(OfBothPositions):
     def encode(
         self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` with the bias and what f makes of both, in float32 at least, rounded once."""
         wide = scores.to(working_dtype(scores.dtype))
         queries, keys = of_each(table)
         bias = self.bias.table(queries, keys, dtype=wide.dtype).expand(wide.shape)

@@ -158,7 +158,6 @@ class DeBERTa(ScoreEncoding):
     def encode(
         self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """All terms, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         added = torch.zeros((), dtype=wide, device=scores.device)
         if self.position_keys is not None:

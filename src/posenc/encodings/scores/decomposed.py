@@ -105,7 +105,6 @@ class DecomposedRelative(ScoreEncoding):
     def encode(
         self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` with both products, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         queries, total = given(self, q=q).to(wide), scores.to(wide)
         absent = without_place(table)

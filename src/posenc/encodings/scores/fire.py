@@ -75,7 +75,6 @@ class FIRE(ScoreBias):
     def table(
         self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The bias of every pair."""
         asked = floating(dtype)
         dtype = working_dtype(asked)
         distance = float_distances(q_positions, k_positions, dtype)

@@ -88,7 +88,6 @@ class Forgetting(OfDistance):
     def encode(
         self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` with their bias, added in float32 at least and rounded once."""
         log_forget = self.log_forget(given(self, k=k).to(working_dtype(scores.dtype)))
         return (scores + sums_after_key(log_forget.unsqueeze(-2), table)).to(scores.dtype)
 

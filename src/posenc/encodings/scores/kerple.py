@@ -145,7 +145,6 @@ class KERPLEWeight(ScoreEncoding):
     def encode(
         self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` times their weight, in float32 at least and rounded once."""
         check_pairs("KERPLEWeight", scores, table)
         return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
 

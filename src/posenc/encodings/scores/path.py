@@ -104,7 +104,6 @@ class PaTH(OfDistance):
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
     ) -> Scores:
-        """``scores`` changed by the way from key to query, in float32 at least, rounded once."""
         wide, width = working_dtype(scores.dtype), self.head_dim
         said = given(self, k_features=k_features).to(wide)
         w, beta = said.split([self.kv_heads * width, self.kv_heads], dim=-1)

@@ -97,7 +97,6 @@ class RelativeLogits(OfDistance):
         q_features: Float[Tensor, "*batch q_len _"] | None = None,
         k_features: Float[Tensor, "*batch k_len _"] | None = None,
     ) -> Scores:
-        """``scores`` with their logits, added in float32 at least and rounded once."""
         r = given(self, q_features=q_features).to(working_dtype(scores.dtype))
         r = r.unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         logits = products(r, self.profiles.mT)

@@ -63,7 +63,6 @@ class RemappedRotary(OfBothPositions):
     def check_beside(
         self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
     ) -> None:
-        """Refuse queries and keys that are rotated otherwise, or not at all."""
         rotations = [each for each in queries_keys if not isinstance(each, QueryTemperature)]
         if not rotations and rotated_before:
             return

@@ -1,14 +1,12 @@
 """RePo: each token says itself where it stands, and rotary positions take it at its word."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_probability, check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
@@ -46,6 +44,7 @@ class RePo(OfBothPositions):
 
     is_relative = is_pairwise = True
     makes_anew = True
+    check_beside = check_unrotated
     reads_hidden = True
 
     def __init__(
@@ -78,12 +77,6 @@ class RePo(OfBothPositions):
         for weight in (self.gate, self.content, self.final):
             nn.init.normal_(weight, std=self.std)
 
-    def check_beside(
-        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
-    ) -> None:
-        """Refuse what rotates queries and keys before; a temperature may stand there."""
-        check_unrotated(self, queries_keys)
-
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]
     ) -> Float[Tensor, "*batch q_len heads"]:
@@ -91,11 +84,7 @@ class RePo(OfBothPositions):
         x = hidden.to(working_dtype(hidden.dtype))
         return products(F.silu(products(x, self.gate)) * products(x, self.content), self.final)
 
-    def key_features(
-        self, hidden: Float[Tensor, "*batch k_len dim"]
-    ) -> Float[Tensor, "*batch k_len heads"]:
-        """The same, of keys."""
-        return self.query_features(hidden)
+    key_features = query_features
 
     def encode(
         self,

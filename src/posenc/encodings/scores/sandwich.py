@@ -47,7 +47,6 @@ class Sandwich(RelativeBias):
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
     def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
-        """Sums of exact cosines, over the ratio of each head."""
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = widest(distance.device)

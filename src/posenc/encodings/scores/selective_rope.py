@@ -1,14 +1,12 @@
 """Selective RoPE: every token says how far it turns what comes after it."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.repeats import check_repeats
@@ -60,6 +58,7 @@ class SelectiveRoPE(OfDistance):
 
     reads_neighbors = True
     makes_anew = True
+    check_beside = check_unrotated
     reads_hidden = True
 
     def __init__(
@@ -99,12 +98,6 @@ class SelectiveRoPE(OfDistance):
         for bias in (self.gate_bias, self.bias):
             if bias is not None:
                 nn.init.zeros_(bias)
-
-    def check_beside(
-        self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
-    ) -> None:
-        """Refuse what rotates queries and keys before; a temperature may stand there."""
-        check_unrotated(self, queries_keys)
 
     def key_features(
         self, hidden: Float[Tensor, "*batch k_len dim"]

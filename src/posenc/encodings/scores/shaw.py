@@ -64,7 +64,6 @@ class Shaw(OfDistance):
     def encode(
         self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` with q · a · scale, added in float32 at least and rounded once."""
         queries = given(self, q=q).to(working_dtype(scores.dtype))
         seen = picked(products(queries, self.keys), self._met(table))
         return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)

@@ -81,7 +81,6 @@ class T5Bias(RelativeBias):
     def profile(
         self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
-        """The number of each head for the bucket of each distance."""
         distance = checked(distance, "distance")
         if self.untrained:
             self._warn(distance)

@@ -52,7 +52,6 @@ class QueryFactor(ScoreEncoding):
     def encode(
         self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` times their factor, in float32 at least and rounded once."""
         return (scores.to(working_dtype(scores.dtype)) * table.unsqueeze(-3)).to(scores.dtype)
 
 

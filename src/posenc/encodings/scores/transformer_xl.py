@@ -74,7 +74,6 @@ class TransformerXL(OfDistance):
     def encode(
         self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` with the three terms, added in float32 at least and rounded once."""
         wide = working_dtype(scores.dtype)
         queries = given(self, q=q).to(wide)
         keys = grouped_keys(given(self, k=k).to(wide), self.heads)

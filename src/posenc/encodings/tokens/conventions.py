@@ -202,59 +202,51 @@ def timestep(shift: int = 0, flip: bool = True) -> Convention:
     )
 
 
-PAPER = Convention(
-    name="paper",
-    formula="PE(p, 2i) = sin(p / n^(2i/d)), PE(p, 2i+1) = cos(p / n^(2i/d))",
-    used_by="Vaswani et al. 2017, the PyTorch tutorial, d2l, keras-hub, DistilBERT",
-    waveform=Interleaved(),
-    odd="sine",
+ALL = (
+    Convention(
+        name="paper",
+        formula="PE(p, 2i) = sin(p / n^(2i/d)), PE(p, 2i+1) = cos(p / n^(2i/d))",
+        used_by="Vaswani et al. 2017, the PyTorch tutorial, d2l, keras-hub, DistilBERT",
+        waveform=Interleaved(),
+        odd="sine",
+    ),
+    Convention(
+        name="concatenated",
+        formula="[sin | cos] of p / n^(2i/d)",
+        used_by="MarianMT and Pegasus in transformers, RoFormer, CTRL, XLNet, the TensorFlow "
+        "tutorial",
+        waveform=Halves(),
+    ),
+    Convention(
+        name="tensor2tensor",
+        formula="[sin | cos] of p / n^(i / (h − 1))",
+        used_by="tensor2tensor, the Marian toolkit, fairseq, M2M100, Whisper, SpeechT5, XGLM",
+        waveform=Halves(shift=1),
+        odd="zero",
+    ),
+    timestep(),
+    Convention(
+        name="per_dimension_one_based",
+        formula="even k: sin(t / n^(k/d)), odd k: cos(t / n^(k/d)), with t = p + 1 and k = j + 1",
+        used_by="lecture slides",
+        waveform=PerChannel(first=1),
+        first=1,
+        odd="unpaired",
+    ),
+    Convention(
+        name="per_dimension",
+        formula="even j: sin(p / n^(j/d)), odd j: cos(p / n^(j/d))",
+        used_by="Caffe2",
+        waveform=PerChannel(),
+        odd="unpaired",
+    ),
+    Convention(
+        name="double_exponent",
+        formula="even j: sin(p / n^(2j/d)), odd j: cos(p / n^(2j/d))",
+        used_by="old checkpoints: the paper's pair index i read as the channel index j",
+        waveform=PerChannel(step=2),
+        odd="unpaired",
+    ),
 )
-CONCATENATED = Convention(
-    name="concatenated",
-    formula="[sin | cos] of p / n^(2i/d)",
-    used_by="MarianMT and Pegasus in transformers, RoFormer, CTRL, XLNet, the TensorFlow tutorial",
-    waveform=Halves(),
-)
-TENSOR2TENSOR = Convention(
-    name="tensor2tensor",
-    formula="[sin | cos] of p / n^(i / (h − 1))",
-    used_by="tensor2tensor, the Marian toolkit, fairseq, M2M100, Whisper, SpeechT5, XGLM",
-    waveform=Halves(shift=1),
-    odd="zero",
-)
-PER_DIMENSION_ONE_BASED = Convention(
-    name="per_dimension_one_based",
-    formula="even k: sin(t / n^(k/d)), odd k: cos(t / n^(k/d)), with t = p + 1 and k = j + 1",
-    used_by="lecture slides",
-    waveform=PerChannel(first=1),
-    first=1,
-    odd="unpaired",
-)
-PER_DIMENSION = Convention(
-    name="per_dimension",
-    formula="even j: sin(p / n^(j/d)), odd j: cos(p / n^(j/d))",
-    used_by="Caffe2",
-    waveform=PerChannel(),
-    odd="unpaired",
-)
-DOUBLE_EXPONENT = Convention(
-    name="double_exponent",
-    formula="even j: sin(p / n^(2j/d)), odd j: cos(p / n^(2j/d))",
-    used_by="old checkpoints: the paper's pair index i read as the channel index j",
-    waveform=PerChannel(step=2),
-    odd="unpaired",
-)
-
-CONVENTIONS: dict[str, Convention] = {
-    convention.name: convention
-    for convention in (
-        PAPER,
-        CONCATENATED,
-        TENSOR2TENSOR,
-        timestep(),
-        PER_DIMENSION_ONE_BASED,
-        PER_DIMENSION,
-        DOUBLE_EXPONENT,
-    )
-}
+CONVENTIONS = {convention.name: convention for convention in ALL}
 """Every convention by its name."""

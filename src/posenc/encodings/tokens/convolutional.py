@@ -109,27 +109,25 @@ class Convolutional(TokenEncoding):
             >>> theirs = {"conv.bias": torch.ones(8), "conv.weight": torch.ones(8, 4, 3)}
             >>> encoding = Convolutional(8, 3, groups=2, weight_norm=False).load(theirs)
         """
-        first = "layers.0.conv.bias" if self.depth > 1 else "conv.bias"
-        found = [name for name in state if name.endswith(prefix + first)]
+        parts = [f"layers.{n}.conv." for n in range(self.depth)] if self.depth > 1 else ["conv."]
+        first = prefix + parts[0] + "bias"
+        found = [name.removesuffix(parts[0] + "bias") for name in state if name.endswith(first)]
         if len(found) != 1:
-            raise KeyError(f"{found or 'Nothing'} ends in {prefix + first!r}; pass prefix=...")
-        before = found[0][: -len(first)]
-        theirs = {name: weight for name, weight in state.items() if name.startswith(before)}
-        pairs: list[tuple[Tensor, Tensor]] = []
-        for layer in range(self.depth):
-            at = f"{before}layers.{layer}.conv." if self.depth > 1 else f"{before}conv."
-            parametrized = f"{at}parametrizations.weight.original"
-            pairs.append((self.bias[layer], _taken(theirs, f"{at}bias")))
-            if self.weight_g is None:
-                pairs.append((self.weight_v[layer], _taken(theirs, f"{at}weight")))
-                continue
-            lengths = _taken(theirs, f"{parametrized}0", f"{at}weight_g")
-            directions = _taken(theirs, f"{parametrized}1", f"{at}weight_v")
-            pairs += [(self.weight_g[layer], lengths), (self.weight_v[layer], directions)]
-        if theirs:
-            raise ValueError(f"The checkpoint has {len(theirs)} more weights, as {min(theirs)}.")
-        for own, given in pairs:
-            own.copy_(given)
+            raise KeyError(f"{len(found)} names end in {first!r}; pass prefix=...")
+        theirs = {
+            name.removeprefix(found[0]).replace("parametrizations.weight.original0", "weight_g")
+            .replace("parametrizations.weight.original1", "weight_v"): weight
+            for name, weight in state.items()
+            if name.startswith(found[0])
+        }  # fmt: skip
+        directions = "weight" if self.weight_g is None else "weight_v"
+        kinds = {"bias": self.bias, directions: self.weight_v, "weight_g": self.weight_g}
+        own = {part + name: each[n] for n, part in enumerate(parts)
+               for name, each in kinds.items() if each is not None}  # fmt: skip
+        if differ := own.keys() ^ theirs.keys():
+            raise ValueError(f"{len(differ)} weights are in one of both alone, as {min(differ)}.")
+        for name, weight in theirs.items():
+            own[name].copy_(weight)
         return self
 
     def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Int64[Tensor, "*batch seq one"]:
@@ -196,11 +194,3 @@ class Convolutional(TokenEncoding):
 def _lengths(weight: Tensor) -> Tensor:
     """The length of the weights of each o, ``[depth, 1, 1, kernel]``."""
     return weight.norm(dim=(1, 2), keepdim=True)
-
-
-def _taken(theirs: dict[str, Tensor], *names: str) -> Tensor:
-    """The weight with the first of these names that there is."""
-    for name in names:
-        if name in theirs:
-            return theirs.pop(name)
-    raise KeyError(f"The state dict has no {' and no '.join(names)}.")

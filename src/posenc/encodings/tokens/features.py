@@ -75,7 +75,6 @@ class NeRFFeatures(Added):
         self.sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(bands))))
 
     def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
         parts = [floats(points, dtype)] if self.include_input else []
@@ -133,7 +132,6 @@ class PerceiverFeatures(Added):
         )
 
     def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
         axes = zip(self.parts, points.unbind(-1), strict=True)
@@ -229,7 +227,6 @@ class RandomFourierFeatures(Added):
         self.keeps_neighbors_apart = not any(all(n % 1 == 0 for n in step) for step in steps)
 
     def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
-        """γ at ``positions``, float32 unless another dtype is asked for; zeros at no place."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
         return zeroed(joined((sin, cos) if self.sines_first else (cos, sin), -1), nowhere)

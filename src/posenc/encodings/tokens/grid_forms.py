@@ -73,81 +73,72 @@ class GridForm:
         return [dim // sum(shares) * share for share in shares]
 
 
-MAE = GridForm(
-    name="mae",
-    formula="[sin x | cos x | sin y | cos y], each at n^(−2i/e), i < e/2, e = d/2",
-    used_by="MAE, DiT, PixArt, Stable Diffusion 3, AIMv2: the last axis first, as their "
-    "checkpoints have it (in their code a variable of the columns bears the name of the rows)",
-    waveform=Halves(),
-    order="backward",
+ALL = (
+    GridForm(
+        name="mae",
+        formula="[sin x | cos x | sin y | cos y], each at n^(−2i/e), i < e/2, e = d/2",
+        used_by="MAE, DiT, PixArt, Stable Diffusion 3, AIMv2: the last axis first, as their "
+        "checkpoints have it (in their code a variable of the columns bears the name of the rows)",
+        waveform=Halves(),
+        order="backward",
+    ),
+    GridForm(
+        name="rt_detr",
+        formula="[sin y | cos y | sin x | cos x], each at n^(−2i/e), i < e/2, e = d/2",
+        used_by="RT-DETR, D-FINE, transformers' build_2d_sinusoidal_position_embedding; timm with "
+        "interleave_sin_cos",
+        waveform=Halves(),
+    ),
+    GridForm(
+        name="timm",
+        formula="[sin y | sin x | cos y | cos x], each at n^(−2i/e), i < e/2, e = d/2",
+        used_by="timm's build_sincos2d_pos_embed",
+        waveform=Halves(),
+        sines_first=True,
+    ),
+    GridForm(
+        name="detr",
+        formula="[y | x], sin and cos of 2π (y + 1) / (H + 10^−6) / n^(2i/e) in turn, e = d/2",
+        used_by="DETR, Conditional DETR, DAB-DETR (n = 20), Mask2Former, SAM 2 and 3",
+        waveform=Interleaved(),
+        any_axes=False,
+        normalized=True,
+        start=(1, 1),
+    ),
+    GridForm(
+        name="deformable_detr",
+        formula="[y | x], sin and cos of 2π (y + 1/2) / (H + 10^−6) / n^(2i/e) in turn, e = d/2",
+        used_by="Deformable DETR",
+        waveform=Interleaved(),
+        any_axes=False,
+        normalized=True,
+        start=(1, 2),
+    ),
+    GridForm(
+        name="detr_unnormalized",
+        formula="[y | x], sin and cos of (y + 1) / n^(2i/e) in turn, e = d/2",
+        used_by="transformers' DetrSinePositionEmbedding unless it is told to normalize",
+        waveform=Interleaved(),
+        start=(1, 1),
+    ),
+    GridForm(
+        name="cogvideox",
+        formula="[t | x | y], [sin | cos] at n^(−2i/e) each, e = d/4 for t, 3d/8 for x and for y",
+        used_by="CogVideoX, Allegro, diffusers' get_3d_sincos_pos_embed",
+        waveform=Halves(),
+        axes=3,
+        any_axes=False,
+        order=(0, 2, 1),
+        shares=(2, 3, 3),
+    ),
+    GridForm(
+        name="positional_encodings",
+        formula="axis after axis, sin and cos at n^(−2i/e) in turn, e = 2⌈d/2a⌉ for a axes, "
+        "cut at d",
+        used_by="the package positional-encodings",
+        waveform=Interleaved(),
+        cut=True,
+    ),
 )
-RT_DETR = GridForm(
-    name="rt_detr",
-    formula="[sin y | cos y | sin x | cos x], each at n^(−2i/e), i < e/2, e = d/2",
-    used_by="RT-DETR, D-FINE, transformers' build_2d_sinusoidal_position_embedding; timm with "
-    "interleave_sin_cos",
-    waveform=Halves(),
-)
-TIMM = GridForm(
-    name="timm",
-    formula="[sin y | sin x | cos y | cos x], each at n^(−2i/e), i < e/2, e = d/2",
-    used_by="timm's build_sincos2d_pos_embed",
-    waveform=Halves(),
-    sines_first=True,
-)
-DETR = GridForm(
-    name="detr",
-    formula="[y | x], sin and cos of 2π (y + 1) / (H + 10^−6) / n^(2i/e) in turn, e = d/2",
-    used_by="DETR, Conditional DETR, DAB-DETR (n = 20), Mask2Former, SAM 2 and 3",
-    waveform=Interleaved(),
-    any_axes=False,
-    normalized=True,
-    start=(1, 1),
-)
-DEFORMABLE_DETR = GridForm(
-    name="deformable_detr",
-    formula="[y | x], sin and cos of 2π (y + 1/2) / (H + 10^−6) / n^(2i/e) in turn, e = d/2",
-    used_by="Deformable DETR",
-    waveform=Interleaved(),
-    any_axes=False,
-    normalized=True,
-    start=(1, 2),
-)
-DETR_UNNORMALIZED = GridForm(
-    name="detr_unnormalized",
-    formula="[y | x], sin and cos of (y + 1) / n^(2i/e) in turn, e = d/2",
-    used_by="transformers' DetrSinePositionEmbedding unless it is told to normalize",
-    waveform=Interleaved(),
-    start=(1, 1),
-)
-COGVIDEOX = GridForm(
-    name="cogvideox",
-    formula="[t | x | y], [sin | cos] at n^(−2i/e) each, e = d/4 for t, 3d/8 for x and for y",
-    used_by="CogVideoX, Allegro, diffusers' get_3d_sincos_pos_embed",
-    waveform=Halves(),
-    axes=3,
-    any_axes=False,
-    order=(0, 2, 1),
-    shares=(2, 3, 3),
-)
-POSITIONAL_ENCODINGS = GridForm(
-    name="positional_encodings",
-    formula="axis after axis, sin and cos at n^(−2i/e) in turn, e = 2⌈d/2a⌉ for a axes, cut at d",
-    used_by="the package positional-encodings",
-    waveform=Interleaved(),
-    cut=True,
-)
-
-FORMS = (
-    MAE,
-    RT_DETR,
-    TIMM,
-    DETR,
-    DEFORMABLE_DETR,
-    DETR_UNNORMALIZED,
-    COGVIDEOX,
-    POSITIONAL_ENCODINGS,
-)
-
-GRID_FORMS: dict[str, GridForm] = {form.name: form for form in FORMS}
+GRID_FORMS = {form.name: form for form in ALL}
 """Every form by its name."""

@@ -60,7 +60,6 @@ class Learned(Added):
         nn.init.normal_(self.weight, std=self.std)
 
     def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
-        """The rows of ``positions``, in the dtype of the weights unless another is asked for."""
         dtype = self.weight.dtype if dtype is None else floating(dtype)
         weight = self.weight[self.offset :]
         positions = checked_rows(weight, checked(positions, device=weight.device))

@@ -65,7 +65,6 @@ class LevelEmbedding(TokenEncoding):
     def table(
         self, positions: Int64[Tensor, "*batch seq coordinates"] | Integers, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
-        """The table of ``of`` plus the vector of each token's level."""
         points = checked(positions, device=self.weight.device)
         wide = None if dtype is None else working_dtype(floating(dtype))
         rows = self.of.table(points[..., :-1], dtype=wide)
@@ -76,5 +75,4 @@ class LevelEmbedding(TokenEncoding):
         return (rows.to(both) + vectors).to(rows.dtype if dtype is None else dtype)
 
     def encode(self, x: Embeddings, table: Float[Tensor, "*rows seq dim"]) -> Embeddings:
-        """``x`` and the table, as ``of`` adds them."""
         return self.of.encode(x, table)

@@ -77,7 +77,6 @@ class PEG(TokenEncoding):
         return points
 
     def encode(self, x: Embeddings, table: Int64[Tensor, "*rows seq axes"]) -> Embeddings:
-        """``x`` and the convolution over its grid, summed in float32 at least and rounded once."""
         check_fit("PEG", x.shape, (*table.shape[:-1], self.dim))
         if not x.numel():
             return x.clone()

@@ -67,7 +67,6 @@ class Time2Vec(Added):
         nn.init.uniform_(self.bias, -1.0, 1.0)
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
-        """t2v at ``positions``, float32 unless another dtype is asked for."""
         positions = checked(positions, device=self.weight.device, reals=True)
         times = in_float64(positions).unsqueeze(-1)
         angles = times * in_float64(self.weight) + in_float64(self.bias)
