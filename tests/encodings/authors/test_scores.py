@@ -18,7 +18,6 @@ from posenc import (
     SelectiveRoPE,
     SelfExtend,
     Temperature,
-    TransformerXL,
     attention,
 )
 
@@ -100,27 +99,6 @@ def test_cope(scaled, theirs):
     q, k, v = (eighths(1, 2, 4, 2, start=n) for n in (1, 2, 3))
     made = attention(q, k, v, is_causal=True, positional=Positional(scores=cope))
     torch.testing.assert_close(made.detach().ravel(), numbers(theirs), **CLOSE)
-
-
-def test_transformer_xl():
-    """kimiyoung/transformer-xl@44781ed, pytorch/mem_transformer.py.
-
-    RelPartialLearnableMultiHeadAttn of 2 heads and 4 tokens with the sinusoids of its
-    PositionalEmbedding: what attention gives, before it is added to the tokens and normalized.
-    """
-    xl = TransformerXL(2, 2).double()
-    fill(xl.weight, start=1)
-    fill(xl.u, xl.v, start=10)
-    x = eighths(1, 4, 4, start=9)
-    parts = (x @ eighths(12, 4, start=0).T).split(4, dim=-1)
-    q, k, v = (part.unflatten(-1, (2, 2)).transpose(1, 2) for part in parts)
-    made = attention(q, k, v, is_causal=True, positional=Positional(scores=xl))
-    theirs = """1.03125 1.21875 -0.453125 -0.265625 0.7344904677 0.8736057614 0.2869056493
-        0.3787120309 0.87472748 1.055392471 0.6615723806 0.8780300501 -0.5594604735 -0.3240564552
-        0.5475461512 0.6450403437"""
-    torch.testing.assert_close(
-        made.detach().transpose(1, 2).ravel(), numbers(theirs), **SINGLE
-    )  # its frequencies are float32
 
 
 def test_deberta_beyond_its_last_distance():

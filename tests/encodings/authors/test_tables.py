@@ -1,13 +1,10 @@
 """FoPE, LongRoPE's first tokens, NeRF's octaves and mTAN's times against their authors' code."""
 
-from math import pi
-
 import torch
 from tests.encodings.authors.values import CLOSE, SINGLE, eighths, fill, numbers
 
-from posenc import FoPE, NeRFFeatures, Rotary, StartTokenRotary, Time2Vec
+from posenc import FoPE, Rotary, StartTokenRotary
 from posenc.frequencies import Geometric, LongRoPE
-from posenc.positions import Coordinates
 
 
 def test_fope():
@@ -45,30 +42,3 @@ def test_first_tokens_of_longrope():
         0.9092974067 0.5911270976 0.1986693293 0.06320339441 0.1728360057 0.7239798307 0.1830236018
         0.02904465236 -1.174437642 1.064857244 0.3030067384 0.04839969054"""
     torch.testing.assert_close(made.ravel(), numbers(theirs), **SINGLE)
-
-
-def test_nerf():
-    """bmild/nerf@14c5556, run_nerf_helpers.py: get_embedder(2), at π (1/4, −1/2, 3/4).
-
-    Its tf was a namespace of torch's functions. It takes its coordinates without π, and goes
-    through all of them within each octave.
-    """
-    point = Coordinates([[0.25, -0.5, 0.75]])
-    made = NeRFFeatures(axes=3, bands=2, include_input=True).table(point, dtype=torch.float64)[0]
-    theirs = numbers("""0.7853981634 -1.570796327 2.35619449 0.7071067812 -1 0.7071067812
-        0.7071067812 0 -0.7071067812 1 0 -1 0 -1 0""")
-    torch.testing.assert_close(pi * made[:3], theirs[:3], **CLOSE)
-    octaves = theirs[3:].view(4, 3).mT  # sine and cosine of each octave, for each coordinate
-    torch.testing.assert_close(made[3:].view(3, 4), octaves, **CLOSE)
-
-
-def test_mtan():
-    """reml-lab/mTAN@7a3d536, src/models.py: learn_time_embedding, at 1/2, 9/4 and −1."""
-    times = Time2Vec(4).double()
-    with torch.no_grad():
-        times.weight.copy_(torch.cat((eighths(1, start=1), eighths(3, start=3))))
-        times.bias.copy_(torch.cat((eighths(1, start=2), eighths(3, start=4))))
-    theirs = """-0.5625 0.5333026735 -0.5850972729 -0.68163876 -1.65625 0.7041675115 0.63460708
-        -0.8815297858 0.375 0.3662725291 -0.9839859469 0.3662725291"""
-    made = times.table(Coordinates([0.5, 2.25, -1.0]), dtype=torch.float64)
-    torch.testing.assert_close(made.detach().ravel(), numbers(theirs), **CLOSE)

@@ -33,10 +33,6 @@ def dense_laplacian(graph: Graph, normalization: str) -> np.ndarray:
     return made
 
 
-def chain(nodes: int) -> Graph:
-    return Graph(torch.stack([torch.arange(nodes - 1), torch.arange(1, nodes)])).undirected()
-
-
 # What they are.
 
 
@@ -65,17 +61,6 @@ def test_they_are_those_of_pytorch_geometric_but_for_signs(drawn_graph, nodes):
         want = transform(data).laplacian_eigenvector_pe.double()
         got = eigenvectors(graph, 4).vectors
         torch.testing.assert_close(got.abs(), want.abs(), atol=1e-4, rtol=0)  # theirs is float32
-
-
-def test_a_chain_has_cosines():
-    found = eigenvectors(chain(9), 3, normalization="none")
-    for mode in (1, 2, 3):
-        angles = math.pi * mode * (torch.arange(9).double() + 0.5) / 9
-        want = torch.cos(angles) / torch.cos(angles).norm()
-        got = found.vectors[:, mode - 1]
-        torch.testing.assert_close(got * torch.sign(got[0]), want * torch.sign(want[0]))
-        value = 2 - 2 * math.cos(math.pi * mode / 9)
-        assert found.values[0, mode - 1].item() == pytest.approx(value, abs=1e-12)
 
 
 # That they are the same.
@@ -153,18 +138,6 @@ def test_a_star_has_many_vectors_of_one_eigenvalue(leaves):
     assert vectors.sum(0).abs().max() < 1e-9
 
 
-@pytest.mark.parametrize("nodes", [60, 1100])
-def test_a_graph_of_great_weights_in_the_batch_changes_no_other(nodes):
-    line = torch.stack([torch.arange(nodes - 1), torch.arange(1, nodes)])
-    alone, encoding = Graph(line).undirected(), LaplacianEncoding(3, "none", tolerance=1e-12)
-    edges = torch.cat([line, torch.tensor([[nodes], [nodes + 1]])], dim=1)
-    weight = torch.ones(nodes)
-    weight[-1] = 1e12
-    batch = torch.tensor([0] * nodes + [1] * 2)
-    together = Graph(edges, edge_weight=weight, batch=batch).undirected()
-    assert torch.equal(encoding.table(together)[:nodes], encoding.table(alone))
-
-
 def test_between_equal_eigenvalues_of_parts_the_rule_of_nodes_decides():
     """A ring of four and a pair share the eigenvalue 2, all their nodes as near; a pair is less."""
     ring, pair = [(0, 1), (1, 2), (2, 3), (3, 0)], [(4, 5)]
@@ -173,13 +146,3 @@ def test_between_equal_eigenvalues_of_parts_the_rule_of_nodes_decides():
     assert torch.allclose(found.values[0, 1:], torch.full((3,), 2.0, dtype=torch.float64))
     within_ring = found.vectors[:4].abs().amax(0) > 1e-6
     assert within_ring.tolist() == [True, True, True, False]
-
-
-def test_signs_of_rw_are_those_of_sym():
-    edges = [(0, 3), (0, 5), (0, 6), (1, 4), (1, 5), (2, 3), (3, 5), (4, 6)]
-    graph = Graph(torch.tensor(edges).T.contiguous()).undirected()
-    root = torch.from_numpy(graph.adjacency().toarray().sum(axis=1)).double().sqrt()
-    want = eigenvectors(graph, 4).vectors / root[:, None]
-    rw = eigenvectors(graph, 4, normalization="rw").vectors
-    assert torch.allclose(rw, want / want.norm(dim=0), atol=1e-9)
-    assert (rw[rw.abs().argmax(0), torch.arange(4)] < -0.1).any()  # the largest may be negative

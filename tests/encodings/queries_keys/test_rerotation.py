@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from posenc import Rotary, rerotate
 from posenc.frequencies import NTK, DynamicNTK, Geometric, Linear, Llama3, YaRN
-from posenc.frequencies.given import Difference
-from posenc.numerics.phases import phases, turn_limbs
 from posenc.positions import consecutive
 
 PLAIN = Geometric(16)
@@ -44,28 +42,6 @@ def test_rerotating_is_encoding_anew(before, after, pairing, rotated, start):
         want = new.encode_keys(k, new.table(positions, dtype=dtype))
         got = rerotate(cached, positions, old, new)
         torch.testing.assert_close(got, want, atol=slack, rtol=slack)
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    before=st.sampled_from(SCHEDULES),
-    after=st.sampled_from(SCHEDULES),
-    position=st.integers(-(2**63), 2**63 - 1),
-)
-def test_phases_compose_bit_for_bit(before, after, position):
-    positions = torch.tensor([[position]])
-
-    def whole(schedule) -> list[int]:
-        made = phases(positions, turn_limbs(schedule.turns()))
-        words = [word.flatten().tolist() for word in made]
-        return [
-            sum((part % 2**64) << shift for part, shift in zip(row, (128, 64, 0), strict=True))
-            for row in zip(*words, strict=True)
-        ]
-
-    step = whole(Difference(after, before))
-    summed = [(a + b) % 2**192 for a, b in zip(whole(before), step, strict=True)]
-    assert summed == whole(after)
 
 
 def test_in_place():

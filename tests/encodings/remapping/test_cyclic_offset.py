@@ -1,12 +1,10 @@
 """Distances around a ring: AfCycDesign's offsets, and rotary attention that they reach."""
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import CyclicOffset, Positional, RemappedRotary, Rotary, attention
-from posenc.positions import consecutive
 
 
 @given(st.integers(1, 15), st.integers(1, 30))
@@ -19,23 +17,6 @@ def test_distances_are_the_shorter_of_two_ways(period, length):
             ways = [d % period - period, d % period]
             nearest = min(ways, key=lambda way: (abs(way), way * d < 0))
             assert distance[p, n] == nearest
-
-
-@pytest.mark.parametrize("period", [5, 6, 8])
-def test_rotary_scores_are_those_of_the_shorter_way(period):
-    """Each pair by itself, a query at its distance and the key at 0."""
-    torch.manual_seed(0)
-    rotary, at = Rotary(8), consecutive(11)
-    q, k = torch.randn(1, 2, 11, 8).double(), torch.randn(1, 1, 11, 8).double()
-    ring = RemappedRotary(2, rotary, CyclicOffset(period))
-    table = rotary.table(at, dtype=torch.float64)
-    turned_q, turned_k = rotary.encode_queries(q, table), rotary.encode_keys(k, table)
-    scores = turned_q @ turned_k.mT / 8**0.5
-    got = ring(scores, at, at, q=turned_q, k=turned_k)
-    for p in range(11):
-        distance = CyclicOffset(period).distance([p], range(11))[0]
-        back = rotary.encode_keys(k, rotary.table(-distance, dtype=torch.float64))
-        torch.testing.assert_close(got[:, :, p], (q[:, :, p : p + 1] @ back.mT / 8**0.5)[:, :, 0])
 
 
 def test_turning_the_ring_changes_no_output():

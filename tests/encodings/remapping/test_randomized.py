@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import ALiBi, Randomized
+from posenc import Randomized
 from posenc.positions import consecutive, pair_distances
 
 
@@ -45,19 +45,6 @@ def test_distances_are_one_sorted_sample_on_both_sides():
     assert (sample.diff() > 0).all()
     assert sample[-1] < 100
     assert torch.equal(Randomized(6).distances(distance), distance)  # without room
-
-
-def test_randomized_alibi_is_the_authors_formula():
-    """slopes · (−s): their ``compute_noisy_alibi_encodings_biases``, less the 0.5 that it adds to
-    keys before their query to tell the two sides apart.
-    """
-    drawn = Randomized(50).distances(pair_distances(range(5), range(5)), generator=seeded())
-    sample = [0, *drawn[:, 0].tolist()[1:]]
-    bias = ALiBi(2).profile(drawn)
-    for h, slope in enumerate((1 / 16, 1 / 256)):
-        for i in range(5):
-            for j in range(5):
-                assert bias[h, i, j].item() == pytest.approx(-slope * sample[abs(i - j)])
 
 
 def test_what_does_not_fit_is_told():

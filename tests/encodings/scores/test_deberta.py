@@ -1,6 +1,5 @@
 """DeBERTa against the attention of transformers, with its own relative embeddings."""
 
-import warnings
 from math import ceil, copysign, log
 
 import pytest
@@ -74,19 +73,3 @@ def test_rows_are_the_authors_on_both_sides_of_the_maximum():
     assert set(beyond) == {d for d in distances if d <= -512}
     assert theirs.table([-512, -(10**6)], [0]).unique().tolist() == [0]
     assert ours.table(range(512), range(512)).aminmax() == (1, 511)
-
-
-@pytest.mark.parametrize("far", ["authors", "transformers"])
-def test_an_untrained_row_is_warned_of(far):
-    deberta = DeBERTa(1, 1, 256, 512, far=far, trained_length=512)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        deberta.table(range(512), range(512))
-        if far == "authors":  # whose last rows are trained
-            deberta.table(range(600), range(600))
-    if far == "transformers":
-        with pytest.warns(UserWarning, match="512 .* rows 1 … 511"):
-            deberta.table(range(600), range(600))
-    short = DeBERTa(1, 1, 256, 512, far=far, trained_length=100)
-    with pytest.warns(UserWarning, match="100 .* rows 157 … 355"):
-        short.table([100], [0])

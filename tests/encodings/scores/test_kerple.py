@@ -10,25 +10,6 @@ from posenc import KERPLE
 Q, K = torch.tensor([700, 3, 512, 40]), torch.tensor([0, 5, 700, 511, 2])
 
 
-@pytest.mark.parametrize(
-    ("kernel", "beyond", "slope"),
-    [
-        ("log", -1.0, -log(1 + 0.5 * 3)),
-        ("power", -1.0, -0.5 * 3**0.01 * log(3)),
-        ("power", 5.0, -0.5 * 3**2 * log(3)),
-    ],
-)
-def test_a_number_beyond_its_bound_has_the_slope_of_the_bound(kernel, beyond, slope):
-    """Without it a number that stepped over its bound could never come back."""
-    kerple = KERPLE(1, kernel).double()
-    with torch.no_grad():
-        kerple.p.fill_(beyond)
-        kerple.a.fill_(0.5)
-    kerple.profile(torch.tensor([3]), dtype=torch.float64).sum().backward()
-    assert kerple.p.grad is not None
-    assert kerple.p.grad.item() == pytest.approx(slope, rel=1e-12)
-
-
 def in_the_authors_code(kernel, p, a, steps, rate=0.1, distance=3.0):
     """Their forward, by assignment to the parameters, and plain gradient descent between."""
     numbers = {"p": p, "a": a}

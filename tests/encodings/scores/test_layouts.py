@@ -62,17 +62,6 @@ def test_padding_full_of_nan_does_not_matter(encoder, real):
     assert_close(out[mask], encoder(tokens[None])[0], **CLOSE)
 
 
-def test_padding_between_packed_documents_does_not_matter(encoder):
-    documents = [sentence(3), sentence(1), sentence(4)]
-    gap = torch.full((1, 16), torch.nan, dtype=torch.float64)
-    x = torch.cat([gap, documents[0], gap, gap, documents[1], gap, documents[2]])[None]
-    ids = torch.tensor([[7, 7, 7, 7, 7, 2, 2, 9, 9, 9, 9, 9]])
-    mask = ~x[..., 0].isnan()
-    out = encoder(x, padding_mask=mask, document_ids=ids)
-    alone = torch.cat([encoder(each[None])[0] for each in documents])
-    assert_close(out[mask], alone, **CLOSE)
-
-
 @pytest.mark.parametrize("turns", [("110", "011"), ("011", "001"), ("101", "010", "11")])
 def test_a_later_turn_may_begin_with_padding(encoder, turns):
     """A chat in batches: each turn is padded on its left, where padding stands as in one pass."""

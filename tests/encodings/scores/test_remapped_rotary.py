@@ -21,14 +21,6 @@ REMAPPINGS = {
     "rerope": ReRoPE(window=6),
     "dual-chunk": DualChunk(chunk=12, local=4),
 }
-# With distances between whole positions, by their definitions.
-FRACTIONS = {
-    "leaky-rerope": (ReRoPE(window=6, leak=4), lambda p, n: 6 + (p - n - 6) / 4),
-    "self-extend": (
-        SelfExtend(group=3, window=5, floored=False),
-        lambda p, n: p // 3 + 5 - 5 / 3 - n // 3,
-    ),
-}
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -73,18 +65,6 @@ def test_it_is_rotation_pair_by_pair(remapping, pairing):
     torch.testing.assert_close(got, want)
 
 
-@pytest.mark.parametrize(("remapping", "rule"), FRACTIONS.values(), ids=FRACTIONS)
-def test_pairs_may_meet_at_a_fraction_of_a_position(remapping, rule):
-    rotary = Rotary(WIDTH)
-    q, k = content(20)
-    rotated_q, rotated_k, scores = encoded_scores(rotary, q, k, consecutive(20))
-    got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
-    distance = torch.tensor([
-        [p - n if p - n < remapping.window else rule(p, n) for n in range(20)] for p in range(20)
-    ], dtype=torch.float64)  # fmt: skip
-    torch.testing.assert_close(got, pair_by_pair(q, k, distance, rotary))
-
-
 @pytest.mark.parametrize("remapping", REMAPPINGS.values(), ids=REMAPPINGS)
 def test_near_pairs_keep_their_scores_bit_for_bit(remapping):
     rotary, positions = Rotary(WIDTH), consecutive(LENGTH)
@@ -105,16 +85,3 @@ def test_the_attention_factor_of_a_schedule_counts_once():
     got = RemappedRotary(HEADS, rotary, remapping)(scores, q=rotated_q, k=rotated_k)
     want = pair_by_pair(q, k, remapping.distance(positions, positions), rotary)
     torch.testing.assert_close(got, want * schedule.attention_factor**2)
-
-
-def test_far_out_it_is_as_exact_as_near():
-    # ReRoPE is relative: a shift by 2^40 changes no score beyond rounding.
-    rotary, remapping = Rotary(WIDTH), REMAPPINGS["rerope"]
-    made = []
-    for start in (0, 2**40):
-        positions = consecutive(LENGTH, start=start)
-        q, k, scores = encoded_scores(rotary, *content(), positions)
-        made.append(
-            RemappedRotary(HEADS, rotary, remapping)(scores, positions, positions, q=q, k=k)
-        )
-    torch.testing.assert_close(made[0], made[1], atol=1e-12, rtol=0)

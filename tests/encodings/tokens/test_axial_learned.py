@@ -49,18 +49,3 @@ def test_gemma4_sums_them_and_gives_padding_zeros():
     want = module._position_embeddings(theirs[None], padding[None])[0]
     ours = AxialLearned.from_tables(module.position_embedding_table.flip(0))
     assert torch.equal(ours.table(points), want)
-
-
-@pytest.mark.parametrize("join", ["sum", "forward"])
-def test_gradients_of_many_points_are_summed_in_float32(join):
-    """In bfloat16 a sum of some hundred numbers stands still; rounded once it is off by 2⁻⁹."""
-    torch.manual_seed(0)
-    points = grid(4, 512)
-    narrow = AxialLearned(8, (4, 512), join, dtype=torch.bfloat16)
-    wide = AxialLearned(8, (4, 512), join, dtype=torch.float64)
-    gradient = torch.rand(2048, 8)
-    got = torch.autograd.grad(narrow.table(points, dtype=torch.float32), narrow.tables, gradient)
-    want = torch.autograd.grad(wide.table(points), wide.tables, gradient.double())
-    for one, other in zip(got, want, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=2**-8, atol=0)
-    assert narrow.table(points).dtype == torch.bfloat16

@@ -17,7 +17,6 @@ from transformers.models.perceiver.modeling_perceiver import (
 from transformers.models.sam.modeling_sam import SamPositionalEmbedding
 
 from posenc import NeRFFeatures, PerceiverFeatures, RandomFourierFeatures, Time2Vec
-from posenc.frequencies import TurnsPerUnit
 from posenc.positions import Coordinates, normalized_grid
 
 POINTS = Coordinates([[Fraction(1, 3), Fraction(-1, 10)], [0.75, 1]])
@@ -46,15 +45,6 @@ def test_nerf_is_equation_4(oracle, dtype):
                         cosine = mpf(0)
                     got = row[20 * axis + 2 * k : 20 * axis + 2 * k + 2]
                     assert got == [oracle.nearest(value, dtype) for value in (sine, cosine)]
-
-
-def test_octaves_are_exact_at_whole_coordinates():
-    table = NeRFFeatures(axes=1, bands=40).table(Coordinates([[1], [-1], [2**20]]))
-    sines, cosines = table[:, 0::2], table[:, 1::2]
-    assert not sines.any()
-    assert (cosines.abs() == 1).all()
-    assert cosines[0].tolist() == [-1.0] + [1.0] * 39
-    assert TurnsPerUnit((Fraction(1, 2), 1, 0.25)).turns() == (2**191, 2**192, 2**190)
 
 
 # Random Fourier features --------------------------------------------------------------------------
@@ -145,24 +135,3 @@ def test_bands_of_perceiver_are_rounded_once(oracle):
             cosine = mpf(0) if band / 3 == Fraction(3, 2) else mp.cos(angle)
             want = [oracle.nearest(value, torch.float32) for value in (mp.sin(angle), cosine)]
         assert [row[k], row[4 + k]] == want
-
-
-@pytest.mark.parametrize(
-    ("directions", "apart"),
-    [
-        ([[1.0], [2.0]], False),
-        ([[1.0], [2.5]], True),
-        ([[0.0, 0.3]], False),  # along the first axis
-        ([[0.5, 0.5], [0.25, 1.75]], False),  # along both
-        ([[0.5, 0.25]], True),
-    ],
-)
-def test_whole_turns_bring_neighbors_together(directions, apart):
-    features = RandomFourierFeatures.from_directions(torch.tensor(directions))
-    assert features.keeps_neighbors_apart is apart
-    axes = len(directions[0])
-    steps = [*torch.eye(axes, dtype=torch.int64), torch.ones(axes, dtype=torch.int64)]
-    here = torch.full((axes,), 3)
-    rows = [features.table(torch.stack([here, here + step])) for step in steps]
-    assert apart is not any(torch.equal(*pair) for pair in rows)
-    assert RandomFourierFeatures(8, axes).keeps_neighbors_apart
