@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posenc import Rotary, Shaw
+from posenc import Shaw
 from posenc.arguments import (
     check_choice,
     check_flag,
@@ -45,16 +45,12 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
     [
         (lambda: check_whole(heads=0), "heads is 0; it must be a whole number from 1 on"),
         (lambda: check_whole(heads=True), "heads is True; it must be a whole number"),
-        (lambda: check_whole(0, offset=2.0), "offset is 2.0; it must be a whole number from 0"),
         (lambda: check_number(std=math.nan), "std is nan; it must be a finite number"),
-        (lambda: check_number(0.0, std=-1), "std is -1; it must be a finite number from 0 on"),
-        (lambda: check_number(std="1"), "std is '1'; it must be a finite number"),
         (lambda: check_positive_number(c=0), "c is 0; it must be a finite number above 0"),
         (lambda: check_probability(p=1.5), "p is 1.5; it must be a probability"),
         (lambda: check_numbers(slopes=[0.5, math.inf]), "slopes is [0.5, inf]; it must be a row"),
         (lambda: check_choice(("a", "b", "c"), x="d"), "x is 'd'; it must be 'a', 'b' or 'c'"),
         (lambda: check_flag(bias="no"), "bias is 'no'; it must be True or False"),
-        (lambda: Rotary(64, head_dim=64.0), "head_dim is 64.0; it must be a whole number"),
     ],
 )
 def test_an_error_says_what_came_and_what_was_expected(check, text):

@@ -13,11 +13,9 @@ from posenc import (
     DAPE,
     ALiBi,
     AxialRotary,
-    DAPEv2,
     DecomposedRelative,
     Learned,
     LearnedGrid,
-    ScoreBias,
     SwinBias,
     SwinV2Bias,
     T5Bias,
@@ -61,41 +59,20 @@ def test_it_is_as_it_was(name, training):
     assert (learns == []) == (frozen == [])
 
 
-class Late(ScoreBias):
-    """A bias of a caller's own: it goes by the mean of all keys, and reads the tokens beside."""
-
-    is_relative, is_pairwise, reads_later, reads_neighbors = False, False, True, True
-
-    def __init__(self, heads):
-        super().__init__()
-        self.heads = heads
-
-    def table(self, q_positions, k_positions, *, dtype=None):
-        distance = q_positions[..., :, None] - k_positions[..., None, :].float().mean(-1)
-        return distance.to(dtype).expand(self.heads, -1, k_positions.shape[-1])
-
-
 class LateDistance(ALiBi):
-    reads_later = True
+    reads_later = reads_neighbors = True
 
 
 HOLDERS = {
-    "sum": lambda bias: bias + ALiBi(2),
-    "sum behind": lambda bias: ALiBi(2) + bias,
-    "heads": lambda bias: bias[:1],
+    "sum": lambda bias: ALiBi(2) + bias,
     "heads of heads": lambda bias: bias[:2][1:],
     "dape": lambda bias: DAPE(2, bias),
-    "dape v2": lambda bias: DAPEv2(2, bias),
     "own heads": of_one_rank,
 }
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
 def test_what_holds_a_bias_claims_what_it_claims(hold):
-    plain, late = hold(ALiBi(2)), hold(Late(2))
-    assert not getattr(plain, "reads_later", False)
-    assert plain.is_pairwise == (not isinstance(plain, DAPEv2))
-    assert (late.is_pairwise, late.reads_later, late.reads_neighbors) == (False, True, True)
-    distance = hold(LateDistance(2))
-    assert distance.reads_later
-    assert distance.is_pairwise == plain.is_pairwise
+    plain, late = hold(ALiBi(2)), hold(LateDistance(2))
+    assert (plain.reads_later, plain.reads_neighbors) == (False, False)
+    assert (late.reads_later, late.reads_neighbors, late.is_pairwise) == (True, True, True)

@@ -1,29 +1,10 @@
 """FoPE, LongRoPE's first tokens, NeRF's octaves and mTAN's times against their authors' code."""
 
 import torch
-from tests.encodings.authors.values import CLOSE, SINGLE, eighths, fill, numbers
+from tests.encodings.authors.values import SINGLE, numbers
 
-from posenc import FoPE, Rotary, StartTokenRotary
+from posenc import Rotary, StartTokenRotary
 from posenc.frequencies import Geometric, LongRoPE
-
-
-def test_fope():
-    """TsinghuaC3I/Fourier-Position-Embedding@bd94b20, olmo/model.py.
-
-    apply_rotary_pos_emb of FourierEmbedding with fourier_ignore_zero, a basis each for sines and
-    cosines, and 2 heads of width 8, of which 2 frequencies are kept: at 0, 1 and 5.
-    """
-    fope = FoPE(8, heads=2, trained_length=100, slow="code").double()
-    fill(fope.cos_coef, fope.sin_coef, start=1)
-    made = fope.encode_keys(
-        eighths(1, 2, 3, 8, start=3), fope.table([0, 1, 5], dtype=torch.float64)
-    )
-    theirs = """0 -0.65625 -0.375 -0.375 0 0.875 -1.125 0.125 0.151947541 0.6105516306 -0.375 -0.375
-        -0.3453826177 0.05163534179 0.375 1.625 -0.09570554172 0.2036690934 1.75 -0.375
-        -0.405978333 -0.4588560424 -0.25 -1.125 0.1875 -0.109375 -0.375 -0.375 0.46875 0.109375
-        -0.875 0.375 0.8826601968 0.2247723667 -0.375 1.75 -0.614637631 -0.272450941 0.625 -0.25
-        -0.3025001308 0.4038463836 1.75 -0.375 0.1797880081 -0.4025415755 0 -0.875"""
-    torch.testing.assert_close(made.detach().ravel(), numbers(theirs), **CLOSE)
 
 
 def test_first_tokens_of_longrope():

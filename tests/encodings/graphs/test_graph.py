@@ -30,16 +30,10 @@ def test_edges_listed_several_times_in_another_order_go_both_ways():
 
 
 REFUSED = [
-    (lambda: Graph(torch.rand(2, 3)), "edge_index is torch.float32"),
     (lambda: Graph(torch.tensor([[0, 1], [1, 2], [2, 0]])), r"must be int64 \[2, edges\]"),
     (lambda: Graph(edges((0, 5)), 3), "edge_index holds 0 to 5; there are 3 nodes"),
-    (lambda: Graph(edges((0, -1)), 3), "edge_index holds -1 to 0; there are 3 nodes"),
-    (lambda: Graph(edges((0, 1)), -1), "num_nodes is -1; it must be a whole number"),
-    (lambda: Graph(edges((0, 1)), edge_weight=torch.ones(2)), "edge_weight must be"),
     (lambda: Graph(edges((0, 1)), edge_weight=-torch.ones(1)), "edge_weight must be"),
-    (lambda: Graph(edges((0, 1)), edge_weight=torch.ones(1) / 0), "edge_weight must be"),
     (lambda: Graph(edges((0, 1)), batch=torch.tensor([0, 1])), "joins nodes of two"),
-    (lambda: Graph(edges((0, 1)), 3, batch=torch.zeros(2).long()), "there are 3"),
 ]
 
 

@@ -15,7 +15,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbe
 
 from posenc import AxialRotary, DINOv3Rotary, MultimodalRotary, Rotary
 from posenc.frequencies import Geometric
-from posenc.positions import Coordinates, grid
+from posenc.positions import grid
 
 
 def scattered(*shape: int, top: int = 500) -> torch.Tensor:
@@ -141,8 +141,3 @@ def test_dinov3_draws_as_transformers_does(changes):
     angles = angles_of_dinov3(centers, 100.0 ** (torch.arange(4).double() / 4))
     torch.testing.assert_close(table[:, 0], angles.cos(), atol=1e-12, rtol=0)
     torch.testing.assert_close(table[:, 1], angles.sin(), atol=1e-12, rtol=0)
-
-
-def test_dinov3_takes_real_points_up_to_the_edges_of_the_image():
-    table = DINOv3Rotary(4, (2, 3)).table(Coordinates([[-0.5, 2.5]]))  # −1 and 1: whole turns
-    torch.testing.assert_close(table, torch.tensor([[[1.0, 1.0], [0.0, 0.0]]]))

@@ -91,9 +91,3 @@ def test_temperature_is_that_of_beam(position):
     with mp.workdps(40):
         want = (1 + mpf(position + 1) / 2048) ** mpf("0.1")
     assert got == pytest.approx(float(want), rel=2**-24)
-
-
-def test_temperature_counts_the_last_position_of_all():
-    """⌊(p + 1) / period⌋ is 2^63 at a period of 1, which is no int64."""
-    table = QueryTemperature(4, scale=0.5, period=1).table([2**63 - 1])
-    assert table.item() == pytest.approx(1 + 0.5 * float(mp.log(1 + mpf(2) ** 63)))

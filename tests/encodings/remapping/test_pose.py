@@ -47,14 +47,3 @@ def test_skips_are_uniform_up_to_the_room_left():
     values, counts = skips.unique(return_counts=True)
     assert values.tolist() == [0, 1, 2, 3, 4]
     torch.testing.assert_close(counts / 20_000.0, torch.full((5,), 0.2), atol=0.02, rtol=0)
-
-
-@given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 1000), st.integers(0, 2**31))
-def test_more_chunks_are_more_runs_in_range(chunks, seq, room, seed):
-    """PoSE(c_i) = u_i + st_i … with u_0 = 0 and u_i from u_{i−1} to the room left."""
-    drawn = PoSE(seq + room, chunks=chunks)(consecutive(seq), generator=seeded(seed))
-    assert drawn[0] == 0
-    assert drawn[-1] < seq + room
-    steps = drawn.diff()
-    assert (steps >= 1).all()
-    assert (steps > 1).sum() <= chunks - 1

@@ -26,9 +26,6 @@ def mp_of(number: Fraction) -> mpf:
     return mpf(number.numerator) / number.denominator
 
 
-# NeRF ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_nerf_is_equation_4(oracle, dtype):
     """For each coordinate sin and cos of 2^k πp, k from 0, each rounded once."""
@@ -45,9 +42,6 @@ def test_nerf_is_equation_4(oracle, dtype):
                         cosine = mpf(0)
                     got = row[20 * axis + 2 * k : 20 * axis + 2 * k + 2]
                     assert got == [oracle.nearest(value, dtype) for value in (sine, cosine)]
-
-
-# Random Fourier features --------------------------------------------------------------------------
 
 
 def test_random_features_are_their_formula(oracle):
@@ -72,9 +66,6 @@ def test_the_seed_alone_says_what_is_drawn():
     # By hand: the first 52 bits of Mersenne's twister from 1, through the normal quantile.
     first = NormalDist().inv_cdf((random.Random(1).getrandbits(52) + 0.5) / 2**52)
     assert float(one.directions[0][0]) == pytest.approx(10 * first, abs=1e-8)
-
-
-# Time2Vec -----------------------------------------------------------------------------------------
 
 
 def test_time2vec_is_equation_1():
@@ -106,9 +97,6 @@ def test_prompts_of_sam_and_noise_levels_of_score_models_have_directions_of_thei
         most = 2 * math.pi * (at.abs() @ given.abs().T).max().item()
         got = ours.table(Coordinates(at))
         torch.testing.assert_close(got, want, rtol=0, atol=2**-24 * (6 * most + 2))
-
-
-# Perceiver ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("include_input", [True, False])

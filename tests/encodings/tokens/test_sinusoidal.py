@@ -1,17 +1,10 @@
 """Sinusoidal: what it does to content, what it claims, what it refuses."""
 
-import re
-
 import pytest
 import torch
 
 from posenc import Sinusoidal
 from posenc.positions import consecutive
-
-
-def refused(text, error=ValueError):
-    return pytest.raises(error, match=re.escape(text))
-
 
 # What it does to content.
 
@@ -41,9 +34,6 @@ def test_the_sequence_may_come_first_when_it_is_said():
     assert torch.equal(second(x, positions), first(x.transpose(0, 1), positions).transpose(0, 1))
 
 
-# Dropout.
-
-
 def test_dropout_drops_its_share_and_scales_the_rest():
     x = torch.full((100, 100, 100), 10.0)
     encoding = Sinusoidal(100, dropout=0.1).train()
@@ -53,9 +43,6 @@ def test_dropout_drops_its_share_and_scales_the_rest():
     assert dropped.float().mean().item() == pytest.approx(0.1, abs=0.0015)
     kept = (x + encoding.table(consecutive(100))) / 0.9
     assert torch.allclose(got[~dropped], kept[~dropped])
-
-
-# What it claims.
 
 
 @pytest.mark.parametrize("start", [0, 10**6, 2**40])
@@ -70,28 +57,3 @@ def test_an_offset_is_one_rotation_of_each_pair_at_any_position(start):
     rotated = (here[0] * cos_k + here[1] * sin_k, here[1] * cos_k - here[0] * sin_k)
     for moved, expected in zip(rotated, there, strict=True):
         assert (moved - expected).abs().max() < 1.5e-7
-
-
-# What it says and what it refuses.
-
-
-@pytest.mark.parametrize(
-    ("content", "rows", "batch_first"),
-    [
-        ((2, 5, 12), (5,), True),
-        ((2, 5, 16), (4,), True),
-        ((2, 5, 16), (1,), True),
-        ((5, 2, 16), (4,), False),
-        ((5, 2, 16), (3, 5), False),
-        ((1, 5, 16), (3, 5), True),
-        ((5, 16), (3, 5), True),
-        ((2, 5, 16), (3, 5), True),
-    ],
-)
-def test_rows_of_other_tokens_are_refused(content, rows, batch_first):
-    """Broadcasting would go unnoticed, or make the output larger than the input."""
-    encoding = Sinusoidal(16, batch_first=batch_first)
-    positions = consecutive(rows[-1]).expand(rows)
-    for table, at in ((encoding.table(positions), None), (encoding.table(range(9)), positions)):
-        with refused("Each token takes one"):
-            encoding.encode(torch.zeros(content), table, at)

@@ -28,9 +28,6 @@ def near(table, expected, tolerance=HALF_STEP):
     assert (table.double() - expected).abs().max().item() <= tolerance
 
 
-# Formulas of others, in float64.
-
-
 def tutorial(length, dim, base=10_000.0):
     position = np.arange(length)[:, None]
     div_term = np.exp(np.arange(0, dim, 2) * (-math.log(base) / dim))
@@ -109,9 +106,6 @@ def test_every_channel_says_what_it_holds(name):
             truth = mp.sin(angle) if channel.function == "sin" else mp.cos(angle)
         assert got == pytest.approx(float(truth), abs=HALF_STEP)
         assert channel.frequency == pytest.approx(500.0 ** -float(channel.exponent))
-
-
-# Code of others.
 
 
 def test_paper_is_distilbert():
