@@ -420,7 +420,7 @@ def test_keys_that_would_be_broadcast_or_rounded_are_refused(changed, size):
     model, cache = decoder(), KeyValueCache(size)
     x = torch.randn(2, 3, 8)
     model(x[:, :2], cache=cache)
-    with pytest.raises((ValueError, RuntimeError), match="come to a cache|same dtype"):
+    with pytest.raises((ValueError, RuntimeError), match=r"come to a cache|same dtype"):
         model.to(changed(x).dtype)(changed(x)[:, 2:], cache=cache)
     assert cache.length == 2
 

@@ -116,11 +116,13 @@ class Block(nn.Module):
         With ``drop``, hidden states are cut among devices, and it drops their elements.
         """
         first, second, layer = self.attention_norm, self.feed_forward_norm, self.dropout
-        if self.norm == "pre":
-            x = x + dropped(self.attention(first(x), **attention), layer, drop, 0)
-            return x + dropped(self.feed_forward(second(x), drop), layer, drop, 2)
-        x = first(x + dropped(self.attention(x, **attention), layer, drop, 0))
-        return second(x + dropped(self.feed_forward(x, drop), layer, drop, 2))
+        pre, drops = self.norm == "pre", layer.training
+        added = self.attention(first(x) if pre else x, **attention)
+        x = x + (dropped(added, layer, drop, 0) if drops else added)
+        x = x if pre else first(x)
+        added = self.feed_forward(second(x) if pre else x, drop)
+        x = x + (dropped(added, layer, drop, 2) if drops else added)
+        return x if pre else second(x)
 
     def stages(self, x: Float[Tensor, "batch seq dim"], **attention: Any) -> BlockStages:
         """The same block with every number between; arguments as for ``MultiHeadAttention``."""

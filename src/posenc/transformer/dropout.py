@@ -18,7 +18,8 @@ def drops(module: nn.Module) -> bool:
 
 
 def dropped(x: Tensor, layer: nn.Dropout, drop: Dropout | None = None, use: int = 0) -> Tensor:
-    """``layer(x)``; with ``drop``, the same on the elements that it chooses."""
-    if not layer.training:  # a call of the layer takes longer than a norm of one token
-        return x
-    return layer(x) if drop is None else drop(x, layer.p, use)
+    """``layer(x)`` where the layer trains; with ``drop``, the same on the elements it chooses.
+
+    Ask ``layer.training`` first where a token is decoded: a call takes as long as a norm.
+    """
+    return layer(x) if drop is None or not layer.training else drop(x, layer.p, use)

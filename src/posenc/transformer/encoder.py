@@ -231,10 +231,17 @@ class Encoder(nn.Module):
             x = dropped(self.embedding_norm(x), self.embedding_dropout, drop)
         backend = partial(self._backend, x=x, placement=placement, spread=spread)
         tables = handed_down(layers, self.windows, self.tables, x, placement, backend)
+        kept = None
+        if cache is not None and self.depth:
+            cache.layer(self.depth - 1)
+            kept = cache.layers
         for index, (block, given) in enumerate(zip(self.blocks, tables, strict=True)):
-            kept = None if cache is None else cache.layer(index)
-            of_block = None if drop is None else drop.of_block(index)
-            x = block(x, drop=of_block, tables=given, cache=kept)
+            x = block(
+                x,
+                drop=None if drop is None else drop.of_block(index),
+                tables=given,
+                cache=None if kept is None else kept[index],
+            )
         x = x if self.final_norm is None else self.final_norm(x)
         return x if x.dtype is dtype else x.to(dtype)
 

@@ -72,7 +72,8 @@ class FeedForward(nn.Module):
         self, x: Float[Tensor, "*batch seq dim"], drop: Dropout | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
         """``stages(x).output``; with ``drop``, where hidden states are cut among devices."""
-        return self.contract(dropped(self.activation(self.expand(x)), self.dropout, drop, 1))
+        x, layer = self.activation(self.expand(x)), self.dropout
+        return self.contract(dropped(x, layer, drop, 1) if layer.training else x)
 
     def stages(self, x: Float[Tensor, "*batch seq dim"]) -> FeedForwardStages:
         """The equation step by step."""
