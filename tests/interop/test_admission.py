@@ -133,16 +133,6 @@ def test_a_tower_of_images_is_left_as_it_is_and_told():
         assert list(patched.left) == ["model.visual.rotary_pos_emb"]
 
 
-def test_a_language_model_that_is_not_read_is_refused_whatever_else_is_there():
-    """NanoChat's module gives the usual angles, and its attention turns the other way."""
-    model = typical("nanochat")
-    model.turner = Whole().turner
-    model.turner.config = Whole().config
-    with pytest.raises(ValueError, match="not what its configuration means"):
-        patch(model, rotary=YARN)
-    assert isinstance(model.turner, Turner)
-
-
 def test_a_module_that_several_hold_is_replaced_once():
     model = LlamaModel(copy.deepcopy(CONFIGS["llama"])).eval()
     model.layers[0].turner = model.rotary_emb

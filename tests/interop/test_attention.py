@@ -33,9 +33,7 @@ from transformers import (
     ViTModel,
 )
 
-from posenc.interop.attention import attend
 from posenc.interop.huggingface import register_attention, unregister_attention
-from posenc.interop.told_mask import ToldMask
 
 SIZES = {
     "vocab_size": 97,
@@ -294,28 +292,6 @@ def test_a_model_that_forms_its_own_scores_is_refused():
     model = AutoModelForCausalLM.from_config(config, attn_implementation="posenc")
     with pytest.raises(TypeError, match="ToldMask"):
         model(IDS)
-
-
-def layer(**said):
-    found = torch.nn.Module()
-    vars(found).update(said)
-    return found
-
-
-def test_layers_that_say_too_little_or_attend_otherwise_are_refused():
-    q, k = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
-    mask, pages = ToldMask(3, 3, is_causal=True), type("PagedAttentionCache", (), {})()
-    for causal, keys, named in (
-        (True, k, {}),
-        (False, k, {"sliding_window": 4}),
-        (True, q, {"attention_mask": mask, "indices": torch.zeros(1, 3, 2)}),
-        (True, q, {"attention_mask": mask, "cache": pages}),
-    ):
-        with pytest.raises(ValueError, match=r"no mask|indexer|pages"):
-            attend(layer(is_causal=causal), q, keys, keys, **{"attention_mask": None} | named)
-    out, weights = attend(layer(is_causal=False), q, k, k, None)
-    assert out.shape == (1, 3, 2, 4)
-    assert weights is None
 
 
 @pytest.mark.slow("a graph is made for each")

@@ -21,8 +21,6 @@ from tests.patched_models.biased import (
     pairs,
 )
 from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
     DynamicCache,
     EncoderDecoderCache,
     FalconConfig,
@@ -32,8 +30,6 @@ from transformers import (
     LongT5Config,
     LongT5ForConditionalGeneration,
     StaticCache,
-    T5Config,
-    T5EncoderModel,
 )
 
 from posenc import ALiBi
@@ -71,15 +67,6 @@ def test_the_table_is_the_one_that_the_model_has_now():
     torch.testing.assert_close(wide.float(), by_ours, rtol=2e-5, atol=2e-5)
 
 
-def test_encoders_alone_and_in_training():
-    torch.manual_seed(0)
-    model = T5EncoderModel(T5Config(**T5, dropout_rate=0.5)).train()
-    with patch_biases(model):
-        model(IDS, attention_mask=REAL).last_hidden_state.sum().backward()
-    table = model.encoder.block[0].layer[0].SelfAttention.relative_attention_bias
-    assert table.weight.grad.abs().max() > 0
-
-
 # What attention is asked for ----------------------------------------------------------------------
 
 
@@ -97,14 +84,6 @@ def test_no_matrix_of_a_bias_is_made(name, monkeypatch):
     assert not any("attn_mask" in named for named in asked)
     cross = [named for named in asked if "positional" not in named]
     assert len(cross) == (0 if name in DECODERS else 2)
-
-
-def test_biases_are_those_of_the_configuration():
-    with patch_biases(built("bloom")) as patched:
-        assert repr(patched.biases) == repr([ALiBi(6)])
-    with patch_biases(built("umt5")) as patched:
-        sides = [(b.buckets, b.bidirectional) for b in patched.biases]
-        assert sides == [(20, True)] * 2 + [(20, False)] * 2
 
 
 # Undoing and saving -------------------------------------------------------------------------------
@@ -163,8 +142,6 @@ BLOOM = {"hidden_size": 16, "n_layer": 1, "n_head": 2, "vocab_size": 9}
 REFUSED = [
     (LongT5ForConditionalGeneration, LongT5Config(**T5), "LongT5LocalAttention"),
     (LlamaForCausalLM, LlamaConfig(intermediate_size=16, **TINY), "LlamaForCausalLM"),
-    (FalconForCausalLM, FalconConfig(**TINY), "Falcon"),
-    (BloomForCausalLM, BloomConfig(**BLOOM, pretraining_tp=2, slow_but_exact=True), "slow_but"),
 ]
 
 

@@ -174,9 +174,6 @@ def test_the_table_speaks_of_latents_that_are_reordered():
 
 REFUSED = [
     (Geometric(16), "4 pairs"),
-    (8, "int"),
-    ({"full_attention": LONGER}, "full_attention"),
-    ({}, "nothing"),
     (Rotary(8, pairing="interleaved"), "interleaved"),
 ]
 

@@ -136,38 +136,6 @@ def test_threads_get_the_numbers_of_their_own_tokens(change):
         torch.testing.assert_close(each, wanted[i], rtol=0, atol=1e-5)
 
 
-def test_a_conversion_that_another_undid_is_not_undone_again():
-    model = copy.deepcopy(original("llama"))
-    before = logits(model)
-    first = convert_pairing(model, to="interleaved")
-    convert_pairing(model, to="half")
-    first.undo()
-    torch.testing.assert_close(logits(model), before, rtol=0, atol=1e-5)
-
-
-def test_a_forward_pass_that_somebody_else_set_is_not_thrown_away():
-    model = copy.deepcopy(original("llama"))
-    attention = model.model.layers[1].self_attn
-    theirs = attention.forward
-    attention.forward = lambda *args, **named: theirs(*args, **named)
-    mine, before = attention.forward, logits(model)
-    with pytest.raises(ValueError, match="a forward pass of its own"):
-        convert_pairing(model, to="interleaved")
-    assert attention.forward is mine
-    assert torch.equal(logits(model), before)
-
-
-@pytest.mark.parametrize("name", ["t5", "bloom"])
-def test_a_part_and_its_whole_are_not_both_patched(name):
-    model = copy.deepcopy(original(name))
-    part = model.encoder if name == "t5" else model.transformer
-    with patch_biases(part), pytest.raises(ValueError, match="patched already"):
-        patch_biases(model)
-    with patch_biases(model), pytest.raises(ValueError, match="patched already"):
-        patch_biases(part)
-    assert torch.equal(logits(model), logits(original(name)))
-
-
 def test_a_pickled_model_brings_our_attention_along():
     model = copy.deepcopy(original("t5"))
     patch_biases(model)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM
 
-from posenc.interop.huggingface import drop_rotary, patch, unpatch
+from posenc.interop.huggingface import drop_rotary
 
 SIZES = {"vocab_size": 31, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4,
          "num_key_value_heads": 2, "head_dim": 8}  # fmt: skip
@@ -74,13 +74,3 @@ def test_it_generates_with_a_cache_as_without():
         for cached in (True, False)
     ]
     assert torch.equal(*made)
-
-
-def test_what_cannot_be_dropped_is_refused():
-    with pytest.raises(TypeError, match="Linear"):
-        drop_rotary(torch.nn.Linear(2, 2))
-    model = llama()
-    patch(model)
-    with pytest.raises(ValueError, match="patched already"):
-        drop_rotary(model)
-    unpatch(model)

@@ -3,15 +3,13 @@
 import pytest
 import torch
 from tests.numerics.arithmetic import engines
-from transformers import CohereConfig, LlamaConfig
+from transformers import CohereConfig
 from transformers.models.cohere.modeling_cohere import CohereRotaryEmbedding
 from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as turn_of_cohere
-from transformers.models.llama.modeling_llama import LlamaModel, apply_rotary_pos_emb
-from transformers.models.llama4.modeling_llama4 import apply_rotary_emb as turn_of_llama4
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import Rotary
 from posenc.interop.engine_tables import engine_table
-from posenc.interop.huggingface import rotary_from_config
 from posenc.numerics.pairing import convert_channels
 
 LENGTH, DIM = 300, 16
@@ -64,31 +62,3 @@ def test_torchtune_with_the_table_has_the_bits_of_transformers_with_it():
     llama = apply_rotary_pos_emb(q, q, a["cos"][None], a["sin"][None])[0]
     tuned = theirs(convert_channels(q, "interleaved").transpose(1, 2)).transpose(1, 2)
     assert torch.equal(convert_channels(tuned, "half"), llama)
-
-
-def test_llama_4_takes_the_complex_form():
-    rotary = Rotary(DIM, pairing="interleaved")
-    freqs = engine_table(rotary, LENGTH, "complex")["freqs_cis"][None]
-    q = content().transpose(1, 2)
-    made = turn_of_llama4(q, q, freqs)[0]
-    ours = rotary.encode_queries(q.transpose(1, 2), rotary.table(torch.arange(LENGTH)))
-    assert (made.transpose(1, 2) - ours).abs().max() < 1e-6
-
-
-def test_a_whole_model_of_transformers_loads_it():
-    sizes = {"hidden_size": 2 * DIM, "num_attention_heads": 2, "num_hidden_layers": 1}
-    config = LlamaConfig(**sizes, vocab_size=11, intermediate_size=8)
-    model = LlamaModel(config).eval()
-    table = engine_table(rotary_from_config(config), LENGTH, "cos_sin")
-    positions = torch.arange(9)[None]
-    asked = model.rotary_emb(torch.zeros(1), positions)
-
-    def forward(x, position_ids):
-        return table["cos"][position_ids].to(x.dtype), table["sin"][position_ids].to(x.dtype)
-
-    model.rotary_emb.forward = forward
-    loaded = model.rotary_emb(torch.zeros(1), positions)
-    assert torch.equal(loaded[0][0], table["cos"][:9])
-    assert (loaded[0] - asked[0]).abs().max() < 1e-5
-    out = model(torch.arange(9)[None], position_ids=positions).last_hidden_state
-    assert out.isfinite().all()

@@ -185,31 +185,9 @@ def test_a_file_means_the_buffers_of_the_module_or_is_refused(model_types):
     assert held > 5 * min(len(model_types), 200)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"model_type": "olmo3", "rope_scaling": OLD},
-        {"model_type": "step3p5", "rope_parameters": LINEAR},
-        {"model_type": "deepseek_v3", "partial_rotary_factor": 0.5},
-        {"model_type": "mellum", "partial_rotary_factor": 0.5,
-         "rope_parameters": {FULL: {"rope_type": "default"}, SLIDING: LINEAR}},
-    ],
-)  # fmt: skip
-def test_what_a_class_reads_otherwise_than_it_looks_is_refused(config):
-    with pytest.raises(ValueError, match=r"look|rope|share|heads"):
-        layers_by_type(checked(read({**SIZES, **config})))
-
-
 def test_what_only_a_class_fills_in_is_asked_of_it_or_named(monkeypatch):
     layer = layers_by_type(checked(read({"model_type": "apertus"})))[None]
     assert layer.rope.kind == "llama3"
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ValueError, match="rope_parameters"):
         checked(read({"model_type": "apertus"}))
-
-
-def test_layers_of_full_attention_have_the_heads_of_their_class():
-    """Gemma 4 widens these heads to 512 where its file leaves ``global_head_dim`` out."""
-    by_type = {kind: {"rope_type": "default", "rope_theta": 1e4} for kind in (FULL, SLIDING)}
-    layers = layers_by_type(read({"model_type": "gemma4_text", "rope_parameters": by_type}))
-    assert [layers[kind].rotary.head_dim for kind in (FULL, SLIDING)] == [512, 256]

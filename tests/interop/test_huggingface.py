@@ -77,12 +77,6 @@ def test_a_model_that_holds_a_bert_will_do():
         assert_close(bert(ids), want, atol=1e-5, rtol=0)
 
 
-def test_every_weight_is_taken_over_but_the_pooler(model):
-    taken = sum(weight.numel() for weight in bert_from_transformers(model).parameters())
-    pooler = sum(weight.numel() for weight in model.pooler.parameters())
-    assert taken == sum(weight.numel() for weight in model.parameters()) - pooler
-
-
 def test_what_does_not_learn_there_does_not_learn_here():
     model = BertModel(config(hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.2)).train()
     model.embeddings.requires_grad_(False)
@@ -95,13 +89,3 @@ def test_what_does_not_learn_there_does_not_learn_here():
     assert all(a is b for a, b in zip(first.parameters(), third.parameters(), strict=True))
     assert bert.training
     assert (first.dropout.p, first.attention.dropout) == (0.3, 0.2)
-
-
-def test_what_cannot_be_taken_over():
-    with pytest.raises(TypeError, match="Linear"):
-        bert_from_transformers(torch.nn.Linear(2, 2))
-    causal = BertModel(config())
-    causal.config.is_causal = True
-    for model in (BertModel(config(is_decoder=True)), causal):
-        with pytest.raises(ValueError, match="encodes"):
-            bert_from_transformers(model)

@@ -4,8 +4,6 @@ import copy
 
 import pytest
 from transformers import CONFIG_MAPPING, AutoConfig
-from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
-from transformers.models.minimax_m2.modeling_minimax_m2 import MiniMaxM2RotaryEmbedding
 from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
 
 from posenc import Rotary
@@ -37,25 +35,6 @@ def test_molmo2_scales_the_layers_that_its_file_lists(oracle):
     assert repr(alike) == repr(Rotary(128, base=5e5))
 
 
-def test_one_encoding_is_given_where_bases_of_layers_are_alike():
-    file = {"model_type": "granite_swa", **SIZES, "rope_theta": 1e4}
-    assert repr(rotary_from_config({**file, "layer_rope_theta": [1e6, 0, 1e6, 1e6]})) == repr(
-        Rotary(16, base=1e6)
-    )
-    with pytest.raises(ValueError, match="layers differ"):
-        rotary_from_config({**file, "layer_rope_theta": [1e6, 0, 1e4, 1e6]})
-
-
-@pytest.mark.parametrize("read", [rotary_from_config, rotaries_from_config, positional_setup])
-@pytest.mark.parametrize("kind", ["llama", "qwen3", "mistral", "glm4_moe", "voxtral_realtime_text"])
-def test_dictionaries_by_layer_type_are_of_models_that_look_at_them(read, kind):
-    types = ["full_attention", "sliding_attention"] * 2
-    file = {"model_type": kind, **SIZES, "rope_parameters": dict.fromkeys(types, LINEAR)}
-    for each in (file, {**file, "layer_types": types}):
-        with pytest.raises(ValueError, match="dictionary for all"):
-            read(each)
-
-
 def test_a_layer_that_no_dictionary_is_for_is_not_taken_for_one_that_does_not_turn():
     file = {"model_type": "ours", **SIZES, "rope_parameters": {"full_attention": LINEAR}}
     types = ["full_attention", "sliding_attention"] * 2
@@ -84,27 +63,6 @@ def test_classes_with_dictionaries_by_layer_type_are_known(oracle):
     assert {"gemma3", "modernbert", "olmo3"} <= found
     by_type = {family_of(name) for name in names() if "by_type" in known(name)}
     assert found - {"deepseek_v4"} <= by_type
-
-
-@pytest.mark.parametrize("kind", ["gemma3_text", "gemma3n_text", "t5gemma2_decoder"])
-def test_the_old_name_of_a_type_says_nothing_to_gemma_3(kind):
-    with pytest.raises(ValueError, match="type"):
-        rotary_from_config({"model_type": kind, "rope_scaling": {"type": "linear", "factor": 8.0}})
-
-
-def test_what_gemma_3_makes_of_the_old_name():
-    """The reason: its class scales by the new name alone."""
-    for name, factor in (("type", 1.0), ("rope_type", 8.0)):
-        config = AutoConfig.for_model("gemma3_text", rope_scaling={name: "linear", "factor": 8.0})
-        first = Gemma3RotaryEmbedding(config).full_attention_inv_freq[0]
-        assert first == pytest.approx(1 / factor)
-
-
-def test_two_fields_of_the_rotated_width_agree(oracle):
-    file = {"model_type": "minimax_m2", **SIZES, "head_dim": 128, "rotary_dim": 64}
-    for agreed in (file, {**file, "partial_rotary_factor": 0.5}):
-        theirs = MiniMaxM2RotaryEmbedding(AutoConfig.for_model(**agreed))
-        oracle.agree(rotary_from_config(agreed), theirs)
 
 
 @pytest.mark.parametrize(

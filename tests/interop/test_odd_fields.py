@@ -127,36 +127,3 @@ def test_what_a_class_does_not_hand_on_to_its_part_is_left_out_and_named(
         assert "left out" in part.notes[-1]
         with pytest.warns(UserWarning, match=f"left out.*{strays[0]}"):
             rotary_from_config(file)
-
-
-@pytest.mark.parametrize(
-    "field", [{"alibi": True}, {"qk_rope_head_dim": 16}, {"use_mem_rope": False}]
-)
-def test_fields_of_other_models_change_no_rotation(field):
-    file = {"model_type": "stablelm", **PLAIN}
-    assert _told({**file, **field}) == _told(file)
-
-
-@pytest.mark.parametrize("model_type", ["dia", "t5gemma2"])
-def test_fields_beside_the_parts_of_a_model_without_layers_of_its_own_are_none_of_it(model_type):
-    """An encoder-decoder takes nothing from there: transformers builds both of its defaults."""
-    file = {"model_type": model_type, **PLAIN, "rope_theta": 5e5}
-    parts = [(part.name, part.layers) for part in positional_setup({"model_type": model_type})]
-    setup = positional_setup(file)
-    assert [name for name, _ in parts] == [part.name for part in setup]
-    assert repr(parts) == repr([(part.name, part.layers) for part in setup])
-    assert setup.parts[0].strays == (*PLAIN, "rope_theta")
-    with (
-        pytest.warns(UserWarning, match="beside a missing decoder.*left out.*rope_theta"),
-        pytest.raises(ValueError, match=r"made of parts"),
-    ):
-        rotary_from_config(file)
-
-
-@pytest.mark.parametrize("model_type", ["bridgetower", "flava"])
-def test_fields_of_the_whole_are_none_of_a_missing_part(model_type):
-    said = {"hidden_size": 1536}
-    made = positional_setup(CONFIG_MAPPING[model_type](**said))
-    file = positional_setup({"model_type": model_type, **said})
-    assert repr(file["text"].layers) == repr(made["text"].layers)
-    assert "1536" not in repr(file["text"].layers)

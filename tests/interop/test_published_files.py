@@ -236,26 +236,6 @@ def test_a_step_for_a_ramp_is_that_of_transformers(oracle):
     oracle.agree(encoding, oracle.module_of(made))
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        (file("xlm-roberta", 64, 4, 2, position_embedding_type="rotary", pad_token_id=1),
-         "position_embedding_type"),
-        (file("phi3small", 64, 4, 2, rope_scaling=None, rope_embedding_base=1000000),
-         "rope_embedding_base"),
-        (file("minimax", 64, 4, 2, head_dim=16, rotary_dim=8), "rotary_dim"),
-    ],
-)  # fmt: skip
-def test_fields_that_are_not_looked_at_are_told(fields, said):
-    (part,) = positional_setup(fields)
-    assert said in " ".join(part.notes)
-
-
-def test_heads_without_a_channel_are_refused():
-    with pytest.raises(ValueError, match="0 channels"):
-        positional_setup({"model_type": "bloom", "hidden_size": 64, "n_head": 112, "n_layer": 2})
-
-
 def test_a_model_whose_own_fields_stand_beside_its_parts_is_read_too():
     """As CSM, Moshi, the first IDEFICS and Phi-4-multimodal are published."""
     csm = file("csm", 2048, 32, 16, head_dim=64, rope_theta=500000,

@@ -63,16 +63,6 @@ def test_pairing_is_that_of_the_models_own_function(oracle, model):
     torch.testing.assert_close(scores(*ours(q, k)), theirs(oracle, config, q, k), rtol=0, atol=3e-4)
 
 
-def test_deepseek_rotates_the_last_channels_of_a_wider_head():
-    encoding = rotary_from_config(AutoConfig.for_model("deepseek_v3"))
-    assert (encoding.head_dim, encoding.rotated_dim, encoding.rotated) == (192, 64, "suffix")
-
-
-def test_deepseek_v3_has_a_switch_for_the_pairing():
-    config = AutoConfig.for_model("deepseek_v3", rope_interleave=False)
-    assert rotary_from_config(config).pairing == "half"
-
-
 def test_pairing_of_gptj_and_codegen_and_their_narrow_rotation(oracle):
     for model in ("gptj", "codegen"):
         config = AutoConfig.for_model(model, n_embd=64, n_head=4, n_layer=2, rotary_dim=8)
@@ -153,22 +143,6 @@ def test_softmax_scale_is_that_of_the_models_attention(model):
     assert layer.pairing_is_known
 
 
-def test_an_unknown_model_is_said_to_be_unknown():
-    config = {"model_type": "ours", "rope_theta": 1e4, "hidden_size": 64, "num_attention_heads": 2}
-    (layer,) = read_layers({**config, "num_hidden_layers": 1})
-    assert layer.rotary.pairing == "half"
-    assert not layer.pairing_is_known
-
-
-def test_layers_without_attention_have_no_encoding():
-    config = AutoConfig.for_model("qwen3_next", num_hidden_layers=8)
-    found = rotaries_from_config(config)
-    kinds = [layer is not None for layer in found]
-    assert kinds == [kind == "full_attention" for kind in config.layer_types]
-    assert any(kinds)
-    assert not all(kinds)
-
-
 @pytest.mark.parametrize(
     ("model", "fields"),
     [
@@ -190,14 +164,6 @@ def test_patterns_of_layers_are_laid_out_as_the_model_does(model, fields):
         file.pop(name, None)
     read_here = rotaries_from_config({**file, **fields})
     assert [repr(layer) for layer in read_here] == [repr(layer) for layer in filled]
-
-
-def test_a_pattern_in_letters_repeats_and_its_last_layer_is_global():
-    """As the documentation of Exaone4Config says; its class takes numbers alone."""
-    file = {**AutoConfig.for_model("exaone4").to_dict(), "num_hidden_layers": 6}
-    file |= {"sliding_window": 64, "sliding_window_pattern": "LLGL", "layer_types": None}
-    rotated = [layer is not None for layer in rotaries_from_config(file)]
-    assert rotated == [True, True, False, True, True, False]
 
 
 DEFAULTED = [n for n in names() if "pairing" in known(n) and {"layers", "theta"} & {*known(n)}]

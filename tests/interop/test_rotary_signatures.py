@@ -86,20 +86,6 @@ def test_gradients_reach_content_and_table(x):
     assert torch.autograd.gradcheck(lambda *given: rotary_embedding(*given, ids), (x, cos, sin))
 
 
-def test_what_does_not_fit_is_refused(x):
-    cos, far = torch.ones(32, 8), torch.full((2, 6), 32)
-    for error, arguments in (
-        (ValueError, (cos[:, :4], cos[:, :4])),
-        (ValueError, (cos, cos)),
-        (ValueError, (cos, cos, far[0])),
-        (IndexError, (cos, cos, -far)),
-        (IndexError, (cos, cos, far)),
-        (TypeError, (cos, cos, far.float())),
-    ):
-        with pytest.raises(error):
-            rotary_embedding(x, *arguments)
-
-
 # torchtune.
 
 
@@ -129,13 +115,6 @@ def test_torchtunes_signature(x):
     far = rope(content, input_pos=torch.full((2, 6), 10**9))
     exact = Rotary(Geometric(16, 500), pairing="interleaved").table(torch.tensor([10**9]))
     assert torch.equal(far, rope.rotary.encode_queries(content, exact.expand(6, 2, 8)))
-
-
-def test_a_base_beside_frequencies_is_not_ignored():
-    frequencies = Llama3(Geometric(16, 500_000.0), 8.0)
-    assert RotaryPositionalEmbeddings(16, frequencies=frequencies).base is None
-    with pytest.raises(ValueError, match="base"):
-        RotaryPositionalEmbeddings(16, base=1e6, frequencies=frequencies)
 
 
 def test_torchtune_itself(x):
@@ -209,17 +188,3 @@ def test_torchtitans_signature(x, module, scaling):
             torch.testing.assert_close(got.double(), expected, rtol=0, atol=1e-6)
     with pytest.raises(IndexError, match="63"):
         rope(query, key, torch.full((6,), 64))
-
-
-def test_an_unknown_scaling_is_refused():
-    with pytest.raises(ValueError, match="ntk"):
-        ComplexRoPE(Config(scaling="ntk"))
-
-
-@pytest.mark.parametrize("wrong", [torch.full((6,), 2.7), torch.ones(6, dtype=torch.bool)])
-def test_positions_that_are_no_integers_are_not_cut(x, wrong):
-    content = x[0].transpose(0, 1)
-    with pytest.raises(TypeError, match="input_pos"):
-        RotaryPositionalEmbeddings(16, 64)(x.transpose(1, 2), input_pos=wrong)
-    with pytest.raises(TypeError, match="positions"):
-        ComplexRoPE(Config())(content, content, wrong)

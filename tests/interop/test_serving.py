@@ -59,19 +59,6 @@ def test_a_request_stays_within_what_it_stated(tables):
         tables.request(129)
 
 
-def test_a_request_of_other_tables_is_none_of_these(tables):
-    rotary, positions = tables.rotaries[0], torch.tensor([[7]])
-    request = tables.request(30)
-    same = RequestTables(rotary, ByLength.yarn(Geometric(16), 32, factors=(2,)))
-    assert torch.equal(same.table([request], positions), tables.table([request], positions))
-    for of, trained in ((Geometric(16), 16), (Geometric(16, 50.0), 32)):
-        others = RequestTables(rotary, ByLength.yarn(of, trained, factors=(2, 4)))
-        with pytest.raises(ValueError, match="other tables"):
-            others.table([request], positions)
-    with pytest.raises(ValueError, match="other tables"):
-        same.table([tables.request(128)], positions)
-
-
 def test_prefixes_are_shared_where_keys_are_encoded_alike(tables):
     keys = [tables.request(length).key for length in (1, 32, 33, 64, 65, 128)]
     assert keys[0] == keys[1] != keys[2] == keys[3] != keys[4] == keys[5] != keys[0]
@@ -105,26 +92,3 @@ def test_a_configuration_gives_its_own_schedules():
     assert by_length.at(8192).truncate is False
     inside = {"model_type": "llava", "text_config": yarn, "vision_config": {"model_type": "vit"}}
     assert requests_from_config(inside, factors=(2, 4), part="text")[1] == by_length
-
-
-@pytest.mark.parametrize(
-    ("of_it", "said"),
-    [
-        ({"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "at other factors"),
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "attention_factor": 0.5}},
-         "at other factors"),
-        ({"model_type": "gemma3_text", "num_hidden_layers": 6}, "rotate differently"),
-        ({"model_type": "gpt2"}, "Learned"),
-    ],
-)  # fmt: skip
-def test_a_configuration_that_says_too_little_is_refused(of_it, said):
-    config = {"model_type": "qwen2", "hidden_size": 64, "num_attention_heads": 4} | of_it
-    with pytest.raises(ValueError, match=said):
-        requests_from_config(config)
-
-
-@pytest.mark.parametrize("factors", [[1.0, 2.0], (4, 2), (2.0, 2.0)])
-def test_factors_by_which_lengths_do_not_grow_are_refused(factors):
-    config = {"model_type": "qwen3", "head_dim": 128, "max_position_embeddings": 32768}
-    with pytest.raises(ValueError, match="grow"):
-        requests_from_config(config, factors)

@@ -9,7 +9,6 @@ from transformers import (
     Inkling2TextConfig,
     InklingTextConfig,
     Llama4TextConfig,
-    LlamaConfig,
     Ministral3Config,
     Ministral3ForCausalLM,
     Mistral4Config,
@@ -51,31 +50,12 @@ def test_each_layer_that_has_one_is_told(config, wanted, said):
     assert {repr(found[index]) for index in wanted} == {repr(said)}
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        LlamaConfig(num_hidden_layers=3),
-        Llama4TextConfig(num_hidden_layers=3, attn_temperature_tuning=False),
-        InklingTextConfig(num_hidden_layers=3),
-    ],
-    ids=lambda config: config.model_type,
-)
-def test_models_without_one_have_none(config):
-    assert temperatures_from_config(config) == (None, None, None)
-
-
 def test_a_file_is_read_as_its_object(tmp_path):
     path, config = tmp_path / "config.json", BeamConfig(num_hidden_layers=7)
     path.write_text(json.dumps(config.to_dict()))
     assert repr(temperatures_from_config(path)) == repr(temperatures_from_config(config))
     bare = {"model_type": "beam", "num_hidden_layers": 6, "layer_types": config.layer_types[:6]}
     assert places(temperatures_from_config({**bare, "head_dim": 64})) == [5]
-
-
-def test_a_file_that_leaves_out_what_is_needed_is_refused():
-    bare = {"model_type": "ministral3", "num_hidden_layers": 2, "rope_parameters": {}}
-    with pytest.raises(ValueError, match="llama_4_scaling_beta"):
-        temperatures_from_config(bare)
 
 
 def test_rotary_and_temperature_are_the_attention_of_ministral_3(monkeypatch):

@@ -95,11 +95,6 @@ def test_a_window_that_reaches_past_all_keys_is_none():
     assert [mask.window for mask in reach] == [7, None, None]
 
 
-def test_real_tokens_alone_are_no_padding():
-    mask = told_or_drawn(**given(FUNCTIONS["causal"], (8, 8, 0, 0), torch.ones(2, 8).bool()))
-    assert mask.padding is None
-
-
 @pytest.mark.parametrize(
     ("row", "holes"),
     [

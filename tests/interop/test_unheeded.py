@@ -71,40 +71,6 @@ def test_all_that_read_a_file_with_a_class_of_its_own_agree(part, named):
         rotary_from_config(learned)
 
 
-def test_an_image_model_with_a_class_of_its_own_is_taken_to_rotate_by_no_row():
-    file = {"model_type": "vit", "rope_theta": 1e4, "auto_map": {"AutoModel": "modeling.NewModel"}}
-    assert positional_setup(file)["vision"].layers[0].positional.tokens
-    with pytest.raises(ValueError, match="no rotary encoding"):
-        rotary_from_config(file)
-
-
-@pytest.mark.parametrize("part", ["whole", "text_config"])
-@pytest.mark.parametrize("model_type", ["llama", "bert", "gpt2", "of nobody"])
-def test_what_a_file_with_code_of_its_own_does_is_assumed(model_type, part):
-    base = {"rope_theta": 1e4} if model_type in ("llama", "of nobody") else {}
-    inner = {"model_type": model_type, **SIZES, **base, "max_position_embeddings": 64}
-    own = inner | {"auto_map": {"AutoModel": "modeling.NewModel"}}
-    for file in (inner, inner | {"auto_map": {"AutoTokenizer": "tokens.NewTokens"}}):
-        assert not any("auto_map" in note for note in positional_setup(file).parts[0].notes)
-    if part != "whole":
-        own = {
-            "model_type": "llava",
-            part: own,
-            "vision_config": {"model_type": "clip_vision_model"},
-        }
-    text = positional_setup(own)["text"]
-    assert text.certainty == "assumed"
-    assert sum("auto_map names code of its own" in note for note in text.notes) == 1
-
-
-def test_requests_and_exports_refuse_numbers_that_are_not_read():
-    file = {**SIZES, "model_type": "ours", "rope_theta": 1e4, "max_position_embeddings": 2048}
-    assert repr(requests_from_config(file)[0]) == repr(rotary_from_config(file))
-    for read in (requests_from_config, megatron_arguments, rotary_from_config):
-        with pytest.raises(ValueError, match=r"rope_ratio is 50"):
-            read({**file, "rope_ratio": 50})
-
-
 @pytest.mark.slow("all types")
 def test_no_type_without_a_rotation_rotates_by_a_stray_base():
     for model_type in names():
@@ -122,11 +88,6 @@ def test_no_type_without_a_rotation_rotates_by_a_stray_base():
                     rotary_from_config({**file, "rope_theta": 1e4})
 
 
-def test_a_learned_table_stays_what_it_is():
-    setup = positional_setup({"model_type": "gpt2", "rope_theta": 1e4})
-    assert isinstance(setup["text"].layers[0].positional.tokens[0], Learned)
-
-
 def test_switches_of_the_first_qwen_are_told():
     switches = {"use_dynamic_ntk": True, "use_logn_attn": True}
     notes = positional_setup({**QWEN, **switches})["text"].notes
@@ -140,27 +101,9 @@ def test_switches_of_the_first_qwen_are_told():
     assert [note.partition(" ")[0] for note in notes] == [*switches]
 
 
-def test_switches_that_are_off_say_nothing(recwarn):
-    off = {"use_dynamic_ntk": False, "use_logn_attn": False, "seq_length": 8192}
-    rotary_from_config({**QWEN, **off})
-    assert not positional_setup({**QWEN, **off})["text"].notes
-    assert not recwarn.list
-
-
-def test_a_number_of_a_rotation_that_is_not_read_is_refused():
-    with pytest.raises(ValueError, match="rope_ratio is 500; what ours rotates by it"):
-        rotary_from_config({"model_type": "ours", **SIZES, "rope_theta": 1e4, "rope_ratio": 500})
-
-
 def test_fields_of_the_authors_of_nomic_are_told_where_they_say_something_else():
     nomic = {"model_type": "nomic_bert", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
              "rotary_scaling_factor": None, "rotary_emb_interleaved": False}  # fmt: skip
     assert not positional_setup(nomic)["text"].notes
     notes = positional_setup({**nomic, "rotary_emb_base": 2000})["text"].notes
     assert [note.partition(" ")[0] for note in notes] == ["rotary_emb_base"]
-
-
-@pytest.mark.parametrize("rope", [True, False])
-def test_mpt_without_slopes_is_refused(rope):
-    with pytest.raises(ValueError, match="alibi"):
-        positional_setup({"model_type": "mpt", "attn_config": {"alibi": False, "rope": rope}})

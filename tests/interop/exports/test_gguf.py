@@ -143,14 +143,6 @@ REFUSED = [
     ({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "length"),
     ({"model_type": "qwen2", "rope_scaling": YARN | {"truncate": False}}, "truncate"),
     ({"model_type": "gemma", "head_dim": 128, "rope_scaling": LLAMA3}, "rope_freqs"),
-    (SMOLLM3 | {"no_rope_layers": [1] * 4}, r"none.*\[3\]"),
-    (SMOLLM3 | {"no_rope_layer_interval": 2}, r"\[1, 3\].*\[3\]"),
-    ({"model_type": "exaone4", "num_hidden_layers": 64, "sliding_window": None}, "none"),
-    (GEMMA3 | {"rope_theta": 1e6, "rope_local_base_freq": 1e6}, "10000"),
-    (GEMMA3 | {"sliding_window_pattern": 2}, "number 5"),
-    (MODERNBERT | {"global_attn_every_n_layers": 2}, "number 0"),
-    (GEMMA3 | {"rope_scaling": YARN | {"attention_factor": 1.0}}, "attention factor"),
-    ({"model_type": "llama", "posenc_pairing": "interleaved"}, "pairing"),
     ({"model_type": "bloom", "n_head": 4}, "ALiBi"),
     ({"model_type": "gptj"}, "architecture"),
 ]
@@ -160,13 +152,3 @@ REFUSED = [
 def test_what_llama_cpp_would_compute_otherwise_is_refused(config, noun):
     with pytest.raises(ValueError, match=noun):
         gguf_keys(HEADS | config)
-
-
-def test_a_part_of_a_model_of_several():
-    parts = {"text": "gemma3_text", "vision": "siglip_vision_model"}
-    config = {f"{name}_config": {"model_type": kind} for name, kind in parts.items()}
-    config["model_type"] = "gemma3"
-    for part in (None, "audio"):
-        with pytest.raises(ValueError, match="text, vision"):
-            gguf_keys(config, part=part)
-    assert gguf_keys(config, part="text").metadata["gemma3.rope.freq_base"] == 1e6

@@ -111,15 +111,8 @@ def test_other_schemes():
 
 REFUSED = [
     ({"model_type": "llama", "rope_theta": 10000.5}, "base"),
-    ({"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": 2.5}}, "factor"),
     ({"model_type": "llama", "rope_scaling": LLAMA3 | {"high_freq_factor": 8.0}}, "8192"),
-    ({"model_type": "gpt_neox", "rotary_pct": 0.25, "rope_scaling": YARN}, "channels"),
-    ({"model_type": "qwen2", "rope_scaling": YARN | {"attention_factor": 1.0}}, "factor"),
     ({"model_type": "deepseek_v3"}, "last channels"),
-    ({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
-    ({"model_type": "layoutlm"}, "boxes"),
-    ({"model_type": "tapas"}, "cell"),
-    ({"model_type": "opt"}, "row"),
     ({"model_type": "bloom", "n_head": 4}, "ALiBi"),
 ]
 

@@ -4,13 +4,12 @@ import pytest
 
 from posenc.inspection.rotary import inspect_config
 from posenc.interop.caches import key_storage
-from posenc.interop.exports import arrays, gguf_keys, megatron_arguments, vllm_overrides
+from posenc.interop.exports import gguf_keys, megatron_arguments, vllm_overrides
 from posenc.interop.huggingface import (
     rotaries_from_config,
     rotary_from_config,
     temperatures_from_config,
 )
-from posenc.interop.serving import requests_from_config
 from posenc.interop.weights import row_orders
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
@@ -28,14 +27,10 @@ def gguf(config):
 
 REFUSED = [
     (WIDE | {"model_type": "gpt_neox", "rotary_pct": 0.25}, "odd width"),
-    (WIDE | {"model_type": "phi", "partial_rotary_factor": 0.25, "rope_scaling": LINEAR}, "odd"),
     ({"model_type": "deepseek_v3", "rope_parameters": MSCALE}, r"1\.29"),
-    (BESIDE | {"model_type": "aria"}, "rope_theta"),
     (BESIDE | {"model_type": "llava"}, "rope_theta"),
     (SIZES | {"model_type": "granite_swa", "layer_types": ["full_attention"] * 4,
               "layer_rope_theta": [1e4, 1e6, 1e5, 1e4]}, "differently"),
-    (SIZES | {"model_type": "molmo2_text", "rope_scaling_layers": [3], "rope_scaling": LINEAR},
-     "differently"),
 ]  # fmt: skip
 
 
@@ -44,14 +39,6 @@ REFUSED = [
 def test_what_no_key_says_is_refused(export, config, noun):
     with pytest.raises(ValueError, match=noun):
         export(config)
-
-
-@pytest.mark.parametrize("export", [arrays, requests_from_config])
-def test_fields_that_the_class_of_a_model_does_not_look_for_are_refused(export):
-    with pytest.raises(ValueError, match="rope_theta"):
-        export({"model_type": "llava", **BESIDE})
-    with pytest.raises(ValueError, match=r"AxialRotary|parts"):
-        export({"model_type": "qwen3_vl", **BESIDE}, part="vision")
 
 
 QUERIES_AND_KEYS = {

@@ -81,17 +81,10 @@ def test_longrope_says_its_attention_factor():
 
 FACTORS = {"type": "longrope", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
 REFUSED = [
-    ({"model_type": "phimoe", "max_position_embeddings": 8192,
-      "original_max_position_embeddings": 4096,
-      "rope_scaling": FACTORS | {"short_mscale": 1.2}}, "mscale"),
     ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "length"),
     ({"model_type": "gemma3_text", "num_hidden_layers": 6}, "differently"),
-    ({"model_type": "deepseek_v3"}, "last channels"),
     ({"model_type": "qwen2_vl_text",
       "rope_scaling": {"type": "default", "mrope_section": [16, 24, 24]}}, "axes"),
-    ({"model_type": "t5"}, "encoder, decoder"),
-    ({"model_type": "gpt2"}, "Learned"),
-    ({"posenc_pairing": "interleaved"}, "pairing"),
     ({"rope_parameters": {"rope_type": "proportional", "factor": 2.0}}, "rope type"),
 ]  # fmt: skip
 
