@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from posenc.arguments import check_flag, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
@@ -53,47 +52,24 @@ def rotary_embedding(
         >>> rotary_embedding(torch.randn(2, 8, 16, 64), cos[:16], sin[:16]).shape
         torch.Size([2, 8, 16, 64])
     """
-    check_flag(interleaved=interleaved)
-    _check_shapes(x, cos, sin)
-    dtype = working_dtype(x.dtype)
-    if position_ids is not None:
-        cos, sin = _rows(x, cos, sin, position_ids)
-    elif cos.ndim == 4 and cos.shape[1] == 1:
-        cos, sin = cos[:, 0], sin[:, 0]
-    elif cos.ndim == 3 and cos.shape[0] == 1:
-        cos, sin = cos[0], sin[0]
-    elif cos.ndim > 2:
-        return _by_head(x, cos.to(dtype), sin.to(dtype), interleaved)
-    if cos.ndim > 1 and cos.shape[-2] not in (1, x.shape[-2]):
-        raise ValueError(f"cos has {cos.shape[-2]} rows for {x.shape[-2]} tokens.")
-    if cos.ndim == 1 or cos.shape[-2] != x.shape[-2]:
-        rows = *cos.shape[:-2], x.shape[-2], cos.shape[-1]
-        cos, sin = cos.expand(rows), sin.expand(rows)
-    table = torch.stack([cos.to(dtype), sin.to(dtype)], -2)
-    layout = RotaryLayout(interleaved, False, True)
-    return rotate_heads(x, table, layout, x.shape[-1], x.shape[-1])
-
-
-def _check_shapes(x: Tensor, cos: Tensor, sin: Tensor) -> None:
-    if x.ndim != 4:
-        raise ValueError(f"x has shape {tuple(x.shape)}; it must be [batch, heads, seq, head_dim].")
     if cos.shape != sin.shape or not cos.ndim or 2 * cos.shape[-1] != x.shape[-1]:
         raise ValueError(
             f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}; both must have "
             f"{x.shape[-1] / 2:g} columns, one a pair."
         )
-
-
-def _rows(x: Tensor, cos: Tensor, sin: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-    ids = checked(position_ids, "position_ids")
-    if cos.ndim != 2 or position_ids.shape != (x.shape[0], x.shape[2]):
-        raise ValueError(
-            f"position_ids have shape {tuple(position_ids.shape)} and cos {tuple(cos.shape)}; they "
-            f"must be {(x.shape[0], x.shape[2])} and [rows, {x.shape[-1] // 2}]."
-        )
-    if may_look(ids) and ids.numel() and int(ids.min()) < 0:
-        raise IndexError(f"Position {int(ids.min())} is not a row.")
-    return rows_at(cos, ids), rows_at(sin, ids)
+    cos, sin = (each.to(working_dtype(x.dtype)) for each in (cos, sin))
+    if position_ids is not None:
+        ids = checked(position_ids, "position_ids")
+        if may_look(ids) and ids.numel() and int(ids.min()) < 0:
+            raise IndexError(f"Position {int(ids.min())} is not a row.")
+        cos, sin = rows_at(cos, ids), rows_at(sin, ids)
+    elif cos.ndim > 2:
+        if cos.shape[-3] != 1:
+            return _by_head(x, cos, sin, interleaved)
+        cos, sin = cos.squeeze(-3), sin.squeeze(-3)
+    rows = torch.broadcast_shapes(cos.shape, (x.shape[-2], 1))
+    table = torch.stack([cos.expand(rows), sin.expand(rows)], -2)
+    return rotate_heads(x, table, RotaryLayout(interleaved, False, True), x.shape[-1], x.shape[-1])
 
 
 def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -101,8 +77,6 @@ def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     wide = x.to(cos.dtype)
     a, b = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
     turned = (a * cos - b * sin, b * cos + a * sin)
-    if turned[0].shape != a.shape:
-        raise ValueError(f"cos is {tuple(cos.shape)}; it must broadcast to {tuple(a.shape)}.")
     joined = torch.stack(turned, -1).flatten(-2) if interleaved else torch.cat(turned, -1)
     return joined.to(x.dtype)
 
@@ -138,13 +112,8 @@ class RotaryPositionalEmbeddings(nn.Module):
         frequencies: Schedule | None = None,
     ):
         super().__init__()
-        check_whole(max_seq_len=max_seq_len)
-        if frequencies is not None and base != BASE:
-            raise ValueError(f"base is {base} beside frequencies, which have their own.")
         given = Geometric(dim, base) if frequencies is None else frequencies
         self.rotary = Rotary(given, head_dim=dim, pairing="interleaved", heads_first=False)
-        if self.rotary.rotated_dim != dim:
-            raise ValueError(f"frequencies rotate {self.rotary.rotated_dim} channels of {dim}.")
         self.dim, self.max_seq_len = dim, max_seq_len
         self.base = base if frequencies is None else None
         self.tables = Tables(max_seq_len)
@@ -175,7 +144,6 @@ class _TitanRoPE(nn.Module):
 
     def __init__(self, config: Any):
         super().__init__()
-        check_whole(max_context_length=config.max_context_length)
         self.config = config
         self.rotary = Rotary(_schedule(config), pairing=self.pairing, heads_first=False)
         self.tables = Tables(config.max_context_length)
@@ -250,21 +218,12 @@ def _schedule(config: Any) -> Schedule:
     if config.scaling == "none" or (config.scaling == "yarn" and config.rope_factor <= 1.0):
         return plain
     if config.scaling == "llama":
-        return Llama3(
-            plain,
-            config.scaling_factor,
-            low=config.low_freq_factor,
-            high=config.high_freq_factor,
-            trained_length=config.original_max_position_embeddings,
-        )
+        low, high = config.low_freq_factor, config.high_freq_factor
+        trained = config.original_max_position_embeddings
+        return Llama3(plain, config.scaling_factor, low=low, high=high, trained_length=trained)
     if config.scaling == "yarn":
-        return YaRN(
-            plain,
-            config.rope_factor,
-            config.original_seq_len,
-            beta_fast=config.beta_fast,
-            beta_slow=config.beta_slow,
-            truncate=config.truncate,
-            attention=1.0,
-        )
+        names = ("beta_fast", "beta_slow", "truncate")
+        borders = {name: getattr(config, name) for name in names}
+        trained = config.original_seq_len
+        return YaRN(plain, config.rope_factor, trained, attention=1.0, **borders)
     raise ValueError(f'scaling is {config.scaling!r}; it must be "none", "llama" or "yarn".')

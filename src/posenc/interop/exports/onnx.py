@@ -46,16 +46,11 @@ def onnx_program(
 
     Inputs and outputs, with any batch and any number of tokens:
 
-    ==============  ===========================================  ==================================
-    of              inputs                                       outputs
-    ==============  ===========================================  ==================================
-    ``Rotary``      q, k ``[batch, heads, seq, head_dim]``,      q_encoded, k_encoded
-                    positions ``[batch, seq]``
-    ``Sinusoidal``  x ``[batch, seq, dim]``, positions           encoded
-    ``ALiBi``       q_positions ``[batch, q_len]``,              bias ``[batch, heads, q_len,
-                    k_positions ``[batch, k_len]``               k_len]``
-    ``Encoder``     x ``[batch, seq, dim]``, positions           encoded
-    ==============  ===========================================  ==================================
+    - ``Rotary``: q, k ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]`` to
+      q_encoded, k_encoded
+    - ``Sinusoidal`` and ``Encoder``: x ``[batch, seq, dim]`` and positions to encoded
+    - ``ALiBi``: q_positions ``[batch, q_len]`` and k_positions ``[batch, k_len]`` to bias
+      ``[batch, heads, q_len, k_len]``
 
     Args:
         module: What to export, in evaluation mode.
