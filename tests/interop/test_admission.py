@@ -7,7 +7,7 @@ import torch
 from tests.patched_models.building import built as typical
 from tests.patched_models.small import CONFIGS, IDS, SIZES, YARN, built, logits, near
 from torch import nn
-from transformers import LlamaForCausalLM, LlamaModel, PreTrainedConfig
+from transformers import LlamaForCausalLM, PreTrainedConfig
 
 from posenc import MultimodalRotary, Rotary
 from posenc.frequencies import Geometric
@@ -131,15 +131,6 @@ def test_a_tower_of_images_is_left_as_it_is_and_told():
     with patch(typical("qwen3_vl"), rotary=Geometric(128, 1e6)) as patched:
         assert [m.path for m in patched.measurements] == ["model.language_model.rotary_emb"]
         assert list(patched.left) == ["model.visual.rotary_pos_emb"]
-
-
-def test_a_module_that_several_hold_is_replaced_once():
-    model = LlamaModel(copy.deepcopy(CONFIGS["llama"])).eval()
-    model.layers[0].turner = model.rotary_emb
-    with patch(model) as patched:
-        assert model.layers[0].turner is model.rotary_emb
-        assert len({id(each) for each in patched.angles}) == 1
-    assert type(model.layers[0].turner).__name__ == "LlamaRotaryEmbedding"
 
 
 def test_what_cannot_be_patched_or_is_already():

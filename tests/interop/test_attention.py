@@ -27,8 +27,6 @@ from transformers import (
     Qwen3Config,
     Qwen3MoeConfig,
     StaticCache,
-    T5Config,
-    T5ForConditionalGeneration,
     ViTConfig,
     ViTModel,
 )
@@ -236,18 +234,6 @@ def test_training_gives_the_gradients_of_eager_attention():
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_weights_are_dropped_in_training():
-    config = LlamaConfig(**SIZES, attention_dropout=0.5)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="posenc").train()
-    torch.manual_seed(0)
-    one, other = model(IDS).logits, model(IDS).logits
-    assert not torch.equal(one, other)
-    torch.manual_seed(0)
-    assert torch.equal(model(IDS).logits, one)
-    model.eval()
-    assert torch.equal(model(IDS).logits, model(IDS).logits)
-
-
 def test_no_mask_of_queries_by_keys_is_made():
     given = []
     model = built("gpt_oss")
@@ -263,17 +249,6 @@ def test_no_mask_of_queries_by_keys_is_made():
         hook.remove()
     assert [(mask.is_causal, mask.window, mask.padding) for mask in given] == [
         (True, 5, None), (True, None, None)]  # fmt: skip
-
-
-def test_t5_without_a_patch_adds_the_bias_that_it_draws():
-    config = T5Config(vocab_size=97, d_model=32, d_kv=8, d_ff=32, num_layers=1, num_heads=4)
-    torch.manual_seed(0)
-    model = T5ForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
-    named = {"input_ids": IDS, "attention_mask": REAL, "decoder_input_ids": IDS[:, :9]}
-    with torch.no_grad():
-        theirs = model(**named).logits
-        model.set_attn_implementation("posenc")
-        torch.testing.assert_close(model(**named).logits, theirs, **CLOSE)
 
 
 # What is refused ----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from transformers import (
     LlamaForCausalLM,
     StaticCache,
 )
-from transformers.cache_utils import DynamicLayer
 
 from posenc import Rotary
 from posenc.frequencies import Geometric, Linear, YaRN
@@ -187,20 +186,6 @@ def test_what_does_not_fit_the_model_is_refused(llama, new, noun):
     assert torch.equal(cache.layers[1].keys, before)
 
 
-def test_caches_that_are_not_served_are_refused(llama, gemma):
-    cache = llama(SAME, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match="3 tokens; the cache has seen 9"):
-        move_cached_keys(cache, llama, torch.arange(3))
-    with pytest.raises(TypeError, match="tuple"):
-        move_cached_keys((SAME, SAME), llama, torch.arange(9))
-    cache.layers[0].__class__ = type("QuantoQuantizedLayer", (DynamicLayer,), {})
-    with pytest.raises(TypeError, match="Quanto"):
-        move_cached_keys(cache, llama, torch.arange(9))
-    cache = gemma(SAME, use_cache=True).past_key_values
-    with pytest.raises(ValueError, match="full_attention, sliding_attention"):
-        rerotate_cached_keys(cache, gemma, {"full": Linear(Geometric(8, 1e6), factor=2.0)})
-
-
 def test_a_model_that_keeps_its_keys_otherwise_is_refused(llama, monkeypatch):
     """Planted: the configuration says other frequencies than those that the model rotates by."""
     cache = llama(SAME, use_cache=True).past_key_values
@@ -236,17 +221,3 @@ def test_a_model_whose_frequencies_switch_early_is_measured_before_they_do():
     cache = move_cached_keys(model(ids, use_cache=True).past_key_values, model, there)
     again = model(ids, position_ids=there[None], use_cache=True).past_key_values
     torch.testing.assert_close(cache.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-5)
-
-
-def test_keys_move_there_and_back_and_after_they_were_rotated_again(llama):
-    ids, there = torch.arange(9)[None], torch.arange(100, 109)
-    cache = llama(ids, use_cache=True).past_key_values
-    kept = cache.layers[0].keys.clone()
-    move_cached_keys(cache, llama, there)
-    move_cached_keys(cache, llama, torch.arange(9), from_positions=there)
-    torch.testing.assert_close(cache.layers[0].keys, kept, rtol=0, atol=1e-5)
-    rerotate_cached_keys(cache, llama, LONGER)
-    with patch(llama, rotary=LONGER):
-        moved = move_cached_keys(cache, llama, there)
-        again = llama(ids, position_ids=there[None], use_cache=True).past_key_values
-    torch.testing.assert_close(moved.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-4)

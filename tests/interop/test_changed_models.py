@@ -2,9 +2,6 @@
 
 import copy
 import io
-import random
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
@@ -108,34 +105,6 @@ def test_a_copy_computes_as_its_model_and_stands_alone(change, life):
     torch.testing.assert_close(logits(other), wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("change", ["rows", "patched", "converted", "alibi"])
-def test_threads_get_the_numbers_of_their_own_tokens(change):
-    name, changing = CHANGES[change]
-    model = copy.deepcopy(original(name))
-    changing(model)
-    generator = torch.Generator().manual_seed(0)
-    given: list[dict] = [{"attention_mask": (torch.arange(8) >= n).long()[None]} for n in range(6)]
-    if name != "bloom":
-        far = (8, 60, 200_000, 3_000) if name == "llama" else (8, 60)
-        given = [
-            {"position_ids": torch.randint(n, (1, 8), generator=generator)}
-            for n in far
-            for _ in "ab"
-        ]
-    wanted = [logits(model, **each) for each in given]
-    order = [*range(len(given))] * 6
-    random.Random(0).shuffle(order)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            got = [*threads.map(lambda i: logits(model, **given[i]), order)]
-    finally:
-        sys.setswitchinterval(interval)
-    for i, each in zip(order, got, strict=True):
-        torch.testing.assert_close(each, wanted[i], rtol=0, atol=1e-5)
-
-
 def test_a_pickled_model_brings_our_attention_along():
     model = copy.deepcopy(original("t5"))
     patch_biases(model)
@@ -148,34 +117,6 @@ def test_a_pickled_model_brings_our_attention_along():
         torch.testing.assert_close(logits(again), logits(original("t5")), rtol=0, atol=1e-5)
     finally:
         register_attention()
-
-
-class Adapted(torch.nn.Module):
-    """An embedding with something added to what it gives, as adapters do it."""
-
-    def __init__(self, held):
-        super().__init__()
-        self.held, self.weight = held, held.weight
-
-    def forward(self, ids):
-        return self.held(ids) + torch.linspace(-3, 3, self.held.num_embeddings)[ids, None]
-
-
-def _adapted(layer):
-    layer.relative_attention_bias = Adapted(layer.relative_attention_bias)
-
-
-@pytest.mark.parametrize("late", [True, False])
-def test_what_is_added_to_the_table_of_t5_is_not_lost(late):
-    model, plain = (copy.deepcopy(original("t5")) for _ in range(2))
-    _adapted(plain.encoder.block[0].layer[0].SelfAttention)
-    if late:
-        patch_biases(model)
-    _adapted(model.encoder.block[0].layer[0].SelfAttention)
-    if not late:
-        patch_biases(model)
-    assert (logits(plain) - logits(original("t5"))).abs().max() > 1e-3
-    torch.testing.assert_close(logits(model), logits(plain), rtol=0, atol=1e-5)
 
 
 DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}

@@ -64,13 +64,3 @@ def test_undone_it_is_what_it_was():
     assert not torch.equal(logits(model, ids), before)
     dropped.undo()
     assert torch.equal(logits(model, ids), before)
-
-
-def test_it_generates_with_a_cache_as_without():
-    model, prompt = llama(2), torch.tensor([[3, 5, 8]])
-    drop_rotary(model)
-    made = [
-        model.generate(prompt, max_new_tokens=8, do_sample=False, use_cache=cached, pad_token_id=0)
-        for cached in (True, False)
-    ]
-    assert torch.equal(*made)

@@ -6,8 +6,7 @@ import pytest
 import torch
 from tests.patched_models.building import built as typical
 from tests.patched_models.building import loaded
-from tests.patched_models.small import IDS, LISTS, SIZES, YARN, built, logits, near
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from tests.patched_models.small import IDS, LISTS, YARN, built, logits, near
 
 from posenc import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, LongRoPE, YaRN
@@ -59,15 +58,6 @@ def test_a_model_that_is_extended_keeps_its_trained_length(name):
             assert patched.config_follows
             assert rotary_from_config(model.config).frequencies == wanted
             assert next(iter(model.model.rotary_emb.rotaries.values())).frequencies == wanted
-
-
-def test_a_dictionary_says_what_changes_and_the_model_the_rest():
-    model = LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters={"rope_theta": 7e4})).eval()
-    with patch(model, rotary={"type": "yarn", "factor": 4.0}) as patched:
-        assert patched.config_follows
-        own = YaRN(Geometric(16, 7e4), 4.0, 512)
-        assert patched.angles[0].rotaries["all"].frequencies == own
-        assert model.config.rope_parameters["rope_theta"] == 7e4
 
 
 LINEAR = {"rope_type": "linear", "factor": 8.0}
@@ -136,16 +126,6 @@ def test_a_length_that_is_stated_holds_and_is_written(tmp_path):
         assert model.config.rope_parameters == before
 
 
-@pytest.mark.parametrize("length", [None, 2048])
-def test_what_depends_on_the_length_is_saved_as_it_is_at_that_length(length, tmp_path):
-    model = built()
-    assert patch(model, rotary={"rope_type": "dynamic", "factor": 2.0}, length=length)
-    assert model.config.rope_parameters["rope_type"] == ("longrope" if length else "dynamic")
-    inside = logits(model)
-    model.save_pretrained(tmp_path)
-    near(logits(loaded(model, tmp_path)), inside)
-
-
 def test_pairs_that_stand_still_are_not_set_turning():
     model = typical("gemma4_text")
     with pytest.raises(ValueError, match="stands still"):
@@ -154,20 +134,6 @@ def test_pairs_that_stand_still_are_not_set_turning():
     with patch(model, rotary=wanted) as patched:
         assert 0 in patched.angles[0].rotaries["full_attention"].frequencies.turns()
         assert patched.config_follows
-
-
-@pytest.mark.parametrize("name", ["gpt_neox", "phi", "stablelm"])
-def test_heads_that_turn_whole_are_saved_as_such(name, tmp_path):
-    """Their classes rotate a part by default, so the share must stand in the file."""
-    config = copy.deepcopy(typical(name).config)
-    config.rope_parameters["partial_rotary_factor"] = 1.0
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
-    width = config.hidden_size // config.num_attention_heads
-    assert patch(model, rotary=YaRN(Geometric(width), 4.0, 512)).config_follows
-    inside = logits(model)
-    model.save_pretrained(tmp_path)
-    near(logits(loaded(model, tmp_path)), inside)
 
 
 def test_phi3_knows_no_yarn_and_is_saved_with_its_frequencies(tmp_path):

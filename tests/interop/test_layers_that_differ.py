@@ -10,7 +10,7 @@ from posenc import Rotary
 from posenc.interop.configurations import read
 from posenc.interop.families import family_of, known, names
 from posenc.interop.fields import Configuration
-from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
+from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 from posenc.interop.layer_types import layer_types
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
@@ -85,13 +85,6 @@ def test_a_part_that_does_not_say_what_it_is_is_what_its_class_makes_of_it(oracl
         oracle.agree(rotary_from_config(file, layer_type=layer_type), module, layer_type)
 
 
-def test_zamba_2_with_a_long_context_has_the_length_of_its_class():
-    file = {"model_type": "zamba2", "use_mem_rope": True, "use_long_context": True}
-    theirs = AutoConfig.for_model(**file).max_position_embeddings
-    assert positional_setup(file)["text"].trained_length == theirs == 16_384
-    assert positional_setup({**file, "use_long_context": False})["text"].trained_length == 4096
-
-
 PERIOD_FIELDS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
                  "full_attention_interval")  # fmt: skip
 
@@ -129,11 +122,3 @@ def test_listed_types_are_those_that_every_class_makes_of_them():
                 changed.add(file.family)
             assert layer_types(file) == made, model_type
     assert changed == {family_of(name) for name in names() if known(name).get("ends_full")}
-
-
-def test_layers_of_one_stack_are_not_taken_for_all():
-    made = CONFIG_MAPPING["hrm_text"](num_hidden_layers=4)
-    assert len(rotaries_from_config(made)) == made.num_hidden_layers == 4 * 2 * (3 + 1)
-    assert len(rotaries_from_config(made.to_dict())) == 32
-    file = {"model_type": "hrm_text", "num_hidden_layers": 4}
-    assert len(positional_setup(file)["text"].layers) == 32

@@ -5,16 +5,11 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
     DynamicCache,
     LlamaConfig,
     LlamaForCausalLM,
-    T5Config,
-    T5ForConditionalGeneration,
 )
 
-from posenc.interop.biases import patch_biases
 from posenc.interop.huggingface import convert_pairing, move_cached_keys, patch
 
 TINY: dict[str, Any] = {"vocab_size": 32, "hidden_size": 32, "num_attention_heads": 4}
@@ -23,15 +18,6 @@ TINY: dict[str, Any] = {"vocab_size": 32, "hidden_size": 32, "num_attention_head
 def llama():
     config = LlamaConfig(**TINY, intermediate_size=32, num_hidden_layers=2)
     return LlamaForCausalLM(config)
-
-
-def bloom():
-    return BloomForCausalLM(BloomConfig(**TINY, n_layer=2, hidden_dropout=0.5))
-
-
-def t5():
-    sizes: dict[str, Any] = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_heads": 4, "num_layers": 1}
-    return T5ForConditionalGeneration(T5Config(vocab_size=32, **sizes))
 
 
 def moved(model):
@@ -44,8 +30,6 @@ USES = {
     "convert_pairing": (llama, lambda model: convert_pairing(model, to="interleaved")),
     "patch": (llama, patch),
     "move_cached_keys": (llama, moved),
-    "patch_biases of ALiBi": (bloom, patch_biases),
-    "patch_biases of T5": (t5, patch_biases),
 }
 
 

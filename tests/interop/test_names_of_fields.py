@@ -1,9 +1,7 @@
 """Fields that a class of transformers has under two names: a file may have either."""
 
 import pytest
-import torch
-from transformers import CONFIG_MAPPING, BailingHybridConfig
-from transformers.models.bailing_hybrid.modeling_bailing_hybrid import BailingHybridRotaryEmbedding
+from transformers import CONFIG_MAPPING
 
 from posenc.interop.families import known, names
 from posenc.interop.huggingface import positional_setup, rotary_from_config
@@ -54,20 +52,6 @@ def test_either_name_of_a_field_means_what_transformers_takes_it_for(model_type)
         theirs = told(made)
         same = read.keys() & theirs.keys()  # classes make parts of their own, as backbones
         assert {name: read[name] for name in same} == {name: theirs[name] for name in same}, file
-
-
-def test_a_length_under_another_name_is_the_trained_one():
-    config = BailingHybridConfig(
-        max_position_embeddings=4096,
-        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4},
-    )
-    module = BailingHybridRotaryEmbedding(config)
-    module(torch.zeros(1, 1), torch.arange(8192)[None])
-    for each in (config, config.to_dict()):
-        lengths = rotary_from_config(each, length=8192).frequencies.wavelengths()
-        ours = torch.tensor([2 * torch.pi / float(length) for length in lengths])
-        torch.testing.assert_close(ours, module.inv_freq, rtol=1e-5, atol=0)
-        assert positional_setup(each)["text"].trained_length == 4096
 
 
 def test_what_turns_of_a_latent_head_may_have_the_name_of_the_whole():

@@ -1,13 +1,12 @@
 """Files whose fields contradict each other, or stand where a class does not look for them."""
 
 import copy
-import random
 from typing import Any
 
 import pytest
 from transformers import CONFIG_MAPPING
 
-from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
+from posenc.interop.huggingface import positional_setup, rotary_from_config
 
 PLAIN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
 
@@ -21,73 +20,6 @@ def _told(config: dict[str, Any]) -> str:
         ]
         parts.append((part.name, part.trained_length, layers))
     return repr(parts)
-
-
-ROPES: tuple[dict[str, Any], ...] = (
-    {"rope_type": "default"},
-    {"type": "linear", "factor": 4.0},
-    {"rope_type": "dynamic", "factor": 2.0},
-    {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096},
-    {"rope_type": "yarn", "type": "linear", "factor": 2.0},
-)
-ROTATED = [
-    "phi", "phi3", "qwen2_vl_text", "gemma3_text", "stablelm", "deepseek_v3", "modernbert", "glm4",
-    "mistral", "nemotron", "persimmon",
-]  # fmt: skip
-
-
-def _contradicting(choose: random.Random) -> dict[str, Any]:
-    """Fields of a rotation, old and new, inside dictionaries and beside them, at random."""
-    said: dict[str, Any] = {"num_hidden_layers": 2}
-    for name, values in (
-        ("max_position_embeddings", (4096, 131072)),
-        ("rope_theta", (10000.0, 1e6, None)),
-        ("rotary_emb_base", (20000.0,)),
-        ("partial_rotary_factor", (0.5, 1.0, 0.75)),
-        ("rotary_pct", (0.25, 0.5)),
-        ("head_dim", (64, 96)),
-    ):
-        if choose.random() < 0.4:
-            said[name] = choose.choice(values)
-    for name in ("rope_parameters", "rope_scaling"):
-        if choose.random() < 0.4:
-            said[name] = dict(choose.choice(ROPES))
-            if choose.random() < 0.4:
-                said[name]["rope_theta"] = choose.choice((5e5, 2e4))
-    return said
-
-
-def _rotations(config: object) -> str | None:
-    try:
-        return str(rotaries_from_config(config))
-    except (ValueError, TypeError):
-        return None
-
-
-@pytest.mark.parametrize(
-    "model_type",
-    [
-        "llama", "gpt_neox", "olmo3",
-        *(pytest.param(name, marks=pytest.mark.slow("many files")) for name in ROTATED),
-    ],
-)  # fmt: skip
-def test_a_file_is_read_as_transformers_reads_it_or_refused(model_type):
-    """Whatever fields contradict each other: the object that transformers makes of a file decides.
-
-    A file that says one thing twice, and differently, may be refused where transformers chooses.
-    """
-    choose, same = random.Random(model_type), 0
-    for _ in range(40):
-        said = _contradicting(choose)
-        try:
-            made = CONFIG_MAPPING[model_type](**copy.deepcopy(said))
-        except Exception:  # transformers refuses in many ways
-            continue
-        file = _rotations({"model_type": model_type, **said})
-        decided = _rotations(made)
-        assert file is None or decided is None or file == decided, said
-        same += file == decided and file is not None
-    assert same >= 5
 
 
 LINEAR = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}

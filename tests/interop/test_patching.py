@@ -5,33 +5,12 @@ import copy
 import mpmath
 import pytest
 import torch
-from tests.patched_models.small import CONFIGS, IDS, built, logits, near
+from tests.patched_models.small import IDS, built, logits, near
 from torch import nn
 from transformers import DynamicCache
 
 from posenc import Rotary
 from posenc.interop.huggingface import patch, rotary_from_config
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_model_does_what_it_did_and_undoing_gives_the_same_bits(name):
-    model = built(name)
-    before, keys = logits(model), list(model.state_dict())
-    ask = {"input_ids": IDS, "max_new_tokens": 8, "do_sample": False}
-    generated = model.generate(**ask)
-    padded = torch.cat([torch.zeros(1, 4, dtype=torch.long), IDS % 32], dim=1)
-    mask = (torch.arange(padded.shape[1]) >= 4).long()[None]
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    with patch(model) as patched:
-        assert patched.config_follows
-        near(logits(model), before)
-        assert torch.equal(model.generate(**ask), generated)
-        assert torch.equal(model.generate(**ask, use_cache=False), generated)
-        given = logits(model, input_ids=padded, attention_mask=mask, position_ids=positions)
-        near(given[:, 4:], before)
-        assert list(model.state_dict()) == keys
-        assert not list(patched.angles[0].buffers())
-    assert torch.equal(logits(model), before)
 
 
 def test_decoding_equals_one_pass():
@@ -43,18 +22,6 @@ def test_decoding_equals_one_pass():
             for each in IDS.unbind(1)
         ]
     near(torch.cat(steps, 1), whole)
-
-
-@pytest.mark.parametrize("name", ["llama", "gemma3"])
-def test_it_learns_as_before(name):
-    model, other = built(name), built(name)
-    patch(other)
-    for each in (model, other):
-        each.train()
-        each.gradient_checkpointing_enable()
-        each(IDS, labels=IDS).loss.backward()
-    for one, two in zip(model.parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(two.grad, one.grad, rtol=1e-3, atol=2e-5)
 
 
 @pytest.mark.compiles

@@ -227,15 +227,6 @@ def test_a_published_file_means_what_is_known_of_its_model(fields, known):
         assert _told(CONFIG_MAPPING[model_type](**model)) == _told(fields)
 
 
-def test_a_step_for_a_ramp_is_that_of_transformers(oracle):
-    """Kimi K2 gives one number of turns for both borders, which rounding sets a pair apart."""
-    step = YARN | {"factor": 32.0, "beta_fast": 1.0, "beta_slow": 1.0}
-    config = file("llama", 1024, 8, 2, rope_theta=50000.0, rope_scaling=step)
-    made = CONFIG_MAPPING["llama"](**{k: v for k, v in config.items() if k != "model_type"})
-    (encoding,) = positional_setup(config)["text"].layers[0].positional.queries_keys
-    oracle.agree(encoding, oracle.module_of(made))
-
-
 def test_a_model_whose_own_fields_stand_beside_its_parts_is_read_too():
     """As CSM, Moshi, the first IDEFICS and Phi-4-multimodal are published."""
     csm = file("csm", 2048, 32, 16, head_dim=64, rope_theta=500000,

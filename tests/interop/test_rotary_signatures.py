@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from importlib import util
-from pathlib import Path
 
 import pytest
 import torch
 
 from posenc import Rotary
-from posenc.frequencies import Geometric, Llama3
+from posenc.frequencies import Geometric
 from posenc.interop.torch import (
     ComplexRoPE,
     CosSinRoPE,
@@ -89,21 +87,6 @@ def test_gradients_reach_content_and_table(x):
 # torchtune.
 
 
-def of_torchtune(name: str) -> type:
-    """A class of torchtune's own file; the package wants much besides, and this file only torch."""
-    found = util.find_spec("torchtune")
-    if found is None or found.origin is None:
-        pytest.skip("large, and no part of posenc[test]: pip install --no-deps torchtune")
-    where = {
-        "RotaryPositionalEmbeddings": "modules/position_embeddings.py",
-        "Llama3ScaledRoPE": "models/llama3_1/_position_embeddings.py",
-    }
-    spec = util.spec_from_file_location(name, Path(found.origin).parent / where[name])
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
-
-
 def test_torchtunes_signature(x):
     rope, content = RotaryPositionalEmbeddings(16, 64, 500), x.transpose(1, 2)
     for ids in (None, torch.randint(0, 64, (2, 6)), torch.arange(58, 64)):
@@ -115,23 +98,6 @@ def test_torchtunes_signature(x):
     far = rope(content, input_pos=torch.full((2, 6), 10**9))
     exact = Rotary(Geometric(16, 500), pairing="interleaved").table(torch.tensor([10**9]))
     assert torch.equal(far, rope.rotary.encode_queries(content, exact.expand(6, 2, 8)))
-
-
-def test_torchtune_itself(x):
-    theirs, content = of_torchtune("RotaryPositionalEmbeddings"), x.transpose(1, 2)
-    ours, ids = RotaryPositionalEmbeddings(16, 64), torch.randint(0, 64, (2, 6))
-    for given in (None, ids):
-        got = ours(content, input_pos=given)
-        wanted = theirs(16, 64)(content, input_pos=given)
-        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-5)
-
-
-def test_torchtunes_llama_3_itself(x):
-    theirs, content = of_torchtune("Llama3ScaledRoPE"), x.transpose(1, 2)
-    scaled = Llama3(Geometric(16, 500_000), 32.0)
-    ours = RotaryPositionalEmbeddings(16, 64, frequencies=scaled)
-    wanted = theirs(16, 64, 500_000, scale_factor=32)(content)
-    torch.testing.assert_close(ours(content), wanted, rtol=0, atol=1e-5)
 
 
 # torchtitan.

@@ -102,17 +102,6 @@ def test_other_spellings_are_known(spelled, meant):
     assert repr(only(one)) == repr(only(other))
 
 
-def test_fields_of_other_spellings_are_known():
-    """Falcon 7B as it was first published, whose heads are not those of its class's defaults."""
-    old = {"model_type": "RefinedWebModel", "hidden_size": 2048, "n_head": 32, "n_layer": 24,
-           "alibi": True}  # fmt: skip
-    (part,) = positional_setup(old)
-    assert len(part.layers) == 24
-    assert only(positional_setup(old))[0].scores[0].heads == 32
-    with pytest.raises(ValueError, match="n_head is 32 and num_attention_heads is 71"):
-        positional_setup(old | {"num_attention_heads": 71})
-
-
 def test_buckets_of_distance_are_those_of_deberta_v2_alone():
     file = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 8,
             "max_relative_positions": -1, "max_position_embeddings": 64,
@@ -164,12 +153,6 @@ def test_windows_of_swin_v2_are_no_wider_than_a_stage_and_know_those_they_were_t
     assert (last.window, last.pretrained_window) == ((12, 12), (6, 6))
 
 
-def test_dual_chunk_attention_is_told():
-    dual = {"chunk_size": 262144, "local_size": 8192, "original_max_position_embeddings": 262144}
-    config = {"model_type": "qwen2", **SMALL, "dual_chunk_attention_config": dual}
-    assert "chunks of 262144" in positional_setup(config)["text"].notes[0]
-
-
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -203,13 +186,6 @@ def test_the_attention_of_mpt_has_a_scale_of_its_own():
     (part,) = positional_setup({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}})
     assert part.layers[0].softmax_scale == 128**-0.5
     assert "alibi_bias_max" in part.notes[0]
-
-
-def test_names_of_timm_say_enough_or_are_refused():
-    (part,) = positional_setup({"architecture": "vit_base_patch16_224", "num_features": 768})
-    assert repr(part.layers[0].positional.tokens[0]) == "LearnedGrid(768, size=(14, 14), prefix=1)"
-    with pytest.raises(ValueError, match="eva02"):
-        positional_setup({"architecture": "eva02_base_patch14_448"})
 
 
 @pytest.mark.parametrize(

@@ -121,28 +121,6 @@ def test_each_weight_keeps_its_dtype():
     assert block.attention_norm.weight.eq(1 + 2**-20).all()
 
 
-def test_what_a_norm_was_built_without_does_not_learn():
-    module = torch_encoder(bias=False, final=True)
-    module.norm = nn.LayerNorm(16, elementwise_affine=False)
-    encoder = encoder_from_torch(module.eval())
-    x = torch.randn(2, 5, 16)
-    assert_close(encoder(x), module(x), atol=1e-5, rtol=0)
-    still = {name for name, each in encoder.named_parameters() if not each.requires_grad}
-    betas = {f"blocks.{i}.{of}_norm.bias" for i in range(3) for of in ("attention", "feed_forward")}
-    assert still == betas | {"final_norm.weight", "final_norm.bias"}
-
-
-def test_a_dropout_may_be_an_identity_or_of_a_derived_class():
-    class Named(nn.Dropout):
-        pass
-
-    module = torch_encoder(dropout=0.0).double()
-    module.layers[1].dropout2, module.layers[2].dropout = nn.Identity(), Named(0.0)
-    x = torch.randn(2, 7, 16, dtype=torch.float64)
-    assert_close(encoder_from_torch(module)(x), module(x), atol=1e-12, rtol=0)
-    assert encoder_from_torch(torch_encoder(dropout=0.25)).blocks[0].attention.dropout == 0.25
-
-
 @pytest.mark.parametrize(
     ("path", "field", "value", "noun"),
     [

@@ -2,12 +2,9 @@
 
 import pytest
 
-from posenc import Learned, Rotary
-from posenc.inspection.rotary import inspect_config
-from posenc.interop.exports import megatron_arguments
+from posenc import Rotary
 from posenc.interop.families import known, names
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
-from posenc.interop.serving import requests_from_config
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
 QWEN = {"model_type": "qwen", **SIZES, "rotary_emb_base": 10000, "rotary_pct": 1.0,
@@ -41,36 +38,6 @@ def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field)
         rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
 
 
-@pytest.mark.parametrize("named", ["inside", "beside", "in both"])
-@pytest.mark.parametrize("part", [None, "text_config"])
-def test_all_that_read_a_file_with_a_class_of_its_own_agree(part, named):
-    inner = {"model_type": "bert", **SIZES, "rope_theta": 5e4, "max_position_embeddings": 64}
-    own = {"auto_map": {"AutoModel": "modeling.NewModel"}}
-
-    def file(**fields):
-        if part is None:
-            return inner | own | fields
-        within, around = ({} if named == where else own for where in ("beside", "inside"))
-        return {"model_type": "ours", **around, part: inner | within | fields}
-
-    text = positional_setup(file())["text"]
-    rotary = repr(Rotary(16, base=5e4))
-    assert {repr(layer.positional.queries_keys[0]) for layer in text.layers} == {rotary}
-    assert not any(layer.positional.tokens for layer in text.layers)
-    assert text.certainty == "assumed"
-    assert sum("auto_map names code of its own" in note for note in text.notes) == 1
-    assert repr(inspect_config(file()).layers[0]) == repr(inspect_config(inner | own).layers[0])
-    assert repr(requests_from_config(file())[0]) == repr(rotary_from_config(file())) == rotary
-    assert "rope" in megatron_arguments(file())
-    for read in (requests_from_config, megatron_arguments, rotary_from_config):
-        with pytest.raises(ValueError, match=r"rope_ratio is 50"):
-            read(file(rope_ratio=50))
-    learned = file(position_embedding_type="absolute")
-    assert isinstance(positional_setup(learned)["text"].layers[0].positional.tokens[0], Learned)
-    with pytest.raises(ValueError, match="encoding"):
-        rotary_from_config(learned)
-
-
 @pytest.mark.slow("all types")
 def test_no_type_without_a_rotation_rotates_by_a_stray_base():
     for model_type in names():
@@ -99,11 +66,3 @@ def test_switches_of_the_first_qwen_are_told():
             read({**QWEN, **switches}, length=2049)
     notes = positional_setup({"model_type": "llama", **switches})["text"].notes
     assert [note.partition(" ")[0] for note in notes] == [*switches]
-
-
-def test_fields_of_the_authors_of_nomic_are_told_where_they_say_something_else():
-    nomic = {"model_type": "nomic_bert", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
-             "rotary_scaling_factor": None, "rotary_emb_interleaved": False}  # fmt: skip
-    assert not positional_setup(nomic)["text"].notes
-    notes = positional_setup({**nomic, "rotary_emb_base": 2000})["text"].notes
-    assert [note.partition(" ")[0] for note in notes] == ["rotary_emb_base"]

@@ -4,7 +4,6 @@ import copy
 
 import pytest
 import torch
-import transformers
 from tests.oracle_models import converting
 from transformers import LlamaConfig, LlamaForCausalLM, StableLmConfig, StableLmModel
 
@@ -134,15 +133,6 @@ def test_converted_weights_that_were_loaded_without_their_rotation_are_refused(t
     assert torch.allclose(loaded(IDS).logits, wanted, atol=1e-6)
 
 
-def test_converting_back_forgets_the_mark():
-    model = llama()
-    convert_pairing(model, to="interleaved")
-    assert model.config.posenc_pairing == "interleaved"
-    convert_pairing(model, to="half")
-    assert not hasattr(model.config, "posenc_pairing")
-    assert "forward" not in vars(model.model.layers[0].self_attn)
-
-
 def test_norms_of_each_head_are_found():
     config = StableLmConfig(**TINY, qk_layernorm=True, partial_rotary_factor=0.5)
     shapes = {n: tuple(x.shape) for n, x in StableLmModel(config).named_parameters()}
@@ -216,33 +206,9 @@ def test_what_cannot_be_told_is_refused(config, shapes, said):
         row_orders(config, shapes)
 
 
-def test_layers_of_a_head_that_predicts_further_are_not_left_as_they_are():
-    """Qwen3-Next's first layers do not rotate; layer 0 of what predicts further tokens does."""
-    config = ONE | {"model_type": "qwen3_next", "head_dim": 8, "num_hidden_layers": 4}
-    shapes = {name.replace(".0.", ".3."): shape for name, shape in FOUND.items()}
-    assert len(row_orders(config, shapes)) == 2
-    beside = {name.replace("model.", "mtp."): shape for name, shape in FOUND.items()}
-    with pytest.raises(ValueError, match=r"several places: model\.layers, mtp\.layers"):
-        row_orders(config, shapes | beside)
-
-
 def test_converting_twice_is_refused():
     with pytest.raises(ValueError, match="already"):
         convert_weights({}, {**ONE, "posenc_pairing": "interleaved"}, to="interleaved")
-
-
-@pytest.mark.parametrize("name", ["GraniteMoeForCausalLM", "Qwen3ForQuestionAnswering"])
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_models_that_take_use_cache_among_other_arguments_are_measured_without_a_cache(
-    name, attention
-):
-    kind = getattr(transformers, name)
-    config = kind.config_class(**TINY, num_local_experts=2, num_experts_per_tok=1, head_dim=8)
-    torch.manual_seed(0)
-    model = kind._from_config(config, attn_implementation=attention).eval()
-    before = model(IDS)[0]
-    convert_pairing(model, to="interleaved")
-    torch.testing.assert_close(model(IDS)[0], before, rtol=0, atol=1e-5)
 
 
 def test_wrong_orders_are_measured(monkeypatch):

@@ -2,8 +2,6 @@
 
 import io
 import json
-import sys
-from dataclasses import replace
 
 import mpmath
 import numpy
@@ -14,7 +12,6 @@ from safetensors.torch import load
 from posenc import Rotary
 from posenc.frequencies import Geometric
 from posenc.interop.exports import arrays, write_npz, write_safetensors
-from posenc.interop.huggingface import positional_setup
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
          "num_hidden_layers": 2, "rope_theta": 5e5}  # fmt: skip
@@ -41,19 +38,6 @@ def test_turns_give_any_position_exactly():
     table = Rotary(Geometric(16, 5e5)).table(torch.tensor([position]))
     assert torch.equal(table[0, 0], cosines)
     assert (said["layers"], said["pairing"], said["head_dim"]) == ([0, 1], "half", 16)
-
-
-def test_layers_that_differ_have_names_of_their_own(monkeypatch):
-    found = arrays(LLAMA | {"model_type": "gemma3_text", "head_dim": 16, "num_hidden_layers": 6})
-    names = {"sliding_attention.inverse_frequencies", "full_attention.inverse_frequencies"}
-    assert set(found.tensors) == names
-    assert json.loads(found.metadata["full_attention"])["layers"] == [5]
-    (part,) = positional_setup(LLAMA).parts
-    chosen = replace(part, layers=(part.layers[0], replace(part.layers[1], softmax_scale=0.5)))
-    monkeypatch.setattr(sys.modules[arrays.__module__], "only_part", lambda *_, **__: chosen)
-    told = arrays(LLAMA).metadata
-    both = [json.loads(told[name]) for name in ("layers", "layers_1")]
-    assert [(each["layers"], each["softmax_scale"]) for each in both] == [([0], 0.25), ([1], 0.5)]
 
 
 def test_slopes_and_tables_of_other_schemes():

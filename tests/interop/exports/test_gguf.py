@@ -137,8 +137,6 @@ def test_every_key_and_architecture_is_one_of_llama_cpp():
         assert reads <= has
 
 
-GEMMA3 = {"model_type": "gemma3_text", "num_hidden_layers": 6}
-SMOLLM3 = {"model_type": "smollm3", "num_hidden_layers": 4}
 REFUSED = [
     ({"model_type": "llama", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "length"),
     ({"model_type": "qwen2", "rope_scaling": YARN | {"truncate": False}}, "truncate"),

@@ -120,11 +120,7 @@ ROTARY = "RotaryEmbedding"
 REFUSED = [
     (KERPLE(4), {}, "KERPLE"),
     (Encoder(32, 4, 1, positional=Positional(scores=KERPLE(4))), {}, "KERPLE"),
-    (Encoder(8, 2, 1).double(), {}, "float32"),
-    (Rotary(8), {"longest": 0}, "longest"),
     (Rotary(8, head_dim=16, rotated="suffix"), {"operator": ROTARY}, "last"),
-    (Sinusoidal(8), {"operator": ROTARY}, "Rotary"),
-    (Sinusoidal(8), {"heads": (2, 2)}, "Rotary"),
 ]
 
 
@@ -132,12 +128,3 @@ REFUSED = [
 def test_what_cannot_be_stored_is_refused(module, options, noun):
     with pytest.raises((TypeError, ValueError), match=noun):
         onnx_program(module, **{"longest": 8} | options)
-
-
-@pytest.mark.slow("an encoder is traced")
-def test_an_export_leaves_every_part_in_its_mode():
-    encoder = Encoder(8, 2, 1, dropout=0.5).train()
-    encoder.blocks[0].attention.eval()
-    modes = [part.training for part in encoder.modules()]
-    onnx_program(encoder, longest=8)
-    assert [part.training for part in encoder.modules()] == modes

@@ -2,19 +2,10 @@
 
 import pytest
 
-from posenc.inspection.rotary import inspect_config
-from posenc.interop.caches import key_storage
 from posenc.interop.exports import gguf_keys, megatron_arguments, vllm_overrides
-from posenc.interop.huggingface import (
-    rotaries_from_config,
-    rotary_from_config,
-    temperatures_from_config,
-)
-from posenc.interop.weights import row_orders
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
 BESIDE = SIZES | {"num_hidden_layers": 2, "rope_theta": 12345.0}
-LINEAR = {"rope_type": "linear", "factor": 4.0}
 MSCALE = {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0,
           "original_max_position_embeddings": 4096}  # fmt: skip
 WIDE = {"hidden_size": 400, "num_attention_heads": 4}
@@ -39,26 +30,3 @@ REFUSED = [
 def test_what_no_key_says_is_refused(export, config, noun):
     with pytest.raises(ValueError, match=noun):
         export(config)
-
-
-QUERIES_AND_KEYS = {
-    f"layers.{layer}.self_attn.{name}_proj.weight": (64, 64) for layer in (0, 1) for name in "qk"
-}
-READING = [
-    rotary_from_config,
-    rotaries_from_config,
-    temperatures_from_config,
-    inspect_config,
-    key_storage,
-    lambda config: row_orders(config, QUERIES_AND_KEYS),
-]
-
-
-@pytest.mark.parametrize("reading", READING)
-def test_reading_warns_of_fields_that_the_class_does_not_look_for(reading, recwarn):
-    with pytest.warns(UserWarning, match="beside a missing text_config .*rope_theta"):
-        reading({"model_type": "qwen3_vl", **BESIDE, "head_dim": 16, "num_key_value_heads": 4})
-    recwarn.clear()
-    reading({"model_type": "llava", "text_config": {"model_type": "llama", **BESIDE}})
-    reading({"model_type": "llama", **BESIDE})
-    assert not recwarn

@@ -79,7 +79,6 @@ def test_longrope_says_its_attention_factor():
     assert said["long_factor"] == factors
 
 
-FACTORS = {"type": "longrope", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
 REFUSED = [
     ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "length"),
     ({"model_type": "gemma3_text", "num_hidden_layers": 6}, "differently"),
