@@ -13,11 +13,16 @@ from tests.oracle_models.converting import NARROW
 from torch import nn
 
 from posenc import MultimodalRotary
-from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys
-from posenc.interop.caches.storage import ALIKE, equal_contents, measured_storage
+from posenc.interop.caches import KeyStorage, move_cached_keys
+from posenc.interop.caches.storage import (
+    ALIKE,
+    by_layer,
+    by_table,
+    equal_contents,
+    measured_storage,
+)
 from posenc.interop.configurations import read
-from posenc.interop.rope_layers import latent_width
-from posenc.interop.rope_models import pairing_of
+from posenc.interop.rotary_config import read_layers_of
 
 PATH = Path(__file__).parents[2] / "src/posenc/interop/caches/measured.txt"
 THERE = torch.tensor([40, 3, 77, 5, 6, 60])
@@ -48,15 +53,10 @@ def fault(model_type: str) -> str | None:
     model = building.built(building.config_of(model_type, **NARROW.get(model_type, {})))
     known = read(model.config)
     storage = measured_storage(model)
-    latent = latent_width(known) is not None
-    reorders = latent and known.model_type != "deepseek_v2"
-    expected = {("values" if latent else "keys", "half" if reorders else pairing_of(known))}
-    if kinds(storage) != expected:
-        return f"the table says {expected}, measured was {kinds(storage)}"
-    if model_type in PATH.read_text().split():
-        by_table = kinds(list(key_storage(model.config)))
-        if by_table != expected:
-            return f"key_storage says {by_table}"
+    layers = by_layer(read_layers_of(known), len(storage))
+    told = kinds([by_table(known, layer) for layer in layers])
+    if kinds(storage) != told:
+        return f"the table says {told}, measured was {kinds(storage)}"
     if "position_ids" not in inspect.signature(model.forward).parameters:
         return None
     return _moved_otherwise(model)

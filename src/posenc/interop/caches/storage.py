@@ -72,10 +72,11 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
             f"How {known.model_type or 'a model without model_type'} caches its keys was not "
             f"measured; move_cached_keys and rerotate_cached_keys measure a loaded model."
         )
-    return tuple(_by_table(known, layer) for layer in read_layers_of(known, None))
+    return tuple(by_table(known, layer) for layer in read_layers_of(known, None))
 
 
-def _by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
+def by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
+    """How a layer caches its keys, by what its configuration says."""
     # Latent attention: keys are the latents, and values the one rotated key that all heads share.
     # All but DeepSeek-V2 hand its pairs back as i and i + width/2.
     latent = latent_width(config) is not None
