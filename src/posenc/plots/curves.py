@@ -66,12 +66,7 @@ def trace(ax: Axes, start: int, values: np.ndarray, **style: Any) -> None:
 
 
 def smooth(values: np.ndarray, steps: int) -> np.ndarray:
-    """The cubic spline through numbers, at ``steps`` points each; straight lines where one is NaN.
-
-    Example:
-        >>> smooth(np.array([0.0, 1.0, 4.0, 9.0]), 2)
-        array([0.  , 0.25, 1.  , 2.25, 4.  , 6.25, 9.  ])
-    """
+    """The cubic spline through numbers, at ``steps`` points each; straight where one is NaN."""
     bends, one = np.zeros_like(values), np.eye(len(values))
     if len(values) > 3 and np.isfinite(values).all():
         # Second derivatives m: m[i-1] + 4 m[i] + m[i+1] = 6 Δ²v[i]; straight on at the ends.
@@ -87,11 +82,6 @@ def smooth(values: np.ndarray, steps: int) -> np.ndarray:
 
 
 def spread(width: int, most: int = 6) -> list[int]:
-    """At most ``most`` dimensions of ``width``, evenly apart by an even step: all alike.
-
-    Example:
-        >>> spread(128), spread(4)
-        ([0, 22, 44, 66, 88, 110], [0, 1, 2, 3])
-    """
+    """At most ``most`` dimensions of ``width``, evenly apart by an even step: all alike."""
     step = 1 if width <= most else -(-width // (2 * most)) * 2
     return list(range(0, width, step))

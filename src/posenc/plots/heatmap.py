@@ -95,12 +95,7 @@ def heatmap(
 
 
 def cell_pixels(shape: tuple[int, int], annotate: bool = False) -> tuple[int, int]:
-    """Pixels of a cell (height, width) in a figure of its own: whole numbers, at least one.
-
-    Example:
-        >>> cell_pixels((1000, 512)), cell_pixels((50, 128)), cell_pixels((10, 4))
-        ((1, 1), (9, 6), (48, 96))
-    """
+    """Pixels of a cell (height, width) in a figure of its own: whole numbers, at least one."""
     rows, columns = shape
     height, width = max(1, WANTED // rows), max(1, round(1.6 * WANTED) // columns)
     # Cells of a few long rows would become bars; twice as wide as high is still a cell.
@@ -140,12 +135,7 @@ def _page(
 
 
 def _written(value: float, largest: float) -> str:
-    """With two decimals, or two digits where these would tell nothing of the largest; 0 unsigned.
-
-    Example:
-        >>> _written(-0.001, 0.5), _written(2e-5, 2e-5), _written(3e6, 3e6)
-        ('0.00', '2.0e-05', '3.0e+06')
-    """
+    """With two decimals, or two digits where decimals would tell nothing; 0 has no sign."""
     plain = largest == 0 or 0.1 <= largest < 1e5
     text = f"{value:.2f}" if plain else f"{value:.1e}" if value else "0"
     return text if float(text) else text.removeprefix("-")

@@ -47,8 +47,7 @@ def shift_map(
     """Draws the linear map that takes every row p of an encoding to row p + offset.
 
     For a paired convention it is a rotation in each pair of channels: 2 × 2 blocks on the diagonal.
-    Of more than 300 channels several are one cell, which shows the weight that is farthest from
-    zero: a mean would dim weights that stand alone.
+    Of more than 300 channels several are one cell, which shows the weight farthest from zero.
 
     Args:
         matrix: [dim, dim].
@@ -70,12 +69,7 @@ def shift_map(
 
 
 def _largest(values: np.ndarray, each: int) -> np.ndarray:
-    """Of every ``each`` rows and columns the number that is farthest from zero, with its sign.
-
-    Example:
-        >>> _largest(np.array([[1.0, -3.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0]]), 2).tolist()
-        [[-3.0, 0.0], [0.0, 2.0]]
-    """
+    """Of every ``each`` rows and columns the number that is farthest from zero, with its sign."""
     for axis in (0, 1):
         starts = np.arange(0, values.shape[axis], each)
         high, low = (f.reduceat(values, starts, axis=axis) for f in (np.maximum, np.minimum))

@@ -1,17 +1,64 @@
-"""The timesteps of a diffusion run, fanned out by the sines and cosines that tell them apart."""
+"""Pairs of channels at their true angles: as hands of clocks, and fanned out over timesteps."""
 
 from collections.abc import Sequence
+from math import atan2, tau
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, finished, numbers, opened, reach
+from posenc.plots.style import Theme, bar, finished, numbers, opened, reach, without_frame
 
 HUB = 0.12
-"""Radius of the fastest pair, of that of the slowest."""
+"""Radius of the fastest pair of a fan, of that of the slowest."""
+
+
+def phasors(
+    cos: ArrayLike,
+    sin: ArrayLike,
+    *,
+    position: int,
+    title: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draws one clock a pair: the hand points to (cos, sin), counter-clockwise from the right.
+
+    The circle has radius 1; a hand that is longer, by an attention factor, gets the room.
+
+    Args:
+        cos: [pairs].
+        sin: [pairs], likewise.
+        position: The position of the token, for the label.
+
+    Example:
+        >>> ax = phasors([1.0, 0.0], [0.0, 1.0], position=0)
+        >>> [text.get_text().split() for text in ax.texts]
+        [['pair', '0', '0°'], ['pair', '1', '90°']]
+    """
+    xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
+    ax, colors = opened(ax, theme, max(4.0, 1.25 * len(xs)), 2.4)
+    angles, edge = plt.get_cmap("twilight"), reach(np.hypot(xs, ys))
+    for pair, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        center, turn = 2.6 * edge * pair, atan2(y, x) / tau % 1.0
+        ax.add_patch(Circle((center, 0.0), 1.0, fill=False, edgecolor=colors.faint, linewidth=1.2))
+        ax.plot([center, center + 1.0], [0.0, 0.0], color=colors.faint, linewidth=0.8)
+        ax.plot([center, center + x], [0.0, y], color=colors.ink, linewidth=2.0)
+        ax.plot(center + x, y, "o", color=angles(turn), markeredgecolor=colors.ink, markersize=7)
+        ax.text(
+            center, -1.25 * edge, f"pair {pair}\n{360 * turn:.0f}°", ha="center", va="top",
+            color=colors.ink, fontsize="small",
+        )  # fmt: skip
+    ax.set_xlim(-1.3 * edge, 2.6 * edge * (len(xs) - 1) + 1.3 * edge)
+    ax.set_ylim(-2.2 * edge, 1.2 * edge)
+    ax.set_aspect("equal")
+    without_frame(ax)
+    label = f"angle of each pair at position {position:,} (degrees from cos = 1)"
+    return finished(ax, colors, title, label)
 
 
 def timestep_fan(
@@ -62,13 +109,7 @@ def timestep_fan(
 
 
 def _followed(x: np.ndarray, y: np.ndarray) -> int:
-    """The innermost pair of a blade that is less than one turn, and less than a quarter of a turn
-    from the next, as are all further out.
-
-    Example:
-        >>> _followed(np.array([1.0, -1.0, 0.0, 0.1]), np.array([0.0, 0.0, 1.0, 1.0]))
-        2
-    """
+    """The innermost pair to which a blade is followed."""
     angles = np.arctan2(y, x)[::-1]
     steps = (np.diff(angles) + np.pi) % (2 * np.pi) - np.pi
     gone = np.abs(angles[0] + np.cumsum(steps)) >= 2 * np.pi
