@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from functools import cache
 
 import numpy as np
 import pytest
@@ -25,9 +24,10 @@ STATES = [
 
 
 @pytest.fixture(scope="module")
-def content(javascript) -> np.ndarray:
+def content(javascript) -> torch.Tensor:
     """The page's own scores of content."""
-    return np.array(javascript(["seen.contentScores(4096, state_defaults.CONTENT_SEED)"])[0])
+    found = javascript(["seen.contentScores(4096, state_defaults.CONTENT_SEED)"])
+    return torch.tensor(found[0], dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,10 @@ def library_bias(state: dict, entries: dict) -> np.ndarray:
     return found.detach().numpy()
 
 
-@cache
-def _softmax(scores: tuple[float, ...]) -> np.ndarray:
-    return torch.tensor(scores, dtype=torch.float64).softmax(0).numpy()
-
-
-def weights(state: dict, content: np.ndarray, entries: dict) -> tuple[np.ndarray, np.ndarray]:
+def weights(state: dict, content: torch.Tensor, entries: dict) -> tuple[np.ndarray, np.ndarray]:
     plain = content[: state["keys"]]
-    return _softmax(tuple(plain + library_bias(state, entries))), _softmax(tuple(plain))
+    both = plain + torch.from_numpy(library_bias(state, entries)), plain
+    return tuple(scores.softmax(0).numpy() for scores in both)
 
 
 def holding(w: np.ndarray, share: float) -> int:

@@ -3,11 +3,8 @@
 import base64
 import hashlib
 import re
-import subprocess
-import sys
 from html import unescape
 
-import pytest
 from tests.explorer.conftest import SECTIONS
 
 import posenc
@@ -41,14 +38,6 @@ def test_each_module_stands_once_and_after_those_it_imports():
     assert "export " not in text
 
 
-@pytest.mark.parametrize(
-    "text", ['import x from "./x.js";', 'import "./x.js";', "export default 1;", "export { a };"]
-)
-def test_other_forms_are_an_error(text):
-    with pytest.raises(ValueError, match="form"):
-        script(main=f"{text}\n", x="export const a = 1;\n")
-
-
 def digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -72,13 +61,6 @@ def test_the_policy_admits_its_own_script_and_style_and_nothing_else():
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-
-
-def test_it_names_no_other_place():
-    # Names of XML languages look like addresses, and are none.
-    addresses = set(re.findall(r"https?://[^\s\"'`<)]+", page()))
-    assert addresses <= {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/2000/svg"}
-    assert not re.search(r"\b(src|href)=\"(?!#|data:|\$)", page())
 
 
 def test_every_public_encoding_stands_in_its_place_in_the_catalog():
@@ -124,12 +106,3 @@ def test_a_notebook_shows_the_page_in_a_closed_frame():
     assert 'height="700"' in html
     assert 'sandbox="allow-scripts allow-downloads"' in html
     assert unescape(html.split('srcdoc="')[1].rsplit('"', 1)[0]) == page()
-
-
-def test_showing_needs_neither_ipython_nor_torch():
-    code = (
-        "import sys; from posenc.explorer import show; show()._repr_html_()\n"
-        "print([m for m in ('IPython', 'torch', 'matplotlib') if m in sys.modules])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"

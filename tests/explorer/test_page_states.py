@@ -36,25 +36,6 @@ def test_a_bad_number_is_put_back_with_words_at_the_field(opened):
         assert found.page.inner_text(f"#{field}-problem") == ""
 
 
-def test_reset_leaves_no_message_anywhere(opened):
-    found = opened("color=red")
-    page = found.page
-    assert "color: no such field" in page.inner_text("#notices")
-    for field in ("length", "base", "heads", "clockBase", "factor", "shift-offset"):
-        page.fill(f"#{field}", "nonsense")
-        page.press(f"#{field}", "Enter")
-        assert page.inner_text(f"#{field}-problem"), field
-    for field in ("sentence", "attended"):
-        page.fill(f"#{field}", "  ")
-        assert "Type a word or two" in page.inner_text(f"#{field}-problem")
-    page.click("#reset")  # the state is the default one already: nothing in it changes
-    found.settle()
-    assert page.locator(".problem").all_inner_texts() == [""] * page.locator(".problem").count()
-    assert page.inner_text("#notices") == ""
-    assert page.input_value("#sentence").startswith("The quick brown fox")
-    assert page.input_value("#attended") == "your cat is a lovely cat"
-
-
 def test_a_link_with_nonsense_is_read_as_far_as_it_goes(opened):
     found = opened("dim=64&length=many&color=red&convention=mine&pins=1.2.x&position=%E0%A4%A")
     notice = found.page.inner_text("#notices")
@@ -105,12 +86,6 @@ def test_the_page_and_its_figures_follow_the_system_or_the_reader(opened, theme)
     found.page.select_option("#theme", other)
     found.settle()
     assert found.page.evaluate(CORNER) == GROUNDS[other]
-
-
-def test_reduced_motion(opened):
-    behavior = "() => getComputedStyle(document.documentElement).scrollBehavior"
-    assert opened(reduced_motion="reduce").page.evaluate(behavior) == "auto"
-    assert opened().page.evaluate(behavior) == "smooth"
 
 
 @pytest.mark.parametrize("link", ["", "length=4096&dim=1024&base=10000000&position=4095"])
