@@ -71,4 +71,4 @@ def _never_met(bias: T5Bias | None, longest: int) -> tuple[int, ...]:
     most = min(longest, bias.max_distance + 1)  # farther ones share the last bucket
     distance = torch.arange(1 - most, most)
     met = between_t5_borders(distance, bias.borders, bias.bidirectional)
-    return tuple(sorted(set(range(bias.buckets)) - set(met.tolist())))
+    return tuple(sorted({*range(bias.buckets)} - {*met.tolist()}))

@@ -15,6 +15,8 @@ from posenc.interop.rotary_config import RotaryLayer
 from posenc.interop.setup import Certainty, LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
+PLACES = "tokens", "queries_keys", "scores"
+
 
 @dataclass(frozen=True)
 class LayerNumbers:
@@ -52,13 +54,11 @@ class LayerNumbers:
         """
         if not self.is_read:
             return None
-        places = ("tokens", "queries_keys", "scores")
-        told = []
-        for place in places:
-            held = getattr(self, place)
-            if held:
-                several = f"({', '.join(held)})" if len(held) > 1 else held[0]
-                told.append(f"{place}={several}")
+        held = {place: getattr(self, place) for place in PLACES}
+        told = (
+            f"{place}=({', '.join(each)})" if len(each) > 1 else f"{place}={each[0]}"
+            for place, each in held.items() if each
+        )  # fmt: skip
         return f"Positional({', '.join(told)})"
 
 
@@ -156,10 +156,7 @@ def _layer(
         rotary = replace(numbers_of(read, target, dtype), softmax_scale=layer.softmax_scale)
     return LayerNumbers(
         layer.layer_type,
-        *(
-            tuple(map(_expression, place))
-            for place in (held.tokens, held.queries_keys, held.scores)
-        ),
+        *(tuple(map(_expression, getattr(held, place))) for place in PLACES),
         is_read=layer.positional is not None,
         softmax_scale=layer.softmax_scale,
         window=layer.window,
@@ -169,12 +166,7 @@ def _layer(
 
 
 def _expression(encoding: Any) -> str:
-    """What builds an encoding: its own words, on one line.
-
-    Example:
-        >>> _expression(MultimodalRotary(Rotary(8), (2, 1, 1)))
-        "MultimodalRotary(Rotary(Geometric(dim=8, base=10000.0)), (2, 1, 1), 'contiguous')"
-    """
+    """What builds an encoding: its own words, on one line."""
     if isinstance(encoding, MultimodalRotary):
         held = f"{encoding.rotary!r}, {encoding.sections}, {encoding.arrangement!r}"
         return f"MultimodalRotary({held})"

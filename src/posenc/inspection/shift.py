@@ -80,11 +80,7 @@ def _reason(encoding: TokenEncoding) -> str:
     sines, cosines = waveform.sines.numerators, waveform.cosines.numerators
     alone = not cosines or set(sines) & set(cosines)
     if encoding.base == 1 and sines and cosines:  # every power of 1 is 1
-        why = (
-            "the last sine has no cosine of its own"
-            if alone
-            else "the convention promises no pairs"
-        )
+        why = "its last sine has no cosine" if alone else "the convention promises no pairs"
         return f"{why}; at base 1 all channels have one frequency"
     if alone:
         return "the width is odd: the last sine has no cosine"

@@ -3,10 +3,9 @@ sines by tables."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import safe_open
@@ -35,16 +34,8 @@ NAMED, ROWS = 4, 64
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
-@dataclass(frozen=True)
-class Stored:
-    """One tensor in a file, not loaded.
-
-    Attributes:
-        path: The file.
-        name: The tensor's name in it.
-        shape: Its shape.
-        dtype: As the format names it.
-    """
+class Stored(NamedTuple):
+    """One tensor in a file, not loaded; its dtype is as the format names it."""
 
     path: Path
     name: str
@@ -70,11 +61,8 @@ def header_beside(folder: Path) -> dict[str, Stored]:
     """The tensors of ``model.safetensors``, or of all shards of its index; empty without them."""
     index = folder / "model.safetensors.index.json"
     names = shards_of(index) if index.is_file() else ["model.safetensors"]
-    found: dict[str, Stored] = {}
-    for name in names:
-        if (folder / name).is_file():
-            found |= header_of(folder / name)
-    return found
+    files = [folder / name for name in names if (folder / name).is_file()]
+    return {name: each for file in files for name, each in header_of(file).items()}
 
 
 def header_of(path: Path) -> dict[str, Stored]:
@@ -126,13 +114,9 @@ def _of_layer(
         stage = layer.layer_type.removeprefix("stage ")
         stored = {n: each for n, each in stored.items() if re.match(rf"\D*\.{stage}\.", n)}
     lines = [_held(text, stored) for text in (*layer.tokens, *layer.scores)]
-    if layer.rotary is not None:
-        rotary = layer.rotary
-        lines += [
-            _heads(rotary.head_dim, places, stored),
-            _frequencies(rotary.pairs, stored),
-            _pairing(rotary.pairing, stored),
-        ]
+    if (rotary := layer.rotary) is not None:
+        lines.append(_heads(rotary.head_dim, places, stored))
+        lines += [_frequencies(rotary.pairs, stored), _pairing(rotary.pairing, stored)]
     return lines
 
 
@@ -217,11 +201,7 @@ def _frequencies(pairs: int, stored: Mapping[str, Stored]) -> str | None:
 
 
 def _pairing(read: str, stored: Mapping[str, Stored]) -> str | None:
-    """The pairing by which a stored table of cosines repeats its columns, if it does.
-
-    Cosines of pair i stand in columns i and i + width/2 for ``half``, 2i and 2i + 1 for
-    ``interleaved``.
-    """
+    """The pairing by which a stored table of cosines repeats its columns, if it does."""
     for name, each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored)[:1]:
         rows = each.first_rows(4)
         if rows is None or len(rows) < 2 or rows.shape[1] % 2:
