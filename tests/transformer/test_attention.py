@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from posenc import ALiBi, CoPE, Positional
+from posenc import ALiBi, Positional
 from posenc.transformer import AttentionTables, LayerCache, MultiHeadAttention
 from posenc.transformer.attention import join
 
@@ -140,34 +140,6 @@ def test_dropout_falls_on_the_weights_only_while_training(positional):
     assert torch.equal(attention(x, tables=tables), attention(x, tables=tables))
 
 
-def test_scale_and_head_dim_may_be_chosen():
-    attention = MultiHeadAttention(10, 3, head_dim=8, scale=1.0)
-    assert attention.queries.weight.shape == (24, 10)
-    stages = attention.stages(torch.randn(1, 4, 10))
-    assert_close(stages.scores, stages.queries @ stages.keys.mT)
-    assert stages.output.shape == (1, 4, 10)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
-        ((0, 1), "dim is 0; it must be a whole number"),
-        ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
-    ],
-)
-def test_sizes_that_do_not_fit(arguments, told):
-    dim, heads, kv_heads = (*arguments, None)[:3]
-    with pytest.raises(ValueError, match=told):
-        MultiHeadAttention(dim, heads, kv_heads=kv_heads)
-
-
-def test_a_bias_for_another_number_of_heads():
-    tables = tables_for(Positional(scores=ALiBi(1)), 5, torch.float32)
-    with pytest.raises(ValueError, match=r"built for 1 heads; the queries have 4"):
-        MultiHeadAttention(16, 4)(torch.randn(1, 5, 16), tables=tables)
-
-
 LAYER, X = MultiHeadAttention(16, 4), torch.randn(1, 5, 16)
 
 
@@ -185,16 +157,6 @@ def test_masks_that_would_be_added(call, is_causal, mask, error, told):
         call(X, attn_mask=mask, is_causal=is_causal)
 
 
-def test_masks_of_other_floating_dtypes():
-    mask = torch.randn(5, 5).half()
-    for call in (LAYER, lambda x, **given: LAYER.stages(x, **given).output):
-        for is_causal in (False, True):
-            assert_close(
-                call(X, attn_mask=mask, is_causal=is_causal),
-                call(X, attn_mask=mask.float(), is_causal=is_causal),
-            )
-
-
 @pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
 @pytest.mark.parametrize(
     ("heads", "queries", "keys"), [(4, 1, 5), (4, 5, 1), (1, 5, 5), (4, 1, 1), (4, 6, 6)]
@@ -203,15 +165,3 @@ def test_biases_of_other_tokens(call, heads, queries, keys):
     table = ALiBi(heads).table(range(queries), range(keys))
     with pytest.raises(ValueError, match=r"table|built for"):
         call(X, tables=AttentionTables(scores=((ALiBi(4), table),)))
-
-
-def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_told():
-    cope, places = CoPE(LAYER.heads, LAYER.head_dim, 4), torch.arange(X.shape[1])
-    tables = AttentionTables(scores=((cope, cope.table(places, places)),))
-    window = torch.ones(len(places), len(places)).tril().triu(-1) > 0
-    with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
-        LAYER.stages(X, tables=tables, attn_mask=window)
-    told = LAYER.stages(X, tables=tables, attn_mask=window, told=True)
-    near = MultiHeadAttention(LAYER.dim, LAYER.heads, window=2)
-    near.load_state_dict(LAYER.state_dict())
-    torch.testing.assert_close(told.output, near.to(X.dtype)(X, tables=tables, is_causal=True))

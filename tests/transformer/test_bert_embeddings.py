@@ -48,33 +48,3 @@ def test_types_of_a_batch_spread_over_a_row(pair):
     ids, types = torch.randint(VOCABULARY, (7,)), torch.randint(2, (3, 7))
     with torch.no_grad():
         assert ours(ids, types).equal(ours(ids.expand(3, 7), types))
-
-
-@pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize("part", ["words", "token_types"])
-def test_hooks_of_the_parts_see_their_calls(part, recorded):
-    made = BertEmbeddings(DIM, num_embeddings=VOCABULARY, max_len=LENGTH)
-    ids, seen = torch.randint(VOCABULARY, (3, 7)), []
-    getattr(made, part).register_forward_hook(lambda _, given, out: seen.append((given, out)))
-    with torch.set_grad_enabled(recorded):
-        made(ids, torch.zeros_like(ids))
-    (((looked_up,), vectors),) = seen
-    assert vectors.equal(getattr(made, part).weight[looked_up])
-
-
-@pytest.mark.parametrize("part", ["words", "token_types"])
-def test_parts_of_two_dtypes_promote_with_gradients_or_without(part):
-    made = BertEmbeddings(DIM, num_embeddings=VOCABULARY, max_len=LENGTH)
-    getattr(made, part).to(torch.bfloat16)
-    ids = torch.randint(VOCABULARY, (3, 7))
-    with torch.no_grad():
-        without = made(ids)
-    assert without.dtype == torch.float32
-    assert without.equal(made(ids))
-
-
-@pytest.mark.parametrize("types", [[[0, 2]], [[-1, 0]]])
-def test_types_that_are_none_are_refused(pair, types):
-    ours, _ = pair
-    with torch.no_grad(), pytest.raises(IndexError, match="negative or past"):
-        ours(torch.zeros(1, 2, dtype=torch.int64), torch.tensor(types))

@@ -23,16 +23,7 @@ def test_post_norm_normalizes_sums_and_pre_norm_does_not():
     assert pre.mean(-1).abs().max() > 0.1
 
 
-def test_inner_is_four_times_the_width():
-    assert Block(16, 4).feed_forward.expand.out_features == 64
-
-
 def test_dropout_falls_only_while_training():
     block, x = Block(16, 4, dropout=0.3), torch.randn(1, 5, 16)
     assert not torch.equal(block(x), block(x))
     assert torch.equal(block.eval()(x), block(x))
-
-
-def test_an_unknown_norm():
-    with pytest.raises(ValueError, match="norm is 'none'; it must be 'pre' or 'post'"):
-        Block(16, 4, norm="none")

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from posenc import CABLE, AxialRotary, Forgetting, Learned, Positional, Rotary, Sinusoidal
-from posenc.positions import Coordinates
+from posenc import CABLE, Forgetting, Learned, Positional, Rotary, Sinusoidal
 from posenc.transformer import Encoder, KeyValueCache, LayerCache
 
 
@@ -58,18 +57,6 @@ def test_what_is_written_over_cropped_tokens_has_none_of_their_gradients():
     grads = torch.autograd.grad(used, (rejected, last), allow_unused=True)
     assert grads[0] is None
     assert torch.equal(grads[1], 2 * last)
-
-
-@pytest.mark.parametrize("size", [None, 4])
-def test_rows_that_move_without_gradients_have_none_of_those_that_stood_there(size):
-    encoder = Encoder(8, 2, 1, is_causal=True)
-    x, new = torch.randn(2, 3, 8, requires_grad=True), torch.randn(2, 1, 8)
-    cache = KeyValueCache(size)
-    encoder(x, cache=cache)
-    with torch.no_grad():
-        cache.reorder(torch.tensor([1, 1]))
-    last = encoder(new, cache=cache).square().sum()
-    assert torch.autograd.grad(last, x, allow_unused=True)[0] is None
 
 
 def test_the_next_position_counts_real_tokens():
@@ -309,20 +296,6 @@ def test_a_later_turn_may_begin_with_padding(name, size, placed):
         torch.testing.assert_close(got[row : row + 1, real[row]], alone, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("length", [5, 3, 0])
-def test_a_fixed_cache_that_is_cropped_leaves_its_steps_to_their_gradients(length):
-    encoder, x = Encoder(8, 2, 1, is_causal=True), torch.randn(1, 5, 8)
-    grown, fixed = (KeyValueCache(size) for size in (None, 16))
-    found = []
-    for cache in (grown, fixed):
-        encoder.zero_grad()
-        made = encoder(x, cache=cache)
-        cache.crop(length)
-        made.square().sum().backward()
-        found.append([p.grad.clone() for p in encoder.parameters()])
-    torch.testing.assert_close(*found)
-
-
 def decoder(**options) -> Encoder:
     torch.manual_seed(0)
     return Encoder(8, 2, 2, is_causal=True, **options).eval()
@@ -334,16 +307,6 @@ def decodes(model: Encoder, cache: KeyValueCache, rows: int, seq: int = 4) -> No
     x = torch.randn(rows, seq, 8, generator=torch.Generator().manual_seed(rows)).to(dtype)
     got = [model(part, cache=cache) for part in (x[:, :-1], x[:, -1:])]
     torch.testing.assert_close(torch.cat(got, dim=1), model(x))
-
-
-@pytest.mark.parametrize("size", [None, 8])
-def test_a_first_step_that_fails_leaves_no_rows(size):
-    model, cache = decoder(), KeyValueCache(size)
-    hook = model.blocks[1].register_forward_hook(lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        decodes(model, cache, rows=4)
-    hook.remove()
-    decodes(model, cache, rows=2)
 
 
 @pytest.mark.parametrize("size", [None, 8])
@@ -370,16 +333,6 @@ def test_an_emptied_cache_takes_another_batch_dtype_and_depth(positional, size):
         cache.crop(0)
 
 
-def test_an_emptied_cache_of_fixed_size_keeps_its_buffers_for_a_batch_of_the_same_kind():
-    model, cache = decoder(), KeyValueCache(8)
-    decodes(model, cache, rows=2)
-    before = [cache.positions, *(layer.keys for layer in cache.layers)]
-    cache.crop(0)
-    decodes(model, cache, rows=2)
-    after = [cache.positions, *(layer.keys for layer in cache.layers)]
-    assert all(one is other for one, other in zip(before, after, strict=True))
-
-
 @pytest.mark.parametrize("size", [None, 8])
 def test_autocast_goes_on_behind_wider_keys(size):
     model, cache = decoder(), KeyValueCache(size)
@@ -389,26 +342,6 @@ def test_autocast_goes_on_behind_wider_keys(size):
         with torch.autocast("cpu", torch.bfloat16):
             got = model(x[:, -1:], cache=cache)
         torch.testing.assert_close(got, model(x)[:, -1:], atol=0.1, rtol=0.1)
-
-
-@pytest.mark.parametrize("repeated", [False, True])
-@pytest.mark.parametrize("real", [False, True])
-def test_rows_that_shared_a_grid_may_go_on_to_points_of_their_own(repeated, real):
-    positional = Positional(queries_keys=AxialRotary(8))
-    encoder = Encoder(16, 2, 1, positional=positional, is_causal=True).eval()
-    x, first = torch.randn(1, 4, 16), torch.tensor([[[0, 0], [0, 1], [1, 0]]])
-    own = torch.tensor([[[1, 1]], [[5, 2]]])
-    if real:
-        first, own = Coordinates(first) / 2, Coordinates(own) / 2
-    cache, begun = KeyValueCache(), x[:, :3] if repeated else x[:, :3].expand(2, -1, -1)
-    encoder(begun, first, cache=cache)
-    if repeated:
-        cache.repeat(2)
-    got = encoder(x[:, 3:].expand(2, -1, -1), own, cache=cache)
-    for row in range(2):
-        places = [first, own[row : row + 1]]
-        whole = Coordinates.cat(places, dim=1) if real else torch.cat(places, dim=1)
-        torch.testing.assert_close(got[row], encoder(x, whole)[0, 3:])
 
 
 @pytest.mark.parametrize("size", [None, 8])

@@ -37,20 +37,6 @@ def test_an_id_outside_of_the_vocabulary(wrong):
         TokenEmbedding(10, 4)(torch.tensor([[0, wrong]]))
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [({"num_embeddings": 0}, "num_embeddings"), ({"padding_idx": -1}, "padding_idx"),
-     ({"scale": "dim"}, "scale")],
-)  # fmt: skip
-def test_arguments_that_make_no_sense(given, named):
-    with pytest.raises(ValueError, match=named):
-        TokenEmbedding(**{"num_embeddings": 10, "dim": 4} | given)
-
-
-def test_no_ids_are_no_vectors():
-    assert TokenEmbedding(10, 4)(torch.zeros(2, 0, dtype=torch.int64)).shape == (2, 0, 4)
-
-
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.uint32])
 def test_ids_of_any_whole_dtype_are_looked_up(dtype):
     """Bytes of a text come as uint8, and torch's lookup takes int64 and int32 alone."""

@@ -68,14 +68,6 @@ def test_stages_are_its_forward(positional, norm, embedding_norm, causal):
     assert stages.positions.tolist() == [[0, 0, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
 
 
-def test_stages_show_the_sum_of_embedding_and_encoding():
-    encoder, x = encoder_with(Positional(Sinusoidal(16))), torch.randn(1, 5, 16).double()
-    stages = encoder.stages(x)
-    assert torch.equal(stages.encoded, x + stages.token_tables[0])
-    want = Sinusoidal(16).table(torch.arange(5), dtype=torch.float64)
-    assert torch.equal(stages.token_tables[0], want)
-
-
 def rounding(encoder: Encoder, x: torch.Tensor, start: int) -> float:
     """How far a pass in the dtype of ``x`` is from one in float64 by the same weights, in eps."""
     positions = torch.arange(start, start + x.shape[1])
@@ -96,20 +88,6 @@ def test_the_dtype_of_x_stays_and_rounds_as_little_as_its_operations(positional,
     limited = names & {"Learned", "Stretch"}
     for start in (0,) if limited else (0, 1500):
         assert rounding(encoder, x, start) < 8
-
-
-def test_and_the_bound_sees_positions_that_were_rounded():
-    class Rounded(Rotary):
-        def table(self, positions, **given):
-            return super().table(positions.bfloat16().long(), **given)
-
-    encoder = Encoder(16, 4, 2, positional=Positional(queries_keys=Rounded(4)), is_causal=True)
-    exact = Encoder(16, 4, 2, positional=Positional(queries_keys=Rotary(4)), is_causal=True)
-    exact.load_state_dict(encoder.state_dict())
-    x, here = torch.randn(2, 6, 16), torch.arange(1500, 1506)
-    with torch.no_grad():
-        off = (encoder(x, here) - exact(x, here)).abs().max()
-    assert off > 8 * torch.finfo(torch.bfloat16).eps
 
 
 def test_autocast_runs_and_keeps_the_dtype(positional):
@@ -158,12 +136,6 @@ def test_a_final_norm_follows_pre_norm_alone_unless_asked_for():
 def test_an_encoding_of_another_size(positional, told):
     with pytest.raises(ValueError, match=told):
         Encoder(16, 4, 1, positional=positional)
-
-
-def test_a_learned_encoding_that_is_too_short_says_so():
-    encoder = Encoder(16, 4, 1, positional=Positional(Learned(16, max_len=4)))
-    with pytest.raises(IndexError, match="has 4 rows"):
-        encoder(torch.zeros(1, 5, 16))
 
 
 @pytest.mark.parametrize("bias", [T5Bias, KERPLE])
@@ -229,27 +201,6 @@ def test_a_backend_that_is_insisted_on_gives_the_same(backend):
     assert tables[0].backend.name == backend
     with pytest.raises(ValueError, match="backend is 'fast'"):
         encoder_with(positional, backend="fast")
-
-
-class Wide(Rotary):
-    """One of somebody that leaves its results in the dtype of its table."""
-
-    def encode_both(self, q, k, table, positions=None):
-        q, k = super().encode_both(q, k, table, positions)
-        return q.double(), k.double()
-
-
-class WideTokens(Sinusoidal):
-    def encode(self, x, table):
-        return (x + table).double()
-
-
-def test_what_encodings_give_in_another_dtype_is_cast():
-    encoder = Encoder(16, 4, 1, positional=Positional(WideTokens(16), Wide(4)), is_causal=True)
-    plain = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4)), is_causal=True)
-    plain.load_state_dict(encoder.state_dict())
-    x = torch.randn(1, 5, 16)
-    assert_close(encoder(x), plain(x))
 
 
 def test_a_mask_of_one_call_hides_what_it_hides():

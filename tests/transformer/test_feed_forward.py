@@ -36,19 +36,3 @@ def test_dropout_falls_only_while_training():
     layer, x = FeedForward(8, 20, dropout=0.5), torch.randn(4, 8)
     assert not torch.equal(layer(x), layer(x))
     assert torch.equal(layer.eval()(x), layer(x))
-
-
-def test_an_unknown_activation():
-    with pytest.raises(ValueError, match="activation is 'swish'"):
-        FeedForward(8, 20, "swish")
-
-
-def test_an_activation_in_place_leaves_what_it_was_given():
-    x = torch.randn(2, 3, 8)
-    plain, in_place = (FeedForward(8, 16, each) for each in ("relu", torch.nn.ReLU(inplace=True)))
-    in_place.load_state_dict(plain.state_dict())
-    stages = (vars(each.stages(x)).values() for each in (in_place, plain))
-    for got, want in zip(*stages, strict=True):
-        assert torch.equal(got, want)
-    assert (in_place.stages(x).inner < 0).any()
-    assert torch.equal(in_place(x), plain(x))

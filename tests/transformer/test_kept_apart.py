@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from posenc import ALiBi, CoPE, Positional, Rotary, T5Bias
-from posenc.positions import Coordinates
 from posenc.transformer import Encoder, KeyValueCache, LayerCache
 
 ENCODINGS = {
@@ -40,29 +39,6 @@ def test_positions_that_are_counted_on_in_place(encoder, x, size):
     torch.testing.assert_close(torch.cat(steps, 1), encoder(x))
 
 
-@torch.no_grad()
-def test_coordinates_whose_steps_are_counted_on_in_place(x):
-    encoder = Encoder(16, 4, 1, positional=Positional(scores=ALiBi(4)), is_causal=True).eval()
-    steps = torch.zeros(2, 1, dtype=torch.int64)
-    cache, made = KeyValueCache(), []
-    for step in range(STEPS):
-        made.append(encoder(x[:, step : step + 1], Coordinates(steps), cache=cache))
-        steps += 1
-    torch.testing.assert_close(torch.cat(made, 1), encoder(x))
-
-
-@torch.no_grad()
-def test_masks_that_are_changed_in_place(encoder, x):
-    real = torch.ones(2, STEPS, dtype=torch.bool)
-    real[0, 0] = False
-    cache, now, steps = KeyValueCache(), real[:, :1].clone(), []
-    for step in range(STEPS):
-        steps.append(encoder(x[:, step : step + 1], padding_mask=now, cache=cache))
-        now[:] = True
-    want = encoder(x, padding_mask=real)
-    torch.testing.assert_close(torch.cat(steps, 1)[real], want[real])
-
-
 @pytest.mark.parametrize("size", [None, 8])
 @torch.no_grad()
 def test_two_answers_to_one_prompt(encoder, x, size):
@@ -74,16 +50,6 @@ def test_two_answers_to_one_prompt(encoder, x, size):
         got = encoder(tokens, cache=answer)
     torch.testing.assert_close(got, encoder(torch.cat((prompt, other, one), 1))[:, -1:])
     assert cache.length == fork.length == 5
-
-
-@torch.no_grad()
-def test_a_buffer_for_each_step():
-    cache, step = LayerCache(), torch.zeros(1, 2, 1, 4)
-    for number in range(4):
-        keys, values = cache.append(step.fill_(number), step)
-        cache.append_features([step[:, 0]])
-    assert keys[0, 0, :, 0].tolist() == values[0, 0, :, 0].tolist() == [0, 1, 2, 3]
-    assert cache.rows[2][0, 0, :4, 0].tolist() == [0, 1, 2, 3]
 
 
 @torch.no_grad()

@@ -1,7 +1,5 @@
 """An encoder whose layers differ in their encodings."""
 
-import copy
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -92,25 +90,6 @@ def test_learned_encodings_of_every_layer_are_parameters_and_get_gradients():
     assert encoder.first.tokens[0].weight.grad is not None
 
 
-def test_a_copy_shares_what_the_original_shares(layers):
-    encoder, x = encoder_of(layers), torch.randn(1, 5, 16, dtype=torch.float64)
-    twin = copy.deepcopy(encoder)
-    assert twin.layers[3] is twin.layers[0]
-    assert torch.equal(twin(x), encoder(x))
-
-
-def test_another_encoding_can_be_put_into_a_finished_encoder():
-    torch.manual_seed(1)
-    longer = Positional(queries_keys=Rotary(Geometric(4, 1e6)))
-    wanted = encoder_of(longer)
-    torch.manual_seed(1)
-    encoder, x = encoder_of(Positional(queries_keys=Rotary(4))), torch.randn(1, 9, 16).double()
-    before = encoder(x)
-    encoder.positional = longer
-    assert torch.equal(encoder(x), wanted(x))
-    assert not torch.equal(encoder(x), before)
-
-
 @pytest.mark.slow("encoders that are compiled")
 @pytest.mark.compiles
 def test_compiled_is_eager(layers):
@@ -118,11 +97,6 @@ def test_compiled_is_eager(layers):
     encoder, x = encoder_of(layers, is_causal=True), torch.randn(2, 6, 16, dtype=torch.float64)
     compiled = torch.compile(encoder, fullgraph=True)
     assert_close(compiled(x), encoder(x), atol=1e-10, rtol=0)
-
-
-def test_no_layers_at_all():
-    x = torch.randn(1, 5, 16, dtype=torch.float64)
-    assert torch.equal(encoder_of((), depth=0)(x), x)
 
 
 @pytest.mark.parametrize(

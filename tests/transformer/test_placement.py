@@ -5,15 +5,12 @@ import torch
 from torch.testing import assert_close
 
 from posenc import (
-    AxialSinusoidal,
-    LevelEmbedding,
     Positional,
     Sinusoidal,
     TokenEncoding,
     positions,
 )
 from posenc.transformer import Encoder, KeyValueCache
-from posenc.transformer.placement import check_cuttable
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
 
@@ -172,19 +169,6 @@ def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positio
     assert_close(out[1], encoder(x[1:])[0], **CLOSE)
 
 
-def test_what_excludes_each_other_is_refused():
-    x, ids = sentence(1, 3), torch.zeros(1, 3, dtype=torch.int64)
-    with pytest.raises(ValueError, match="is_causal=True"):
-        encoder_with(Positional(), is_causal=False)(x, cache=KeyValueCache())
-    with pytest.raises(ValueError, match="document_ids and a cache"):
-        encoder_with(Positional())(x, document_ids=ids, cache=KeyValueCache())
-
-
-def test_ids_of_documents_in_a_list():
-    encoder, x, ids = encoder_with(Positional(Sinusoidal(16))), sentence(1, 3), [[4, 4, 1]]
-    assert torch.equal(encoder(x, document_ids=ids), encoder(x, document_ids=torch.tensor(ids)))
-
-
 def test_padding_counts_for_nothing_within_documents():
     encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16)))
     mask = torch.tensor([[False, False, True, True, True]])
@@ -202,12 +186,3 @@ def test_an_id_that_returns_is_another_document():
     ids = torch.tensor([[0, 0, 1, 1, 0]])
     packed = encoder(x, document_ids=ids)
     torch.testing.assert_close(packed[:, 4:], encoder(x[:, 4:]))
-
-
-def test_dropout_of_what_an_encoding_holds_is_its_own():
-    held = LevelEmbedding(AxialSinusoidal(16, dropout=0.5), 2)
-    assert held.dropout == 0.5
-    with pytest.raises(ValueError, match="LevelEmbedding would drop"):
-        check_cuttable([Positional(held).train()])
-    check_cuttable([Positional(held).eval()])
-    check_cuttable([Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train()])

@@ -1,8 +1,5 @@
 """Tables are kept, gathered, and rebuilt when what shaped them changes; never otherwise."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 
@@ -14,15 +11,11 @@ from posenc import (
     RelativeBias,
     Rotary,
     Sinusoidal,
-    TokenEncoding,
-    XPos,
 )
 from posenc.frequencies import Geometric
 from posenc.transformer import (
-    AttentionTables,
     Encoder,
     KeyValueCache,
-    MultiHeadAttention,
     Tables,
 )
 
@@ -155,49 +148,6 @@ def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
     assert [positions.tolist() for _, positions in calls] == [[5], [5]]
 
 
-def test_a_table_of_one_row_is_refused_while_training():
-    attention, rotary, x = MultiHeadAttention(16, 2), Rotary(8), torch.randn(2, 6, 16)
-    tables = AttentionTables(queries_keys=((rotary, rotary.table(torch.tensor([5]))),))
-    for records in (False, True):
-        with (
-            torch.set_grad_enabled(records),
-            pytest.raises(ValueError, match="6 tokens and the table 1 rows"),
-        ):
-            attention(x, tables=tables, is_causal=True)
-
-
-def test_encodings_that_gather_for_themselves_share_what_is_gathered():
-    positional = Positional(queries_keys=(Rotary(4), XPos(Rotary(4))))
-    encoder = Encoder(16, 4, 2, positional=positional).eval()
-    x, positions = torch.randn(1, 3, 16), torch.tensor([4, 2, 9])
-    attention = encoder.stages(x, positions).blocks[0].attention
-    q, k = attention.queries, attention.keys
-    for encoding in positional.queries_keys:
-        q, k = encoding(q, k, positions)
-    assert torch.allclose(attention.encoded_queries, q, atol=1e-6)
-    assert torch.allclose(attention.encoded_keys, k, atol=1e-6)
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
-def test_copies_start_empty_and_compute_the_same(copied):
-    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4), ALiBi(4))).eval()
-    x = torch.randn(1, 6, 16)
-    want = encoder(x)
-    assert len(encoder.tables.kept) == 2  # a whole row needs no kept bias
-    other = copied(encoder)
-    assert len(other.tables.kept) == 0
-    assert torch.equal(other(x), want)
-
-
-def test_the_state_dict_knows_nothing_of_tables():
-    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16), Rotary(4), ALiBi(4)))
-    before = set(encoder.state_dict())
-    encoder(torch.randn(1, 6, 16))
-    assert set(encoder.state_dict()) == before
-    assert not any("positional" in name or "tables" in name for name in before)
-    assert set(dict(encoder.named_buffers())) == set()
-
-
 def test_a_cast_does_not_touch_the_table():
     encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
     encoder(torch.randn(1, 6, 16))
@@ -213,56 +163,6 @@ def test_a_cast_does_not_touch_the_table():
     ]
 
 
-class Stored(TokenEncoding):
-    """An encoding of somebody's own that keeps its rows in a buffer."""
-
-    keeps_norm = keeps_shift = False
-
-    def __init__(self, dim):
-        super().__init__()
-        self.dim, self.batch_first = dim, True
-        self.register_buffer("rows", torch.randn(64, dim))
-
-    def table(self, positions, *, dtype=None):
-        return self.rows[positions]
-
-    def encode(self, x, table):
-        return x + table
-
-
-def test_a_loaded_buffer_is_seen():
-    first, second = (Encoder(8, 2, 1, positional=Positional(Stored(8))).eval() for _ in range(2))
-    x = torch.randn(1, 5, 8)
-    first(x)
-    first.load_state_dict(second.state_dict())
-    assert torch.equal(first(x), second(x))
-
-
-def test_a_bound_below_which_some_are_negative():
-    """torch would count these from the end of what is kept."""
-    tables, here = Tables(), torch.tensor([[0, 1], [3, -2]])
-    with pytest.raises(IndexError):
-        tables.rows(Sinusoidal(8), here, below=64)
-    with pytest.raises((IndexError, RuntimeError)):
-        tables.biases(ALiBi(2), torch.tensor([0]), torch.tensor([100]), below=64)
-
-
-class Sped(TokenEncoding):
-    """A caller's own encoding, of a speed that it finds wherever it likes."""
-
-    batch_first, keeps_norm, keeps_shift, dim = True, False, False, 2
-
-    def __init__(self, speed):
-        super().__init__()
-        self.speed = speed
-
-    def table(self, positions, *, dtype=None):
-        return (positions.unsqueeze(-1) * self.speed(self)).expand(*positions.shape, 2)
-
-    def encode(self, x, table):
-        return x + table
-
-
 class Steeper(ALiBi):
     """One that derives from ours."""
 
@@ -270,19 +170,6 @@ class Steeper(ALiBi):
 
     def profile(self, distance, *, dtype=None):
         return super().profile(distance, dtype=dtype) * Options.factor
-
-
-class Options:
-    factor = 1.0
-
-
-def test_a_callers_encoding_is_asked_at_each_pass():
-    tables, here, speed = Tables(), torch.arange(4), torch.ones(())
-    encoding = Sped(lambda _: speed)
-    first = tables.rows(encoding, here).clone()
-    speed.fill_(2.0)
-    assert torch.equal(tables.rows(encoding, here), 2 * first)
-    assert len(tables.kept) == 0
 
 
 def test_so_is_what_derives_from_ours(monkeypatch):

@@ -9,7 +9,6 @@ from posenc import (
     ALiBi,
     PoSE,
     Positional,
-    Randomized,
     Rotary,
     Shaw,
     Sinusoidal,
@@ -79,19 +78,6 @@ def test_windows_count_positions_behind_padding_in_packing_and_in_decoding(windo
         assert_close(torch.cat(steps, 1), alone, **CLOSE)
 
 
-def test_heads_of_another_width_and_scale():
-    encoder = Encoder(
-        16, 4, 1, head_dim=6, scale=1.0, positional=Positional(queries_keys=Rotary(6))
-    )
-    attention = encoder.blocks[0].attention
-    assert (attention.head_dim, attention.scale) == (6, 1.0)
-    assert encoder(torch.randn(1, 5, 16)).shape == (1, 5, 16)
-    with pytest.raises(
-        ValueError, match="Rotary was built with head_dim=6; this encoder has head_d"
-    ):
-        Encoder(16, 4, 1, positional=Positional(queries_keys=Rotary(6)))
-
-
 def test_the_scale_of_t5_reaches_what_depends_on_content():
     x = content(1, 5)
     shaw = Positional(scores=Shaw(4, 4, 3, std=1.0))
@@ -131,20 +117,6 @@ def test_changes_for_training_act_in_training_alone(remapping):
     placed = remapping(positions.consecutive(9))
     assert not torch.equal(placed, torch.arange(9))
     assert_close(made, plain(x, placed), **CLOSE)
-
-
-def test_randomized_positions_keep_order_and_windows_where_they_were():
-    """Encodings see drawn positions; order and windows go by the tokens."""
-    positional = Positional(scores=ALiBi(4), positions=Randomized(500))
-    encoder, x = doubled(positional=positional, window=3), content(1, 9)
-    weights = encoder.stages(x).blocks[0].attention.weights
-    here = torch.arange(9)
-    apart = here[:, None] - here
-    assert ((weights[0, 0] != 0) == ((apart >= 0) & (apart < 3))).all()
-    with pytest.raises(ValueError, match="drawn anew"):
-        encoder(x, cache=KeyValueCache())
-    with pytest.raises(ValueError, match="Layer 1 has encodings"):
-        Encoder(16, 4, 2, positional=(Positional(), positional))
 
 
 POINTS = torch.cartesian_prod(torch.arange(2), torch.arange(3))[None]
