@@ -83,7 +83,6 @@ class TokenEncoding(Described, ABC):
     """Place one: added to, or mixed into, the token embeddings.
 
     Attributes:
-        dim: Width of the embeddings.
         batch_first: Whether ``x`` is ``[*batch, seq, dim]`` (the default) or ``[seq, batch, dim]``.
         keeps_norm: Claim: every row of the table has the same length.
         keeps_shift: Claim: for each offset k one linear map M_k takes row p to row p + k, for

@@ -34,7 +34,6 @@ class Positional(nn.Module):
         tokens: Encodings added to the token embeddings.
         queries_keys: Encodings of queries and keys inside attention.
         scores: Encodings of the attention scores.
-        positions: Changes of the positions themselves, before any encoding sees them.
 
     Example:
         >>> from posenc import PoSE, Sinusoidal

@@ -60,7 +60,6 @@ class LaplacianEncoding:
 
     Args:
         k: Number of eigenvectors, and width of the encoding.
-        normalization: Which Laplacian.
         self_loops: Whether edges from a node to itself count.
         tolerance: As a part of the largest possible eigenvalue (2, or twice the largest degree of
             its graph). Take less for long chains, whose eigenvalues lie closer.

@@ -29,10 +29,8 @@ class LTXRotary(RotationOfAxes):
 
     Args:
         head_dim: d.
-        heads: Number of heads.
         sizes: s of time, height and width, one an axis. In LTX-Video 20 seconds and 2048 pixels:
             125/2 latent frames of 8/25 seconds and 64 patches of 32 pixels.
-        base: b.
         pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), in a head.
 
     Reference:

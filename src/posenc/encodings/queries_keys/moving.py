@@ -32,9 +32,7 @@ def move_keys(
     what the tokens saw in deeper layers, and their values, stay.
 
     Args:
-        keys: Encoded keys, as a cache holds them.
         from_positions: Where they stand, ``[*batch, seq]``, with several axes ``[…, seq, axes]``.
-        to_positions: Where they shall stand.
         rotary: The encoding that made them: partial, in either pairing, by one or several axes.
 
     Reference:
@@ -107,9 +105,6 @@ def rerotate(
     the keys. The attention factor is changed too.
 
     Args:
-        keys: Encoded keys, as a cache holds them.
-        positions: Where they stand.
-        old: The encoding that made them.
         new: The encoding that they shall have, with other frequencies.
         out: Where to write the result; ``out=keys`` rotates them in place.
 

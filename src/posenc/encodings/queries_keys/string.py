@@ -24,7 +24,6 @@ class CayleySTRING(LearnedAngles):
 
     Args:
         head_dim: d, even.
-        axes: Number of coordinates of a point.
         base: The frequencies begin as base^(−2i/d) along each axis.
         std: Standard deviation of the upper triangle of S at first; the paper does not say it.
 
@@ -97,7 +96,6 @@ class CirculantSTRING(LearnedAngles):
 
     Args:
         head_dim: d, 3 or more.
-        axes: Number of coordinates of a point.
         std: Standard deviation of c at first; the paper does not say it.
 
     Attributes:

@@ -30,7 +30,6 @@ class QueryTemperature(QueryKeyEncoding):
     ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
 
     Args:
-        head_dim: Width of a head.
         scale: 0.1 in all of these models.
         period: Positions between two steps: 8192 in Llama 4, the trained length in Ministral 3 and
             Mistral 4, 2048 in Beam, whose factor has no steps.

@@ -30,7 +30,6 @@ class VJEPA2Rotary(QueryKeyEncoding):
 
     Args:
         head_dim: d, 6 or more.
-        base: b.
 
     Reference:
         Assran et al. 2025, "V-JEPA 2" (arXiv:2506.09985); ``rotate_queries_or_keys`` of

@@ -22,9 +22,6 @@ class CyclicOffset(PairRemapping):
     into attention with rotary positions; for biases there is ``Cyclic``. At half of an even ring
     the distance keeps its sign.
 
-    Args:
-        period: Number of positions around the ring.
-
     Reference:
         Rettie et al. 2023, "Cyclic peptide structure prediction and design using AlphaFold", whose
         code calls it a cyclic offset; Boltz-1 and 2, ``cyclic_period``: both in a bias of distance.

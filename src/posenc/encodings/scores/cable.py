@@ -23,9 +23,6 @@ class CABLE(OfDistance):
 
     Checkpoints of the authors' code take ``scale=1.0``; load ``h_attn`` as ``weight`` and ``bias``.
 
-    Args:
-        dim: Width of the hidden state.
-
     Reference:
         Veisi et al. 2025, "Context-aware Biases for Length Extrapolation" (arXiv:2503.08067);
         ``src/Cable.py`` of axiomlab/Cable.

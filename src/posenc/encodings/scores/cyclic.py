@@ -18,7 +18,6 @@ class Cyclic(RelativeBias):
 
     Args:
         bias: A bias of distance, for as many heads. A causal one takes the ring one way alone.
-        period: Number of positions around the ring.
 
     Reference:
         Rettie et al. 2023, "Cyclic peptide structure prediction and design using AlphaFold", whose

@@ -26,7 +26,6 @@ class DAPE(ScoreEncoding):
 
     Args:
         bias: The bias B, for as many heads, or None.
-        hidden: Width of the hidden layer.
 
     Reference:
         Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation",

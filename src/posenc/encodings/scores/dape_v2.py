@@ -31,8 +31,6 @@ class DAPEv2(OfBothPositions):
     class halves the threshold that it is given.
 
     Args:
-        bias: The bias B, for as many heads.
-        hidden: Width of the hidden layer.
         kernel: Keys that each convolution sees, an odd number.
 
     Reference:

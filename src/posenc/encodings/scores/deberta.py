@@ -1,6 +1,5 @@
 """DeBERTa: content meets position, and position content, each by products of their own."""
 
-import warnings
 from collections.abc import Sequence
 from math import sqrt
 from typing import Literal, get_args
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given, grouped_keys, picked, scale_of
+from posenc.encodings.scores.untrained import trained_rows, warn_untrained
 from posenc.encodings.shapes import (
     Device,
     Distances,
@@ -23,7 +23,6 @@ from posenc.encodings.shapes import (
     WholeKeyRow,
     WholeQueryRow,
 )
-from posenc.guards import may_look
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.numerics.product import products
 from posenc.positions import checked_distances
@@ -86,7 +85,7 @@ class DeBERTa(ScoreEncoding):
         self.terms = tuple(dict.fromkeys(terms))
         self.far: Far = far
         self.trained_length = trained_length
-        self.trained = self._trained()
+        self.trained = trained_rows(self._rows, trained_length)
         shape, factory = (heads, 2 * self.span, head_dim), {"device": device, "dtype": dtype}
         self.position_keys = self.position_queries = None
         if "c2p" in terms:
@@ -124,7 +123,7 @@ class DeBERTa(ScoreEncoding):
     ) -> Int64[Tensor, "*batch q_len k_len"]:
         """Which vector each pair meets, int64 whatever ``dtype`` is."""
         rows = self._rows(checked_distances(q_positions, k_positions))
-        self._warn(rows)
+        warn_untrained(rows, self.trained, self.trained_length)
         return rows
 
     def _rows(self, distance: Tensor) -> Tensor:
@@ -133,27 +132,6 @@ class DeBERTa(ScoreEncoding):
                 distance = distance.clamp(1 - self.max_distance, self.max_distance - 1)
             distance = between_deberta_ends(distance, self.ends)
         return (distance.clamp(-self.span, self.span) + self.span).clamp(max=2 * self.span - 1)
-
-    def _trained(self) -> tuple[int, int]:
-        """The first and the last row that a pair of tokens reaches in ``trained_length`` tokens."""
-        if self.trained_length is None:
-            return 0, 2 * self.span - 1
-        check_whole(trained_length=self.trained_length)
-        reach = self.trained_length - 1
-        first, last = self._rows(torch.tensor([-reach, reach], device="cpu")).tolist()
-        return first, last
-
-    def _warn(self, rows: Tensor) -> None:
-        first, last = self.trained
-        if last - first == 2 * self.span - 1 or not may_look(rows) or not rows.numel():
-            return
-        if rows.amin() < first or rows.amax() > last:
-            # The same words each time, so that Python shows them once.
-            warnings.warn(
-                f"A distance has a bucket that no sequence of trained_length {self.trained_length} "
-                f"reaches; it reaches rows {first} … {last}.",
-                stacklevel=3,
-            )
 
     def encode(
         self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None

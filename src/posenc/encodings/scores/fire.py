@@ -24,7 +24,6 @@ class FIRE(ScoreBias):
     of a text changes the bias beyond L.
 
     Args:
-        hidden: Width of the hidden layer.
         threshold: L, which a learned factor scales; the factor begins at 1.
         c: c at the start; it is learned.
         negative_slope: That of a leaky ReLU: 0 in the paper, 0.01 in the authors' code of DAPE.

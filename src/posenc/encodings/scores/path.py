@@ -30,7 +30,6 @@ class PaTH(OfDistance):
     has it passes ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)`` to ``encode``.
 
     Args:
-        dim: Width of the hidden state.
         kv_heads: Number of key heads; ``heads`` if not given.
         rank: Width between D and U, 32 in the paper; ``None`` for one map of full rank.
 

@@ -26,7 +26,6 @@ class RelativeLogits(OfDistance):
     ``rel_l2_clip.scale`` of a checkpoint as ``weight``, ``profiles`` and ``scale``.
 
     Args:
-        dim: Width of the hidden state.
         width: Numbers that each head reads in it, ``d_rel`` there.
         extent: The distance from which on nothing is added, ``rel_extent`` there.
         clip: The largest length of r, 8.0 in Inkling 2; ``None``: r stays as it is.

@@ -27,7 +27,6 @@ class RePo(OfBothPositions):
 
     Args:
         rotary: The rotation: schedule, pairing and width of heads.
-        dim: Width of the hidden state.
         hidden: Width of G and C; ``dim // 8`` if not given, as in the authors' code.
         blend: β, how much of z is the true position, from 0 to 1.
 

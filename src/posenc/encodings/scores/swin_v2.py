@@ -29,7 +29,6 @@ class SwinV2Bias(WindowBias):
     Args:
         window: Height and width H, W, or one number for both; 8 in the paper.
         pretrained_window: The window whose H, W stand in u, if the network was trained on another.
-        hidden: Width of the hidden layer.
 
     Reference:
         Liu et al. 2022, "Swin Transformer V2", equations 3 and 4 (arXiv:2111.09883); 16 σ(·) and

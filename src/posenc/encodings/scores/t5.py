@@ -1,6 +1,5 @@
 """T5's relative biases: a learned number for each head and bucket of distances."""
 
-import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -10,8 +9,9 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.scores.untrained import trained_rows, warn_untrained
 from posenc.encodings.shapes import Device, Dtype, WholeDistance
-from posenc.guards import floating, may_look, working_dtype
+from posenc.guards import floating, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
 from posenc.positions import checked
 
@@ -60,7 +60,7 @@ class T5Bias(RelativeBias):
         self.borders = t5_borders(buckets, max_distance, bidirectional)
         self.heads, self.buckets, self.max_distance = heads, buckets, max_distance
         self.bidirectional, self.trained_length, self.std = bidirectional, trained_length, std
-        self.untrained = self._untrained()
+        self.trained = trained_rows(self._buckets, trained_length)
         self.weight = nn.Parameter(torch.empty(buckets, heads, device=device, dtype=dtype))
         self.reset_parameters()
 
@@ -68,36 +68,15 @@ class T5Bias(RelativeBias):
         """Draw every number from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def _untrained(self) -> tuple[int, ...]:
-        """The buckets that no pair of tokens reaches in ``trained_length`` tokens."""
-        if self.trained_length is None:
-            return ()
-        check_whole(trained_length=self.trained_length)
-        side = len(self.borders)
-        far = [b for b in range(side) if self.borders[b] >= self.trained_length]
-        # No key after its query is at distance 0, the first bucket of the other side.
-        return tuple(far + [side + b for b in far if self.bidirectional])
-
     def profile(
         self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
         distance = checked(distance, "distance")
-        if self.untrained:
-            self._warn(distance)
-        index = between_t5_borders(distance, self.borders, self.bidirectional)
+        index = self._buckets(distance)
+        warn_untrained(index, self.trained, self.trained_length)
         # Gradients of many pairs are summed in one row; in 16 bits their sum would stand still.
         wide = self.weight.to(working_dtype(self.weight.dtype))
         return wide.mT[:, index].to(floating(dtype))
 
-    def _warn(self, distance: Tensor) -> None:
-        if not may_look(distance) or not distance.numel():
-            return
-        first = self.borders[self.untrained[0]]
-        far = distance.abs() if self.bidirectional else distance
-        if far.amax() >= first:
-            # The same words each time, so that Python shows them once.
-            warnings.warn(
-                f"A distance of {first} or more has a bucket that no sequence of trained_length "
-                f"{self.trained_length} reaches: {', '.join(map(str, self.untrained))}.",
-                stacklevel=3,
-            )
+    def _buckets(self, distance: Tensor) -> Tensor:
+        return between_t5_borders(distance, self.borders, self.bidirectional)

@@ -49,7 +49,6 @@ class Added(TokenEncoding):
     """An encoding whose table is added to the embeddings; a subclass defines ``table``.
 
     Args:
-        dim: Width of the embeddings.
         scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"``, a number, or
             nothing.
         dropout: Probability of dropping an element of the sum while training.

@@ -34,8 +34,6 @@ class AxialLearned(Added):
     Args:
         dim: Width of the embeddings. Side by side, axes share it equally; the first has the rest.
         size: Number of vectors of each axis, (H, W) for images.
-        join: How the vectors of a point are joined.
-        std: Standard deviation of the normal initialization.
 
     Attributes:
         tables: The vectors of each axis, in the order of the coordinates.

@@ -39,7 +39,6 @@ class NeRFFeatures(Added):
     goes through the coordinates within each octave, another order of the same channels.
 
     Args:
-        axes: Number of coordinates.
         bands: L, at most 64: 10 for places and 4 for directions in the paper.
         include_input: Whether the coordinates themselves come first, as in the authors' code.
 
@@ -154,9 +153,7 @@ class RandomFourierFeatures(Added):
 
     Args:
         dim: Width, twice the number of rows of B.
-        axes: Number of coordinates.
         std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
-        seed: Where B comes from.
         sines_first: Whether the sines come before the cosines, as in SAM and score models.
 
     Attributes:

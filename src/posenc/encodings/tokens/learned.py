@@ -23,7 +23,6 @@ class Learned(Added):
     There is no position past the last row; ``resized`` interpolates to another length.
 
     Args:
-        max_len: Number of positions.
         offset: Rows before that of position 0: 2 in OPT, RoBERTa's padding index + 1 = 2.
         std: Standard deviation of the normal initialization; 0.02 in BERT.
 

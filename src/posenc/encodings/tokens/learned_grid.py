@@ -179,7 +179,6 @@ class LearnedGrid(Added):
         ``resample_abs_pos_embed`` antialiases it; SigLIP 2 antialiases ``"linear"``.
 
         Args:
-            size: The number of points along each axis.
             interpolation: ``"bicubic"`` or ``"linear"``.
             antialias: Whether a smaller grid averages over what it leaves out.
 
