@@ -1,12 +1,10 @@
 """Encodings against the own files of packages that nothing here depends on (``make engines``).
 
-timm's sine-cosine, rotary, learned and convolutional forms, PoPE-pytorch, the plain references of
-PaTH and of forgetting attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Of
-encodings that no package has, as DAPE, CABLE, GRAPE, CAPE and RePo, numbers that their authors'
-code gave are kept in ``tests/encodings/authors``.
+timm's resampling of learned grids, PoPE-pytorch, the plain references of PaTH and of forgetting
+attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Numbers of code that no
+package has are in ``authors``.
 """
 
-from fractions import Fraction
 from functools import cache
 
 import pytest
@@ -16,8 +14,6 @@ from torch.nn import functional as F
 
 from posenc import (
     KERPLE,
-    PEG,
-    AxialRotary,
     LearnedGrid,
     PaTH,
     PoPE,
@@ -26,76 +22,25 @@ from posenc import (
     XPos,
     forgetting_bias,
 )
-from posenc.positions import grid
 
 pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
-
-
-@cache
-def timm():
-    """Its module of sines and cosines, and that of learned embeddings."""
-    beside = {
-        "timm.layers._fx": {"register_notrace_function": lambda f: f},
-        "timm.layers.helpers": {"is_exporting": lambda: False},
-        "timm.layers.trace_utils": {"_assert": lambda *_: None},
-    }
-    names = ("grid", "pos_embed_sincos", "pos_embed")
-    _, sines, learned = files("timm", tuple(f"timm.layers.{name}" for name in names), beside)
-    return sines, learned
 
 
 def content(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize(("shape", "trained"), [((4, 4), None), ((9, 6), (4, 4))])
-def test_timm_rotary_of_eva02(shape, trained):
-    sines, _ = timm()
-    embedding = sines.RotaryEmbeddingCat(
-        32, feat_shape=list(shape), ref_feat_shape=trained and list(trained), in_pixels=False
-    )
-    q = content(1, 2, shape[0] * shape[1], 32)
-    theirs = sines.apply_rot_embed_cat(q, embedding.get_embed())
-    stretch = trained and tuple(Fraction(a, b) for a, b in zip(shape, trained, strict=True))
-    ours = AxialRotary(32, form="eva02", stretch=stretch)
-    made = ours.encode_queries(q, ours.table(grid(*shape)))
-    torch.testing.assert_close(made, theirs, rtol=0, atol=2e-5)
-
-
 def test_timm_resampling_of_a_learned_grid():
-    _, learned = timm()
-    ours = LearnedGrid(8, (6, 6), prefix=1)
-    torch.nn.init.normal_(ours.weight)
-    weight = ours.weight.detach()
-    want = learned.resample_abs_pos_embed(weight[None], [4, 9])[0]
-    made = ours.resampled((4, 9), interpolation="bicubic", antialias=True).detach()
-    torch.testing.assert_close(made, want, rtol=0, atol=1e-5)
-
-
-def test_timm_positional_convolution_of_twins():
-    def as_it_is(x, **_):
-        return x
-
     beside = {
-        "timm.data": {"IMAGENET_DEFAULT_MEAN": None, "IMAGENET_DEFAULT_STD": None},
-        "timm.layers": {
-            **dict.fromkeys(("Mlp", "DropPath", "to_2tuple", "trunc_normal_"), torch.nn.Identity),
-            "use_fused_attn": bool,
-            **dict.fromkeys(("calculate_drop_path_rates", "get_device_dtype"), as_it_is),
-        },
-        "timm.models._builder": {"build_model_with_cfg": as_it_is},
-        "timm.models._features": {"feature_take_indices": as_it_is},
-        "timm.models._features_fx": {"register_notrace_module": as_it_is},
-        "timm.models._registry": {
-            "register_model": as_it_is, "generate_default_cfgs": as_it_is,
-        },
-        "timm.models.vision_transformer": {"Attention": torch.nn.Identity},
-    }  # fmt: skip
-    (package,) = files("timm", ("timm.models.twins",), beside)
-    theirs, ours, x = package.PosConv(6, 6), PEG(6), content(2, 20, 6)
-    ours.load_state_dict(theirs.proj[0].state_dict())
-    wanted = theirs(x.clone(), (4, 5)).detach()
-    torch.testing.assert_close(ours(x, grid(4, 5)).detach(), wanted)
+        "timm.layers._fx": {"register_notrace_function": lambda f: f},
+        "timm.layers.helpers": {"is_exporting": lambda: False},
+        "timm.layers.trace_utils": {"_assert": lambda *_: None},
+    }
+    (package,) = files("timm", ("timm.layers.pos_embed",), beside)
+    ours = LearnedGrid(8, (6, 6), prefix=1, std=1.0)
+    wanted = package.resample_abs_pos_embed(ours.weight.detach()[None], [4, 9])[0]
+    made = ours.resampled((4, 9), interpolation="bicubic", antialias=True).detach()
+    torch.testing.assert_close(made, wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("rotated", [8, 6])

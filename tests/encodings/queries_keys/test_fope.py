@@ -8,7 +8,7 @@ from mpmath import mp, mpf
 from torch.nn import functional as F
 
 from posenc import FoPE
-from posenc.frequencies import Geometric, TurnsPerUnit, YaRN
+from posenc.frequencies import TurnsPerUnit
 
 DIM, LENGTH = 16, 500
 
@@ -72,13 +72,6 @@ def test_coefficients_begin_as_in_the_authors_code():
         around = coefficients.detach() - torch.eye(128)
         assert around.std().item() == pytest.approx(spread, rel=0.02)
         assert around.mean().item() == pytest.approx(0, abs=spread / 20)
-
-
-def test_an_extended_schedule_hands_on_its_attention_factor():
-    yarn = YaRN(Geometric(DIM), 4.0, LENGTH)
-    fope = FoPE(yarn, heads=1, trained_length=LENGTH, gain=0.0, slow="code")
-    assert fope.table([0])[0, 0, 0].unique().tolist() == pytest.approx([yarn.attention_factor])
-    assert fope.table([0])[0, 1, 0, -1].item() == pytest.approx(yarn.attention_factor)
 
 
 @pytest.mark.parametrize("slow", [0, 1, 2])

@@ -1,8 +1,5 @@
 """Distances of Self-Extend, ReRoPE and dual chunk attention, against their definitions in loops."""
 
-from fractions import Fraction
-from math import floor
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,18 +51,6 @@ def test_leaky_rerope_goes_on_slowly(window, leak, length):
         lambda p, n: p - n if p - n < window else (p + window * (leak - 1) - n) // leak, length
     )
     assert torch.equal(distance, rule)
-
-
-@given(st.integers(1, 9), st.integers(1, 20), st.integers(1, 60))
-def test_self_extend_may_keep_the_fraction(group, window, length):
-    """p // g + w − w / g − n // g, as the authors' files for Llama and Gemma have it."""
-    distance = SelfExtend(group, window, floored=False).distance(range(length), range(length))
-    exact = lambda p, n: Fraction(p // group + window - n // group) - Fraction(window, group)  # noqa: E731
-    rule = by_loop(lambda p, n: p - n if p - n < window else floor(exact(p, n)), length)
-    assert torch.equal(distance, rule)
-    if window % group == 0:
-        same = SelfExtend(group, window).distance(range(length), range(length))
-        assert torch.equal(distance, same)
 
 
 @given(st.integers(2, 20), st.data(), st.integers(1, 90))

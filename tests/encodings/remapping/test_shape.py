@@ -16,11 +16,3 @@ def test_shifts_are_uniform_both_ends_included():
     values, counts = rows[:, 0].unique(return_counts=True)
     assert values.tolist() == [0, 1, 2, 3, 4]
     torch.testing.assert_close(counts / 20_000.0, torch.full((5,), 0.2), atol=0.02, rtol=0)
-
-
-def test_the_repository_draws_one_value_less():
-    """The paper's shift reaches K; ``torch.randint(0, K)`` of the code does not."""
-    paper, code = SHAPE(4), SHAPE(4 - 1)
-    for kind, last in ((paper, 4), (code, 3)):
-        rows = kind(consecutive(1).expand(2_000, 1), generator=seeded())
-        assert rows.unique().tolist() == list(range(last + 1))

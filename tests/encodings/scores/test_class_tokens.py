@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from transformers import BeitConfig, SamVisionConfig
+from transformers import BeitConfig
 from transformers.models.beit.modeling_beit import BeitRelativePositionBias
-from transformers.models.sam.modeling_sam import SamVisionAttention
 
 from posenc import DecomposedRelative, SwinBias, SwinV2Bias
 from posenc.positions import grid, prefixed
@@ -50,21 +49,3 @@ def test_without_rows_of_their_own_they_change_nothing(encoding):
     assert torch.equal(got[..., :2], scores[..., :2])
     alone = encoding(scores[..., 2:, 2:], points, points, q=q[..., 2:, :])
     torch.testing.assert_close(got[..., 2:, 2:], alone)
-
-
-@pytest.mark.parametrize(("q_size", "k_size"), [(4, 4), (8, 4), (4, 8), (6, 2)])
-def test_sams_own_code_picks_the_rows_of_coarser_grids(q_size, k_size):
-    """transformers keeps MViTv2's ``get_rel_pos``, which SAM calls with equal sizes alone."""
-    size, width = max(q_size, k_size), 8
-    config = SamVisionConfig(hidden_size=width, num_attention_heads=1, image_size=16 * size)
-    theirs = SamVisionAttention(config, window_size=0)
-    rows = torch.randn(2 * size - 1, width)
-    picked = theirs.get_rel_pos(q_size, k_size, rows)
-    encoding = DecomposedRelative(1, width, size, key_stride=size // k_size)
-    with torch.no_grad():
-        encoding.vertical.copy_(rows)
-        encoding.horizontal.zero_()
-    q = torch.randn(1, q_size, width)
-    queries, keys = (grid(n, 1) * torch.tensor([size // n, 1]) for n in (q_size, k_size))
-    got = encoding(torch.zeros(1, q_size, k_size), queries, keys, q=q)
-    torch.testing.assert_close(got[0], torch.einsum("qc,qkc->qk", q[0], picked))

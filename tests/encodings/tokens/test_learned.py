@@ -3,8 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import BertConfig, RobertaConfig
-from transformers.models.bert.modeling_bert import BertEmbeddings
+from transformers import RobertaConfig
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
@@ -41,17 +40,6 @@ def test_offset_2_is_roberta():
     words = theirs.word_embeddings(ids) + theirs.token_type_embeddings.weight[0]
     got = theirs.LayerNorm(ours(words, left_padded(real)))
     assert torch.allclose(got[real], theirs(ids)[real], atol=1e-6)
-
-
-def test_no_offset_is_bert():
-    config = BertConfig(
-        vocab_size=11, hidden_size=8, num_attention_heads=2, max_position_embeddings=16
-    )
-    theirs = BertEmbeddings(config).eval()
-    ours = filled(Learned(8, 16), theirs.position_embeddings.weight)
-    ids = torch.tensor([[4, 5, 6, 7, 8], [1, 2, 3, 4, 5]])
-    words = theirs.word_embeddings(ids) + theirs.token_type_embeddings.weight[0]
-    assert torch.allclose(theirs.LayerNorm(ours(words)), theirs(ids), atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [1, 7, 24, 25, 48, 100])

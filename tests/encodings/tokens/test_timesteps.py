@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from diffusers.models.embeddings import Timesteps, get_timestep_embedding
+from diffusers.models.embeddings import get_timestep_embedding
 from mpmath import mp, mpf
 
 from posenc import Sinusoidal
@@ -31,13 +31,6 @@ def test_it_is_that_of_diffusers(dim, flip, shift, scale, base):
     bound = 8 * 2.0**-24 * (1 + TIMES * float(scale))
     assert ((ours - theirs).abs() <= bound[:, None]).all()
     assert ours.shape == theirs.shape
-
-
-def test_the_module_of_flux():
-    """Guidance and time of FLUX: 256 channels, flipped, without a shift, times 1000."""
-    theirs = Timesteps(256, flip_sin_to_cos=True, downscale_freq_shift=0)(TIMES / 1000 * 1000)
-    ours = Sinusoidal(256, convention="timestep").table(Coordinates(TIMES / 1000, scale=1000))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=2e-4)
 
 
 @pytest.mark.parametrize("shift", [0, 1])
