@@ -12,16 +12,7 @@ import torch
 from tests.numerics.arithmetic.engines import files
 from torch.nn import functional as F
 
-from posenc import (
-    KERPLE,
-    LearnedGrid,
-    PaTH,
-    PoPE,
-    Rotary,
-    Sandwich,
-    XPos,
-    forgetting_bias,
-)
+from posenc import KERPLE, LearnedGrid, PaTH, PoPE, Rotary, Sandwich, XPos, forgetting_bias
 
 pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
 

@@ -15,12 +15,7 @@ from typing import Any
 from posenc import frequencies
 from posenc._names import TRIED
 from posenc.encodings import queries_keys, remapping, scores, tokens
-from posenc.encodings.base import (
-    PositionRemapping,
-    QueryKeyEncoding,
-    ScoreEncoding,
-    TokenEncoding,
-)
+from posenc.encodings.base import PositionRemapping, QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.positional import Positional
 
 Encoding = TokenEncoding | QueryKeyEncoding | ScoreEncoding | PositionRemapping | Positional

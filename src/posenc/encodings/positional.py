@@ -7,12 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc.encodings.base import (
-    PositionRemapping,
-    QueryKeyEncoding,
-    ScoreEncoding,
-    TokenEncoding,
-)
+from posenc.encodings.base import PositionRemapping, QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.shapes import Row
 from posenc.positions import Coordinates, checked
 

@@ -217,11 +217,7 @@ def test_cape(monkeypatch, end, theirs, fourth):
 
 @pytest.mark.parametrize(
     ("end", "seq", "theirs"),
-    [
-        (0, 5, [0, 1, 2, 3, 4]),
-        (1, 5, [0, 1, 2, 10, 11]),
-        (1, 6, [0, 1, 2, 9, 10, 11]),
-    ],
+    [(0, 5, [0, 1, 2, 3, 4]), (1, 5, [0, 1, 2, 10, 11]), (1, 6, [0, 1, 2, 9, 10, 11])],
 )
 def test_pose(monkeypatch, end, seq, theirs):
     """dwzhu-pku/PoSE@a3d4ba8, src/train_pose.py: train_preprocess_function_pose for 12 positions.

@@ -5,13 +5,7 @@ from math import pi
 import pytest
 import torch
 
-from posenc import (
-    DualChunk,
-    RemappedRotary,
-    ReRoPE,
-    Rotary,
-    SelfExtend,
-)
+from posenc import DualChunk, RemappedRotary, ReRoPE, Rotary, SelfExtend
 from posenc.frequencies import Geometric, YaRN
 from posenc.positions import consecutive
 

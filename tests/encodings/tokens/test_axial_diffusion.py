@@ -7,11 +7,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from diffusers.models.embeddings import (
-    PatchEmbed,
-    get_2d_sincos_pos_embed,
-    get_3d_sincos_pos_embed,
-)
+from diffusers.models.embeddings import PatchEmbed, get_2d_sincos_pos_embed, get_3d_sincos_pos_embed
 
 from posenc import AxialSinusoidal, recipes
 from posenc.positions import grid

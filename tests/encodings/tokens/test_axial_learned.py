@@ -18,9 +18,7 @@ from posenc.positions import grid, packed_grids
     [
         DetrLearnedPositionEmbedding(8),
         Florence2VisionLearnedAbsolutePositionEmbedding2D(
-            Florence2Config(
-                vision_config=Florence2VisionConfig(embed_dim=(8, 8, 8, 17)).to_dict(),
-            )
+            Florence2Config(vision_config=Florence2VisionConfig(embed_dim=(8, 8, 8, 17)).to_dict())
         ),
     ],
     ids=["detr", "florence2"],

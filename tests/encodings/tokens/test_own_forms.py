@@ -7,9 +7,7 @@ import pytest
 import torch
 
 from posenc import AxialSinusoidal
-from posenc.encodings.tokens.conventions import (
-    Interleaved,
-)
+from posenc.encodings.tokens.conventions import Interleaved
 from posenc.encodings.tokens.grid_forms import GRID_FORMS
 
 

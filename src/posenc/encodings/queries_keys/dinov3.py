@@ -10,12 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.arguments import (
-    check_choice,
-    check_number,
-    check_positive_number,
-    check_whole,
-)
+from posenc.arguments import check_choice, check_number, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns, unturned
 from posenc.encodings.shapes import Dtype, Scale
 from posenc.frequencies import Linear, Powers, TurnsPerUnit

@@ -8,12 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.queries_keys.axes import (
-    Arrangement,
-    AxisSinCos,
-    of_each_axis,
-    unturned,
-)
+from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis, unturned
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
 from posenc.encodings.shapes import Dtype, Heads, Points

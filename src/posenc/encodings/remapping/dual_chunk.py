@@ -54,7 +54,4 @@ class DualChunk(PairRemapping):
         chunks = pair_distances(q_positions // step, k_positions // step)
         next_to = (queries + step).clamp(max=self.chunk)
         beyond = queries * 0 + min(2 * step - 1, self.chunk)
-        return (
-            RemappedPairs(next_to, keys, chunks == 1),
-            RemappedPairs(beyond, keys, chunks > 1),
-        )
+        return (RemappedPairs(next_to, keys, chunks == 1), RemappedPairs(beyond, keys, chunks > 1))
