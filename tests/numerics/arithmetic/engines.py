@@ -1,12 +1,7 @@
-"""Rotary files of trainers and servers, run by themselves on a CPU.
+"""Rotary files of trainers and servers, run as they are on a CPU.
 
-These packages import far more than they need for a rotation: CUDA kernels, process groups,
-configuration. Here the files that rotate are run as they are, and what they import beside them is
-stood in for by the few lines that they call while they compute. None of these lines touches a
-number.
-
-``make engines`` installs the packages without what they depend on, and runs the tests that use
-this.
+What they import beside them is stood in for; none of these lines touches a number. ``make engines``
+installs the packages without what they depend on, and runs the tests that use this.
 """
 
 import importlib.util

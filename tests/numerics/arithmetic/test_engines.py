@@ -12,6 +12,7 @@ from posenc.frequencies import NTK, Geometric, Linear, Llama3, Schedule, YaRN
 from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import Pairing
 
+pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
 DIM, ROWS, HEADS = 64, 4096, 2
 LLAMA3 = {"scaling_factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "orig_max_position": 8192}  # fmt: skip
@@ -70,7 +71,6 @@ def server(made: dict, case: str, dtype: torch.dtype, pairing: Pairing = "half")
     return module, schedule
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", SERVERS)
 def test_vllm_bit_for_bit(case, dtype):
@@ -90,7 +90,6 @@ def test_vllm_bit_for_bit(case, dtype):
         assert torch.equal(in_profile("vllm", schedule, q, pairing), wide.transpose(0, 1)[None])
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", SERVERS)
 def test_sglang_keeps_the_table_of_its_profile(case, dtype):
@@ -118,7 +117,6 @@ MEGATRON = {
 }
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", MEGATRON)
 def test_megatron_bit_for_bit(case, dtype, monkeypatch):
@@ -146,7 +144,6 @@ TUNE = {
 }
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", TUNE)
 def test_torchtune_bit_for_bit(case, dtype):
@@ -170,7 +167,6 @@ TITAN = {
 }
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", TITAN)
 def test_torchtitan_bit_for_bit(case, dtype):
@@ -185,7 +181,6 @@ def test_torchtitan_bit_for_bit(case, dtype):
     assert torch.equal(ours, theirs)
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_flash_attention_bit_for_bit(dtype, monkeypatch):
     """Its cache, and its Triton kernel by the interpreter, up to the rounding at the end.
@@ -208,7 +203,6 @@ def test_flash_attention_bit_for_bit(dtype, monkeypatch):
         assert torch.equal(ours, theirs.transpose(1, 2).to(dtype))
 
 
-@pytest.mark.slow("needs packages that no extra has: make engines")
 def test_mlx_orders_its_operations_so():
     """Its exponentials, cosines and sines are its own, so that only their order can be held."""
     mx = pytest.importorskip("mlx.core")
