@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc.numerics.columns import columns_of
+from posenc.numerics.columns import channels_of
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from posenc.numerics.columns import columns_of
 )
 def test_channels_are_found_where_they_are(cosines, sines):
     table = torch.arange(3 * 9).view(3, 9)
-    columns = columns_of(table, cosines, sines)
+    columns = channels_of(cosines, sines).of(table)
     assert torch.equal(columns.cos, table[:, list(cosines)])
     assert torch.equal(columns.sin, table[:, list(sines)])
     columns.cos.fill_(-1)

@@ -116,7 +116,8 @@ class TokenEncoding(Described, ABC):
         else:
             positions = checked(positions, device=x.device, reals=self.takes_reals)
         table = self.table(positions, dtype=working_dtype(x.dtype))  # type: ignore[arg-type]
-        return self.encode(x, table).to(x.dtype)
+        encoded = self.encode(x, table)
+        return encoded if encoded.dtype is x.dtype else encoded.to(x.dtype)
 
 
 class QueryKeyEncoding(Described, ABC):
@@ -204,6 +205,8 @@ class QueryKeyEncoding(Described, ABC):
             positions = checked(positions, device=q.device, reals=self.takes_reals)
         table = self.table(positions, dtype=working_dtype(q.dtype))  # type: ignore[arg-type]
         encoded_q, encoded_k = self.encode_both(q, k, table)
+        if encoded_q.dtype is q.dtype and encoded_k.dtype is k.dtype:
+            return encoded_q, encoded_k
         return encoded_q.to(q.dtype), encoded_k.to(k.dtype)
 
 

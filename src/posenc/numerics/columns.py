@@ -36,26 +36,40 @@ class Columns(NamedTuple):
         return self.table.select(self.axis, 1 if self.cos_first else 0)
 
 
-def columns_of(
-    table: Float[Tensor, "*shape dim"], cosine_channels: range, sine_channels: range
-) -> Columns:
-    """The columns of a table whose channels are cosines and sines.
+class Channels(NamedTuple):
+    """Which channels of a table are cosines and sines.
 
-    Args:
-        table: What is filled; channels that are in neither range are left alone.
-        cosine_channels: Which channels are cosines.
-        sine_channels: As many: all beside the cosines, or all before or after them.
+    Attributes:
+        first: The first of them.
+        pairs: Number of cosines, and of sines.
+        axis: As of ``Columns``.
+        cos_first: As of ``Columns``.
+
+    Example:
+        >>> import torch
+        >>> columns = channels_of(range(1, 6, 2), range(0, 6, 2)).of(torch.zeros(5, 7))
+        >>> columns.table.shape, columns.axis, columns.cos_first
+        (torch.Size([5, 3, 2]), -1, False)
     """
-    count, step = len(cosine_channels), cosine_channels.step
-    apart = sine_channels.start - cosine_channels.start
-    first = min(cosine_channels.start, sine_channels.start)
-    alike = len(sine_channels) == count and sine_channels.step == step
-    whole = 2 * count == table.shape[-1]
-    here = table if whole else table[..., first : first + 2 * count]
-    if alike and step == 2 and abs(apart) == 1:
-        return Columns(here.view(*here.shape[:-1], count, 2), -1, apart > 0)
-    if alike and step == 1 and abs(apart) == count:
-        return Columns(here.view(*here.shape[:-1], 2, count), -2, apart > 0)
-    raise ValueError(
-        f"Cosines are {cosine_channels} and sines {sine_channels}; they alternate or are halves."
-    )
+
+    first: int
+    pairs: int
+    axis: Literal[-2, -1]
+    cos_first: bool
+
+    def of(self, table: Float[Tensor, "*shape dim"]) -> Columns:
+        """Their columns of a table; other channels are left alone."""
+        first, pairs, axis, cos_first = self
+        if 2 * pairs != table.shape[-1]:
+            table = table[..., first : first + 2 * pairs]
+        sides = (pairs, 2) if axis == -1 else (2, pairs)
+        return Columns(table.view(*table.shape[:-1], *sides), axis, cos_first)
+
+
+def channels_of(cosines: range, sines: range) -> Channels:
+    """The place of cosines, and of as many sines: all beside them, or all before or after them."""
+    count, step, apart = len(cosines), cosines.step, sines.start - cosines.start
+    axis = {(1, count): -2, (2, 1): -1}.get((step, abs(apart)))
+    if axis is None or len(sines) != count or sines.step != step:
+        raise ValueError(f"Cosines are {cosines} and sines {sines}; they alternate or are halves.")
+    return Channels(min(cosines.start, sines.start), count, axis, apart > 0)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from posenc.encodings.shapes import Dtype, Row
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.front import cos_sin, fill_columns, table_to_fill
-from posenc.numerics.columns import columns_of
+from posenc.numerics.columns import channels_of
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import checked
 
@@ -69,6 +69,8 @@ class Sinusoidal(Added):
         self.keeps_norm = self.keeps_shift = waveform.paired
         self.cosines = SinCos(waveform.cosines, arithmetic)
         self.sines = self.cosines if waveform.paired else SinCos(waveform.sines, arithmetic)
+        places = waveform.cosine_channels, waveform.sine_channels
+        self.channels = channels_of(*places) if waveform.paired else None
 
     def table(
         self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
@@ -83,11 +85,11 @@ class Sinusoidal(Added):
         table = table_to_fill(positions, self.dim, dtype=dtype, out=out)
         if self.dim % 2:
             table.zero_()
-        cosines, sines = self.waveform.cosine_channels, self.waveform.sine_channels
-        if self.waveform.paired:
-            columns = columns_of(table, cosines, sines)
+        if self.channels is not None:
+            columns = self.channels.of(table)
             fill_columns(self.cosines, positions, columns, fresh=out is None)
         else:
+            cosines, sines = self.waveform.cosine_channels, self.waveform.sine_channels
             table[..., _slice(cosines)] = cos_sin(self.cosines, positions, table.dtype)[0]
             table[..., _slice(sines)] = cos_sin(self.sines, positions, table.dtype)[1]
         return table

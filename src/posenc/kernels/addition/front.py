@@ -84,11 +84,11 @@ def summed_by(
     out: Tensor | None = None,
 ) -> Tensor:
     """``(x · scale + table) · rescale``, by the operator if it serves."""
-    learns = recorded(x, table)
+    learns, tensors = recorded(x, table), (x,) if table is None else (x, table)
     if (
-        not serve(x)
+        not serve(*tensors)
         or not 1 <= x.ndim <= 4
-        or not fits(table, x)
+        or (table is not None and table.dtype is not TABLES.get(x.dtype))
         or (table is None and out is not None)
         or (learns and (out is not None or (table is not None and table.requires_grad)))
     ):
