@@ -75,10 +75,10 @@ CALLS = {
     "Sinusoidal(x)": (summed, 21),
     "Rotary.encode_both, one token in place": (one_token, 3),
     "Rotary(q, k)": (rotated, 12),
-    "attention": (partial(attended, None), 22),
-    "attention, rotary": (partial(attended, Positional(queries_keys=Rotary(64))), 45),
-    "attention, ALiBi": (partial(attended, Positional(scores=ALiBi(8))), 41),
-    "attention, T5": (partial(attended, Positional(scores=T5Bias(8))), 41),
+    "attention": (partial(attended, None), 21),
+    "attention, rotary": (partial(attended, Positional(queries_keys=Rotary(64))), 44),
+    "attention, ALiBi": (partial(attended, Positional(scores=ALiBi(8))), 40),
+    "attention, T5": (partial(attended, Positional(scores=T5Bias(8))), 40),
     "Encoder of 12 blocks, one step": (decoded, 296),
 }
 

@@ -18,7 +18,7 @@ from posenc.positions import Coordinates, checked, common_scale, over_padding, r
 LAYOUT = "[batch, heads, seq, head_dim]"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Arguments:
     """What ``attention`` was given.
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.nn import functional as F
 
 from posenc.backends.arguments import Arguments, read_arguments
 from posenc.backends.base import Backend, Sharded, Sizes
@@ -13,7 +14,7 @@ from posenc.backends.choice import considered, explained
 from posenc.backends.explicit import reading
 from posenc.backends.features import read, readers
 from posenc.backends.masks import nothing_of
-from posenc.backends.sdpa import refuse_context_parallel
+from posenc.backends.sdpa import TORCHS_ATTENTION, refuse_context_parallel
 from posenc.encodings.base import working_dtype
 from posenc.encodings.positional import Positional
 from posenc.positions import Positions
@@ -121,7 +122,8 @@ def attention(
         >>> attention(q, k, k, is_causal=True, positional=Positional(scores=ALiBi(8))).shape
         torch.Size([1, 8, 600, 64])
     """
-    refuse_context_parallel()
+    if F.scaled_dot_product_attention is not TORCHS_ATTENTION:
+        refuse_context_parallel()
     given = read_arguments(
         query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa,
         positional=positional, q_positions=q_positions, k_positions=k_positions,

@@ -40,7 +40,7 @@ class Backend(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Request:
     """What a backend must know to say whether it serves.
 

@@ -30,7 +30,7 @@ class once(Generic[Value]):
         if instance is None:
             return self  # type: ignore[return-value]
         value = self.compute(instance)
-        object.__setattr__(instance, self.name, value)
+        setattr(instance, self.name, value)
         return value
 
 
@@ -39,7 +39,7 @@ def known(condition: Any) -> bool:
     return statically_known_true(condition) if torch.compiler.is_compiling() else condition
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # frozen, it would take four times as long to build
 class AttentionSpecification:
     """Queries and keys of one call of attention, and who may see whom.
 
