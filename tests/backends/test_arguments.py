@@ -8,8 +8,6 @@ from torch.nn import functional as F
 
 from posenc import (
     ALiBi,
-    CoPE,
-    Forgetting,
     Positional,
     Rotary,
     Shaw,
@@ -123,60 +121,6 @@ def test_some_of_the_queries_get_what_they_get_among_all(name, is_causal, window
         torch.testing.assert_close(got * shown, want * shown, rtol=0, atol=1e-12, msg=backend)
 
 
-def test_fewer_queries_without_positions_are_the_last():
-    query, key, value = content()
-    positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))
-    for given in ({}, {"padding_mask": AT_ENDS}, {"document_ids": DOCUMENTS}, {"window": 4}):
-        given = {"positional": positional, "is_causal": True, **given}
-        whole = attention(query, key, value, backend="explicit", **given)
-        for backend in ("strided", "dense", "explicit"):
-            last = attention(query[:, :, -5:], key, value, backend=backend, **given)
-            shown = given.get("padding_mask", torch.ones_like(AT_ENDS))[:, None, -5:, None]
-            torch.testing.assert_close(last * shown, whole[:, :, -5:] * shown, rtol=0, atol=1e-12)
-
-
-def test_cu_seqlens_are_document_ids_of_every_row():
-    query, key, value = content()
-    ids = torch.tensor([0] * 4 + [1] * 15 + [2] * 5).expand(BATCH, -1)
-    ends = torch.tensor([0, 4, 19, 24])
-    given = {"positional": Positional(scores=ALiBi(HEADS)), "is_causal": True}
-    for backend in ("strided", "dense"):
-        want = attention(query, key, value, document_ids=ids, backend=backend, **given)
-        got = attention(query, key, value, cu_seqlens=ends, backend=backend, **given)
-        assert torch.equal(got, want)
-
-
-@pytest.mark.slow("more of its kind", spares=3)
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@pytest.mark.parametrize("sunk", [False, True])
-@pytest.mark.parametrize("softcap", [None, 0.7])
-@pytest.mark.parametrize("hiding", ["nothing", "order", "padding"])
-def test_sinks_and_soft_capping_are_honored_or_refused(sunk, softcap, hiding):
-    query, key, value = content(value_dim=6)
-    given = {"positional": Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))}
-    given |= {"order": {"is_causal": True}, "padding": {"padding_mask": AT_ENDS}}.get(hiding, {})
-    sinks = torch.tensor([-1.0, 0.0, 1.0, 4.0], dtype=torch.float64) if sunk else None
-
-    def visible(row, q, k):
-        return {"nothing": True, "order": k <= q, "padding": bool(AT_ENDS[row, k])}[hiding]
-
-    here = torch.arange(SEQ)
-    want = reference_attention(
-        query, key, value, positional=given["positional"], q_positions=here, k_positions=here,
-        visible=visible, sinks=sinks, softcap=softcap,
-    )  # fmt: skip
-    shown = AT_ENDS[:, None, :, None] if hiding == "padding" else 1.0
-    given |= {"sinks": sinks, "softcap": softcap}
-    refusing = {"sdpa"} | ({"dense"} if softcap else set())
-    for backend in (None, *NAMES):
-        if backend in refusing:
-            with pytest.raises(ValueError, match="cannot serve"):
-                attention(query, key, value, backend=backend, **given)
-            continue
-        got = attention(query, key, value, backend=backend, **given)
-        torch.testing.assert_close(got * shown, want * shown, rtol=0, atol=1e-12)
-
-
 def test_sinks_are_those_of_gpt_oss():
     from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 
@@ -201,12 +145,6 @@ def test_soft_capping_is_that_of_gemma_2():
     got = attention(query, key, value, is_causal=True, softcap=0.5)
     # Its softmax is float32, whatever its content.
     torch.testing.assert_close(got, want.transpose(1, 2), rtol=0, atol=1e-6)
-
-
-def test_capping_scores_that_an_encoding_forms_is_refused():
-    query, key, value = content()
-    with pytest.raises(ValueError, match="softcap"):
-        attention(query, key, value, softcap=5.0, positional=POSITIONAL["shaw"][0]())
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
@@ -339,22 +277,6 @@ def test_dropout_is_that_of_weights():
         made = attention(query, key, value, dropout_p=0.5, backend=backend)
         assert abs(made.mean() - 1) < 0.1
         assert made.std() > 0.05
-
-
-def test_a_scale_reaches_encodings_that_depend_on_content():
-    query, key, value = content()
-    here = torch.arange(SEQ)
-    for encoding in (
-        Shaw(HEADS, WIDTH, 4, std=1.0),
-        CoPE(HEADS, WIDTH, 8),
-        Forgetting(HEADS, WIDTH),
-    ):
-        positional = Positional(scores=encoding.double())
-        want = reference_attention(
-            query, key, value, positional=positional, q_positions=here, k_positions=here, scale=1.0
-        )
-        got = attention(query, key, value, positional=positional, scale=1.0)
-        torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
 
 
 def test_positions_may_be_lists_and_ranges():

@@ -68,24 +68,8 @@ def test_gradients_reach_the_hidden_state(logits):
     assert x.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("backend", ["sdpa", "flex", "strided", "dense"])
-def test_backends_without_scores_of_their_own_refuse(logits, backend):
-    q, k, v, x = content()
-    with pytest.raises(ValueError, match=f"The backend '{backend}' cannot serve"):
-        posenc.attention(
-            q, k, v, positional=Positional(scores=logits), q_hidden=x, k_hidden=x, backend=backend
-        )
-
-
 @pytest.mark.parametrize("given", [[], ["q_hidden"], ["k_hidden"]])
 def test_a_hidden_state_that_is_missing_is_told(logits, given):
     q, k, v, x = content()
     with pytest.raises(ValueError, match="_hidden was not given"):
         posenc.attention(q, k, v, positional=Positional(scores=logits), **dict.fromkeys(given, x))
-
-
-def test_a_hidden_state_that_nobody_reads_is_told():
-    q, k, v, x = content()
-    alibi = posenc.ALiBi(HEADS)
-    with pytest.raises(ValueError, match="hidden state"):
-        posenc.attention(q, k, v, positional=Positional(scores=alibi), q_hidden=x, k_hidden=x)

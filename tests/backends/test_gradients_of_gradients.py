@@ -54,34 +54,3 @@ def test_no_term_is_left_out(content, case, power):
             continue
         torch.testing.assert_close(slope, first)
         torch.testing.assert_close(got, want)
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("of", ["query", "key", "value", "weight"])
-def test_no_term_is_left_out_where_autograd_fills_in_zeros(content, case, of):
-    """``torch.autograd.functional`` takes what nothing leads to for constant."""
-    (query, key, value), weight = content
-    given = {"query": query, "key": key, "value": value, "weight": weight}
-    encodings, more = CASES[case]
-    positional = Positional(**encodings).double()
-
-    def product(backend):
-        def first(x):
-            made = {**given, of: x}
-            query = made["query"].requires_grad_()
-            out = attention(query, made["key"], made["value"], is_causal=True,
-                            positional=positional, backend=backend, **more)  # fmt: skip
-            (slope,) = torch.autograd.grad((out @ made["weight"]).sum(), query, create_graph=True)
-            return slope.square().sum()
-
-        return torch.autograd.functional.vjp(first, given[of])[1]
-
-    want = product("explicit")
-    assert want.abs().max() > 1e-3
-    try:
-        got = product("strided")
-    except RuntimeError as error:
-        told = "differentiated again", "is not implemented"
-        assert any(words in str(error) for words in told), error  # noqa: PT017
-        return
-    torch.testing.assert_close(got, want)

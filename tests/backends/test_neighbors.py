@@ -76,24 +76,6 @@ def test_convolved_documents_stay_apart(at):
     torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("ids", "at"),
-    [
-        ([0, 0, 0, -1, 1, 1, 1, -1], [0, 1, 2, 0, 4, 5, 6, 0]),
-        ([0, 0, 1, 2, 2, 2, 2, 2], [0, 1, 0, 3, 4, 5, 6, 7]),
-    ],
-    ids=["padding between", "a document between"],
-)
-def test_documents_that_do_not_touch_are_convolved_apart(ids, at):
-    """Their positions go on from one another's by as many as there are tokens between."""
-    ids, at, x = torch.tensor([ids]), torch.tensor([at]), torch.randn(1, 8, DIM)
-    encoder = Encoder(DIM, HEADS, 1, positional=Positional(Convolutional(DIM, 9, groups=4))).eval()
-    made = encoder(x, at, document_ids=ids, padding_mask=ids >= 0)
-    for document in ids[ids >= 0].unique():
-        own = ids[0] == document
-        torch.testing.assert_close(made[:, own], encoder(x[:, own], at[:, own]))
-
-
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize(
@@ -189,13 +171,3 @@ def test_a_mask_alone_is_refused_by_what_goes_by_the_tokens(name, mask):
         with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
             masked(encoding, mask, queries, **given)
     assert masked(encoding, mask, queries, **padding, **documents).isfinite().any()
-
-
-@pytest.mark.parametrize("name", GOING_BY_TOKENS)
-@pytest.mark.parametrize("lowest", [None, float("-inf"), torch.finfo(torch.float32).min])
-def test_what_a_mask_hides_of_told_padding_is_left_out(name, lowest):
-    encoding, real = GOING_BY_TOKENS[name](), REAL[None]
-    told = {"padding_mask": real, "document_ids": torch.zeros(1, LONG, dtype=torch.int64)}
-    mask = LEFT if lowest is None else torch.where(LEFT, 0.0, lowest)
-    made = masked(encoding, mask, **told)
-    torch.testing.assert_close(made[:, :, 2:], masked(encoding, None, **told)[:, :, 2:])

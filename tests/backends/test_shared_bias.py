@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
-from posenc.backends.strided import far_keys, run_gradients
-from posenc.backends.strided.blocks import ROWS
+from posenc.backends.strided import run_gradients
 from posenc.backends.strided.parts import InSegments
 from posenc.backends.strided.results import merge, merged_results
 from posenc.backends.strided.segments import Segment
@@ -76,15 +75,6 @@ def test_some_heads_are_learned_in_the_same_way(asked, some):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
     others = [head for head in range(4) if head not in range(4)[some]]
     assert not got[-1][:, others].any()
-
-
-def test_a_bias_that_learns_nothing_may_be_added(asked):
-    """It is another score, no other gradient."""
-    bias = t5(2) + ALiBi(2) + t5(2)
-    got, want = (learned(bias, 2, backend) for backend in ("strided", "dense"))
-    assert asked == [True]
-    for one, other in zip(got, want, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-11)
 
 
 APART = 6 * LENGTH  # so that no key of one part is near
@@ -186,15 +176,3 @@ def test_only_what_is_known_to_share_numbers_does():
         for form in (other, other[:1] + other[1:], other + t5(2), (t5(2) + other)[:]):
             assert known(form) is None
             assert known(t5(2), form) is None
-
-
-def test_short_rows_are_learned_from_the_whole_matrix():
-    """There a band would be most of it; few queries of a long row have a narrow one."""
-    bias = toeplitz([t5(2)], LENGTH, LENGTH, 0)
-    q = torch.zeros(1, 2, LENGTH, WIDTH, dtype=torch.float64)
-    short, few = q[:, :, : LENGTH - 200], q[:, :, :ROWS]
-    assert far_keys.may_share(q, q, q, bias)
-    assert far_keys.may_share(few, q, q, bias)
-    assert not far_keys.may_share(q, short, short, bias)
-    assert not far_keys.may_share(few[:, :, 1:], q, q, bias)
-    assert not far_keys.may_share(q, q, q[..., :4], bias)

@@ -5,9 +5,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from posenc import ALiBi, Positional
-from posenc.transformer import AttentionTables, LayerCache, MultiHeadAttention
-from posenc.transformer.attention import join
+from posenc import ALiBi, CoPE, Positional
+from posenc.transformer import AttentionTables, MultiHeadAttention
 
 
 def tables_for(positional: Positional, seq: int, dtype=torch.float64) -> AttentionTables:
@@ -16,15 +15,6 @@ def tables_for(positional: Positional, seq: int, dtype=torch.float64) -> Attenti
         tuple((e, e.table(positions, dtype=dtype)) for e in positional.queries_keys),
         tuple((e, e.table(positions, positions, dtype=dtype)) for e in positional.scores),
     )
-
-
-def test_shapes_of_the_worked_example(worked):
-    sizes = worked["multi_head_shapes"]
-    attention = MultiHeadAttention(sizes["d"], sizes["heads"])
-    stages = attention.stages(torch.randn(sizes["batch"], sizes["seq"], sizes["d"]))
-    for part in (stages.queries, stages.keys, stages.values, stages.heads):
-        assert list(part.shape) == sizes["head_shape"]
-    assert stages.joined.shape == stages.output.shape == (1, 3, 4)
 
 
 def test_six_words_attend_to_six_words(worked):
@@ -37,13 +27,6 @@ def test_six_words_attend_to_six_words(worked):
     # The rows that are printed obey the same law, within their three decimals.
     printed = torch.tensor(worked["attention_6x6"]["rows"])
     assert_close(printed.sum(-1), torch.ones(6), atol=3.1e-3, rtol=0)
-
-
-def test_split_deals_features_out_in_order_and_join_takes_them_back():
-    x = torch.arange(2 * 3 * 8.0).reshape(2, 3, 8)
-    heads = x.unflatten(-1, (4, -1)).transpose(1, 2)
-    assert heads[1, 2, 0].tolist() == x[1, 0, 4:6].tolist()
-    assert torch.equal(join(heads), x)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -123,21 +106,18 @@ def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(positional, mask)
         assert gradient.isfinite().all()
 
 
-def test_a_cache_gives_what_one_pass_gives():
-    attention = MultiHeadAttention(16, 4, kv_heads=2).double()
-    x = torch.randn(2, 9, 16, dtype=torch.float64)
-    cache = LayerCache()
-    pieces = [attention(part, is_causal=True, cache=cache) for part in x.split([4, 1, 3, 1], dim=1)]
-    assert_close(torch.cat(pieces, 1), attention(x, is_causal=True), atol=1e-12, rtol=0)
-
-
-def test_dropout_falls_on_the_weights_only_while_training(positional):
-    attention = MultiHeadAttention(16, 4, dropout=0.5).double()
-    tables = tables_for(positional.double(), 6)
-    x = torch.randn(1, 6, 16, dtype=torch.float64)
-    assert not torch.equal(attention(x, tables=tables), attention(x, tables=tables))
-    attention.eval()
-    assert torch.equal(attention(x, tables=tables), attention(x, tables=tables))
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
+        ((0, 1), "dim is 0; it must be a whole number"),
+        ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
+    ],
+)
+def test_sizes_that_do_not_fit(arguments, told):
+    dim, heads, kv_heads = (*arguments, None)[:3]
+    with pytest.raises(ValueError, match=told):
+        MultiHeadAttention(dim, heads, kv_heads=kv_heads)
 
 
 LAYER, X = MultiHeadAttention(16, 4), torch.randn(1, 5, 16)
@@ -157,11 +137,13 @@ def test_masks_that_would_be_added(call, is_causal, mask, error, told):
         call(X, attn_mask=mask, is_causal=is_causal)
 
 
-@pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
-@pytest.mark.parametrize(
-    ("heads", "queries", "keys"), [(4, 1, 5), (4, 5, 1), (1, 5, 5), (4, 1, 1), (4, 6, 6)]
-)
-def test_biases_of_other_tokens(call, heads, queries, keys):
-    table = ALiBi(heads).table(range(queries), range(keys))
-    with pytest.raises(ValueError, match=r"table|built for"):
-        call(X, tables=AttentionTables(scores=((ALiBi(4), table),)))
+def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_told():
+    cope, places = CoPE(LAYER.heads, LAYER.head_dim, 4), torch.arange(X.shape[1])
+    tables = AttentionTables(scores=((cope, cope.table(places, places)),))
+    window = torch.ones(len(places), len(places)).tril().triu(-1) > 0
+    with pytest.raises(ValueError, match="pass padding_mask and document_ids"):
+        LAYER.stages(X, tables=tables, attn_mask=window)
+    told = LAYER.stages(X, tables=tables, attn_mask=window, told=True)
+    near = MultiHeadAttention(LAYER.dim, LAYER.heads, window=2)
+    near.load_state_dict(LAYER.state_dict())
+    torch.testing.assert_close(told.output, near.to(X.dtype)(X, tables=tables, is_causal=True))

@@ -7,16 +7,6 @@ from torch import nn
 from posenc.transformer import FeedForward
 
 
-def test_shapes_of_the_worked_example(worked):
-    sizes = worked["feed_forward_shapes"]
-    layer = FeedForward(sizes["d"], sizes["inner"])
-    stages = layer.stages(torch.randn(1, 6, sizes["d"]))
-    assert stages.inner.shape == stages.activated.shape == (1, 6, 64)
-    assert stages.output.shape == (1, 6, 16)
-    assert layer.expand.weight.shape == (64, 16)
-    assert layer.contract.weight.shape == (16, 64)
-
-
 @pytest.mark.parametrize(("activation", "module"), [("relu", nn.ReLU()), ("gelu", nn.GELU())])
 def test_it_is_linear_activation_linear(activation, module):
     layer = FeedForward(8, 20, activation)
@@ -36,3 +26,14 @@ def test_dropout_falls_only_while_training():
     layer, x = FeedForward(8, 20, dropout=0.5), torch.randn(4, 8)
     assert not torch.equal(layer(x), layer(x))
     assert torch.equal(layer.eval()(x), layer(x))
+
+
+def test_an_activation_in_place_leaves_what_it_was_given():
+    x = torch.randn(2, 3, 8)
+    plain, in_place = (FeedForward(8, 16, each) for each in ("relu", torch.nn.ReLU(inplace=True)))
+    in_place.load_state_dict(plain.state_dict())
+    stages = (vars(each.stages(x)).values() for each in (in_place, plain))
+    for got, want in zip(*stages, strict=True):
+        assert torch.equal(got, want)
+    assert (in_place.stages(x).inner < 0).any()
+    assert torch.equal(in_place(x), plain(x))

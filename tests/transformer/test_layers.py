@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal
+from posenc import ALiBi, Positional, Rotary, Sinusoidal
 from posenc.frequencies import Geometric
 from posenc.transformer import Encoder, KeyValueCache
 
@@ -83,20 +83,21 @@ def test_a_table_is_kept_once_for_all_layers_that_share_it():
     assert encoder.layers[2] is none
 
 
-def test_learned_encodings_of_every_layer_are_parameters_and_get_gradients():
-    encoder = encoder_of((Positional(Learned(16, 8)), Positional(), Positional(), Positional()))
-    encoder(torch.randn(1, 5, 16, dtype=torch.float64)).square().mean().backward()
-    assert encoder.state_dict()["positional.0.tokens.0.weight"].shape == (8, 16)
-    assert encoder.first.tokens[0].weight.grad is not None
+def test_another_encoding_can_be_put_into_a_finished_encoder():
+    torch.manual_seed(1)
+    longer = Positional(queries_keys=Rotary(Geometric(4, 1e6)))
+    wanted = encoder_of(longer)
+    torch.manual_seed(1)
+    encoder, x = encoder_of(Positional(queries_keys=Rotary(4))), torch.randn(1, 9, 16).double()
+    before = encoder(x)
+    encoder.positional = longer
+    assert torch.equal(encoder(x), wanted(x))
+    assert not torch.equal(encoder(x), before)
 
 
-@pytest.mark.slow("encoders that are compiled")
-@pytest.mark.compiles
-def test_compiled_is_eager(layers):
-    torch.compiler.reset()
-    encoder, x = encoder_of(layers, is_causal=True), torch.randn(2, 6, 16, dtype=torch.float64)
-    compiled = torch.compile(encoder, fullgraph=True)
-    assert_close(compiled(x), encoder(x), atol=1e-10, rtol=0)
+def test_no_layers_at_all():
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
+    assert torch.equal(encoder_of((), depth=0)(x), x)
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,10 @@ def test_padding_counts_for_nothing_within_documents():
     assert two.positions.tolist() == [[0, 0, 0, 0, 1]]
 
 
-def test_an_id_that_returns_is_another_document():
-    encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
-    x = torch.randn(1, 5, 16)
-    ids = torch.tensor([[0, 0, 1, 1, 0]])
-    packed = encoder(x, document_ids=ids)
-    torch.testing.assert_close(packed[:, 4:], encoder(x[:, 4:]))
+def test_dropout_of_what_an_encoding_holds_is_its_own():
+    held = LevelEmbedding(AxialSinusoidal(16, dropout=0.5), 2)
+    assert held.dropout == 0.5
+    with pytest.raises(ValueError, match="LevelEmbedding would drop"):
+        check_cuttable([Positional(held).train()])
+    check_cuttable([Positional(held).eval()])
+    check_cuttable([Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train()])

@@ -7,8 +7,6 @@ from posenc import (
     ALiBi,
     Learned,
     Positional,
-    QueryTemperature,
-    RelativeBias,
     Rotary,
     Sinusoidal,
 )
@@ -98,17 +96,6 @@ def test_a_schedule_that_is_set_takes_effect():
     assert not tables.kept
 
 
-def test_another_encoding_in_the_same_place_has_its_own_table():
-    encoder = Encoder(16, 4, 1, positional=Positional(queries_keys=Rotary(4))).eval()
-    x = torch.randn(1, 6, 16)
-    before = encoder(x)
-    encoder.positional = Positional(queries_keys=Rotary(Geometric(4, base=3.0)))
-    fresh = Encoder(16, 4, 1, positional=encoder.positional).eval()
-    fresh.load_state_dict(encoder.state_dict())
-    assert torch.equal(encoder(x), fresh(x))
-    assert not torch.equal(encoder(x), before)
-
-
 def test_learned_rows_are_never_kept():
     tables, encoding = Tables(), Learned(16, 32)
     tables.rows(encoding, torch.arange(3)).sum().backward()
@@ -148,6 +135,18 @@ def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
     assert [positions.tolist() for _, positions in calls] == [[5], [5]]
 
 
+def test_encodings_that_gather_for_themselves_share_what_is_gathered():
+    positional = Positional(queries_keys=(Rotary(4), XPos(Rotary(4))))
+    encoder = Encoder(16, 4, 2, positional=positional).eval()
+    x, positions = torch.randn(1, 3, 16), torch.tensor([4, 2, 9])
+    attention = encoder.stages(x, positions).blocks[0].attention
+    q, k = attention.queries, attention.keys
+    for encoding in positional.queries_keys:
+        q, k = encoding(q, k, positions)
+    assert torch.allclose(attention.encoded_queries, q, atol=1e-6)
+    assert torch.allclose(attention.encoded_keys, k, atol=1e-6)
+
+
 def test_a_cast_does_not_touch_the_table():
     encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16))).eval()
     encoder(torch.randn(1, 6, 16))
@@ -163,38 +162,35 @@ def test_a_cast_does_not_touch_the_table():
     ]
 
 
-class Steeper(ALiBi):
-    """One that derives from ours."""
-
-    table = RelativeBias.table
-
-    def profile(self, distance, *, dtype=None):
-        return super().profile(distance, dtype=dtype) * Options.factor
-
-
-def test_so_is_what_derives_from_ours(monkeypatch):
-    tables, bias, here = Tables(), Steeper(2), torch.arange(4)
-    first = tables.biases(bias, here, here)
-    monkeypatch.setattr(Options, "factor", 2.0)
-    assert torch.equal(tables.biases(bias, here, here), 2 * first)
+def test_a_bound_below_which_some_are_negative():
+    """torch would count these from the end of what is kept."""
+    tables, here = Tables(), torch.tensor([[0, 1], [3, -2]])
+    with pytest.raises(IndexError):
+        tables.rows(Sinusoidal(8), here, below=64)
+    with pytest.raises((IndexError, RuntimeError)):
+        tables.biases(ALiBi(2), torch.tensor([0]), torch.tensor([100]), below=64)
 
 
-def test_what_is_drawn_in_training_is_drawn_at_each_pass():
-    encoding = Sped(lambda self: torch.rand(()) if self.training else 1.0)
-    encoder = Encoder(2, 1, 1, positional=Positional(encoding), dropout=0.0)
-    x = torch.randn(1, 4, 2)
-    assert not torch.equal(encoder(x), encoder(x))
-    encoder.eval()
-    assert torch.equal(encoder(x), encoder(x))
+class Sped(TokenEncoding):
+    """A caller's own encoding, of a speed that it finds wherever it likes."""
+
+    batch_first, keeps_norm, keeps_shift, dim = True, False, False, 2
+
+    def __init__(self, speed):
+        super().__init__()
+        self.speed = speed
+
+    def table(self, positions, *, dtype=None):
+        return (positions.unsqueeze(-1) * self.speed(self)).expand(*positions.shape, 2)
+
+    def encode(self, x, table):
+        return x + table
 
 
-def test_tensors_that_learn_are_never_kept():
-    tables, here = Tables(), torch.arange(4)
-    encoding = QueryTemperature(8, period=2)
-    encoding.scale = learned = torch.tensor(0.1, requires_grad=True)
-    for count in (1, 2):  # the second pass has a graph of its own
-        tables.rows(encoding, here).sum().backward()
-        torch.testing.assert_close(
-            learned.grad, count * torch.autograd.grad(encoding.table(here).sum(), learned)[0]
-        )
+def test_a_callers_encoding_is_asked_at_each_pass():
+    tables, here, speed = Tables(), torch.arange(4), torch.ones(())
+    encoding = Sped(lambda _: speed)
+    first = tables.rows(encoding, here).clone()
+    speed.fill_(2.0)
+    assert torch.equal(tables.rows(encoding, here), 2 * first)
     assert len(tables.kept) == 0

@@ -12,7 +12,6 @@ from posenc import (
     Rotary,
     Shaw,
     Sinusoidal,
-    SwinBias,
     T5Bias,
     positions,
 )
@@ -119,10 +118,15 @@ def test_changes_for_training_act_in_training_alone(remapping):
     assert_close(made, plain(x, placed), **CLOSE)
 
 
-POINTS = torch.cartesian_prod(torch.arange(2), torch.arange(3))[None]
-
-
-def test_points_of_encodings_of_points_are_taken():
-    x, swin = torch.randn(1, 6, 8), SwinBias(2, (2, 3))
-    points = positions.grid(2, 3)[None]
-    assert Encoder(8, 2, 1, positional=Positional(scores=swin))(x, points).shape == x.shape
+def test_randomized_positions_keep_order_and_windows_where_they_were():
+    """Encodings see drawn positions; order and windows go by the tokens."""
+    positional = Positional(scores=ALiBi(4), positions=Randomized(500))
+    encoder, x = doubled(positional=positional, window=3), content(1, 9)
+    weights = encoder.stages(x).blocks[0].attention.weights
+    here = torch.arange(9)
+    apart = here[:, None] - here
+    assert ((weights[0, 0] != 0) == ((apart >= 0) & (apart < 3))).all()
+    with pytest.raises(ValueError, match="drawn anew"):
+        encoder(x, cache=KeyValueCache())
+    with pytest.raises(ValueError, match="Layer 1 has encodings"):
+        Encoder(16, 4, 2, positional=(Positional(), positional))
