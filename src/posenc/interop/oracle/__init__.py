@@ -1,36 +1,16 @@
 """What a model of transformers does with positions, measured on the model itself."""
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
 from posenc.interop.oracle.building import built, classes_of, shrunk, tiny
 from posenc.interop.oracle.masks import Reach
-from posenc.interop.oracle.rotation import POSITIONS, Rotation, matrices_of, rotation_of
-from posenc.interop.oracle.watching import Record, Rotated, register, watched
+from posenc.interop.oracle.rotation import Rotation, matrices_of, rotation_of
+from posenc.interop.oracle.watching import Layer, Record, Rotated, register, watched
 
-
-@dataclass(frozen=True)
-class Layer:
-    """What one layer of attention does.
-
-    Attributes:
-        path: Of the module.
-        index: The number of the layer.
-        rotation: Of its queries; None where nothing rotates them.
-        head_dim: Width of a query; None where that was not seen.
-        scale: What products are multiplied with; None where that was not seen.
-        reach: The keys that a query sees; None where that was not seen.
-    """
-
-    path: str
-    index: int
-    rotation: Rotation | None = None
-    head_dim: int | None = None
-    scale: float | None = None
-    reach: Reach | None = None
+LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_positions")
 
 
 def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = None) -> list[Layer]:
@@ -40,9 +20,6 @@ def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = N
         model: The model, on the CPU, as of ``built``.
         axes: Of its positions; if not given, three where its code has ``mrope_section``.
         longest: Positions stay below it; if not given, below the trained length.
-
-    Raises:
-        ValueError: The model takes no tokens.
 
     Example:
         >>> from transformers import CohereConfig
@@ -54,22 +31,17 @@ def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = N
         axes = 3 if any(hasattr(each, "mrope_section") for each in model.modules()) else 0
     record = watched(model, axes, longest or _trained(model))
     found: dict[int, Layer] = {}
-    for each in record.attended:
-        index = layer_number(each.path)
-        if index is not None and "indexer" not in each.path:
-            found.setdefault(
-                index, Layer(each.path, index, None, each.head_dim, each.scale, each.reach)
-            )
+    for layer in record.attended:
+        if layer.index is not None:
+            found.setdefault(layer.index, layer)
     measured: dict[Any, Rotation | None] = {}
     for call in record.rotated:
-        index = layer_number(call.path)
-        if index is None or "indexer" in call.path:
+        layer = Layer(call.path)
+        if layer.index is None or found.setdefault(layer.index, layer).rotation is not None:
             continue
-        layer = found.setdefault(index, Layer(call.path, index))
-        if layer.rotation is None:
-            if call.key not in measured:
-                measured[call.key] = _rotation(call, record)
-            found[index] = replace(layer, rotation=measured[call.key])
+        if call.key not in measured:
+            measured[call.key] = _rotation(call, record)
+        found[layer.index] = replace(found[layer.index], rotation=measured[call.key])
     return [found[index] for index in sorted(found)]
 
 
@@ -90,39 +62,15 @@ def _trained(model: nn.Module) -> int | None:
     return min((n for n in given if type(n) is int and n > 1), default=None)
 
 
-LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_positions")
-
-
-def layer_number(path: str) -> int | None:
-    """The number of the layer in the path of a module."""
-    found = re.search(r"\.(\d+)(\.|$)", f".{path}")
-    return int(found[1]) if found else None
-
-
 def _rotation(call: Rotated, record: Record) -> Rotation | None:
-    seq = record.positions.shape[-1]
     try:
-        matrices = matrices_of(call.turn, call.heads, seq)
+        matrices = matrices_of(call.turn, call.heads, record.positions.shape[-1])
     except Exception:  # whatever it raises of other heads than its own
         return None
     return None if matrices is None else rotation_of(matrices, record.positions)
 
 
 __all__ = [
-    "POSITIONS",
-    "Layer",
-    "Reach",
-    "Record",
-    "Rotation",
-    "asked",
-    "built",
-    "classes_of",
-    "layer_number",
-    "layers_of",
-    "matrices_of",
-    "register",
-    "rotation_of",
-    "shrunk",
-    "tiny",
-    "watched",
-]
+    "Layer", "Reach", "Rotation", "asked", "built", "classes_of", "layers_of", "register",
+    "shrunk", "watched",
+]  # fmt: skip

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from posenc.interop.oracle.masks import Reach, numbers_of, reach_of, seen_in
-from posenc.interop.oracle.rotation import POSITIONS
+from posenc.interop.oracle.rotation import POSITIONS, Rotation
 
 NAME = "posenc_oracle"
 """The attention implementation that notes its scale and its mask."""
@@ -25,21 +25,29 @@ FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotar
 PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "einsum", "baddbmm"}
 
 
-@dataclass
-class Attended:
-    """One layer's attention.
+@dataclass(frozen=True)
+class Layer:
+    """What one layer of attention does.
 
     Attributes:
         path: Of the module.
-        head_dim: Width of a query.
+        rotation: Of its queries; None where nothing rotates them.
+        head_dim: Width of a query; None where that was not seen.
         scale: What products are multiplied with; None where that was not seen.
-        reach: The keys that are seen; None where that was not seen.
+        reach: The keys that a query sees; None where that was not seen.
     """
 
     path: str
+    rotation: Rotation | None = None
     head_dim: int | None = None
     scale: float | None = None
     reach: Reach | None = None
+
+    @property
+    def index(self) -> int | None:
+        """The number of the layer; None of what is in no layer, and of indexers."""
+        found = re.search(r"\.(\d+)(\.|$)", f".{self.path}")
+        return int(found[1]) if found and "indexer" not in self.path else None
 
 
 @dataclass
@@ -72,9 +80,13 @@ class Record:
     """
 
     positions: Tensor
-    attended: list[Attended] = field(default_factory=list)
+    attended: list[Layer] = field(default_factory=list)
     rotated: list[Rotated] = field(default_factory=list)
     path: list[str] = field(default_factory=lambda: [""], repr=False)
+
+    def note(self, head_dim: int | None, scale: float | None, reach: Reach | None) -> None:
+        """Note the attention of the module that runs."""
+        self.attended.append(Layer(self.path[-1], None, head_dim, scale, reach))
 
 
 def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Record:
@@ -235,8 +247,7 @@ class _Products(TorchFunctionMode):
             width, mask = named["query"].shape[-1], named.get("attn_mask")
             reach = Reach(after=0) if named.get("is_causal") else Reach()
             reach = reach if mask is None else seen_in(numbers_of(mask))
-            scale = named.get("scale") or width**-0.5
-            self.record.attended.append(Attended(self.record.path[-1], width, scale, reach))
+            self.record.note(width, named.get("scale") or width**-0.5, reach)
         return out
 
     def _noted(self) -> bool:
@@ -244,15 +255,10 @@ class _Products(TorchFunctionMode):
         return any(each.path == self.record.path[-1] for each in self.record.attended)
 
     def _note(self, scores: Tensor) -> None:
-        if self._noted():
-            return
-        path = self.record.path[-1]
-        for product, width in reversed(self.products):
+        for product, width in () if self._noted() else reversed(self.products):
             if product.numel() == scores.numel() and product.shape[-1] == scores.shape[-1]:
                 scale = _scale(product.reshape(scores.shape), scores) if width else None
-                reach = seen_in(scores)
-                self.record.attended.append(Attended(path, width, scale, reach))
-                return
+                return self.record.note(width, scale, seen_in(scores))
 
 
 def _scale(product: Tensor, scores: Tensor) -> float | None:
@@ -296,8 +302,7 @@ def _attend(
         if attention_mask is None:
             is_causal = others.get("is_causal", getattr(module, "is_causal", True))
             reach = Reach(after=0 if is_causal else None)
-        record = RECORDS[-1]
-        record.attended.append(Attended(record.path[-1], width, scale, reach))
+        RECORDS[-1].note(width, scale, reach)
     groups = query.shape[1] // key.shape[1]
     out = torch.nn.functional.scaled_dot_product_attention(
         query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
