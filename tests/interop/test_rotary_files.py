@@ -119,7 +119,7 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768
                     "type": "longrope", "short_factor": [1.0] * 48, "long_factor": [1.0] * 47
                 },
             },
-            "47 divisors for 48 frequencies",
+            "for 48 frequencies",
         ),
         ({"model_type": "bert", "hidden_size": 768}, "no rotary encoding in this configuration"),
         ({**YI, "rope_parameters": {"full_attention": {}, "facto": 2}}, "facto beside"),

@@ -196,7 +196,7 @@ ONE = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_
 @pytest.mark.parametrize(
     ("config", "shapes", "said"),
     [
-        (ONE | {"num_hidden_layers": 2}, FOUND, "Layer 1 rotates .* not found"),
+        (ONE | {"num_hidden_layers": 2}, FOUND, "Layer 1 rotates.* not found"),
         (ONE, {**FOUND, "draft." + next(iter(FOUND)): (64, 64)}, "several places"),
         (ONE | {"head_dim": 48}, FOUND, "no whole groups"),
     ],

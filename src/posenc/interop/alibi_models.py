@@ -104,10 +104,7 @@ def _check_slopes(layer: Any, family: Family, bias: ALiBi) -> float:
         rounding = family.rounding + family.rounding_by_head * len(own)
         bound = rounding * own.abs().amax(1, keepdim=True)
         if (apart > bound).any():
-            raise ValueError(
-                f"{type(layer).__name__} adds something else than {bias}: {float(apart.max()):.3g} "
-                f"apart in a row of {length} tokens."
-            )
+            raise ValueError(f"{type(layer).__name__} adds something else than {bias}.")
         most = max(most, float(apart.max()))
     return most
 
@@ -130,10 +127,7 @@ def _check_layer(layer: Any, ours: Callable[..., Any], family: Family) -> None:
             epsilon = max(given, family.rounding / 2**6)
             apart = float((theirs - made).abs().max() / theirs.abs().max())
             if apart > 64 * epsilon or math.isnan(apart):
-                raise ValueError(
-                    f"{type(layer).__name__} gives something else with our bias: {apart:.3g} of "
-                    f"its size apart on {length} random tokens."
-                )
+                raise ValueError(f"{type(layer).__name__} gives something else with our bias.")
 
 
 def _probe(layer: Any, family: Family, hidden: Tensor, length: int) -> dict[str, Any]:

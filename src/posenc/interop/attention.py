@@ -147,16 +147,10 @@ def attend(
 
 def _refuse(module: nn.Module, others: dict[str, Any]) -> None:
     if others.get("output_attentions") or _weights_are_collected():
-        raise ValueError(
-            "output_attentions is set, and attn_implementation='posenc' never forms the weights. "
-            "Use 'eager'."
-        )
+        raise ValueError("attn_implementation='posenc' never forms attention weights.")
     for name, reason in REFUSED.items():
         if others.get(name) is not None:
-            raise ValueError(
-                f"{type(module).__name__} {reason} ({name}), which attn_implementation='posenc' "
-                f"does not know."
-            )
+            raise ValueError(f"{type(module).__name__} {reason}, which 'posenc' does not know.")
     if "Paged" in type(others.get("cache")).__name__:
         raise ValueError("attn_implementation='posenc' does not read the pages of generate_batch.")
 
@@ -180,10 +174,7 @@ def _unsaid(
     flag = getattr(module, "is_causal", True) if is_causal is None else is_causal
     windowed = window is not None and window < k_len
     if windowed or (flag and q_len > 1 and q_len != k_len):
-        raise ValueError(
-            f"{type(module).__name__} got no mask, so it is not known where its {q_len} queries "
-            f"stand among {k_len} keys."
-        )
+        raise ValueError(f"{type(module).__name__} got no mask for {q_len} of {k_len} tokens.")
     return ToldMask(q_len, k_len, k_len - q_len, is_causal=bool(flag) and q_len > 1)
 
 
@@ -200,10 +191,7 @@ def _of_documents(
     length = query.shape[-2]
     alike = queries is not None and keys is not None and torch.equal(queries, keys)
     if not alike or not isinstance(mask, ToldMask) or length != key.shape[-2] or len(query) != 1:
-        raise ValueError(
-            "cu_seq_lens_q and cu_seq_lens_k are served for one packed row that attends to itself, "
-            "without a mask of four axes or keys from a cache."
-        )
+        raise ValueError("cu_seq_lens_q are served for one packed row that attends to itself.")
     assert queries is not None
     row = torch.arange(length, device=query.device)
     ids = torch.bucketize(row, queries[1:].long().contiguous(), right=True)[None]

@@ -50,10 +50,7 @@ def _values(config: object) -> Mapping[str, Any]:
     if hasattr(config, "to_dict"):
         return config.to_dict()  # type: ignore[attr-defined]
     if not isinstance(config, str | Path):
-        raise TypeError(
-            f"config is a {type(config).__name__}; a configuration of transformers, a dictionary, "
-            f"or the path of a config.json is needed."
-        )
+        raise TypeError(f"config is a {type(config).__name__}; a path or a dictionary is needed.")
     try:
         values = json.loads(Path(config).read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -163,10 +163,7 @@ def _slides(config: Configuration, index: int, kind: str | None, field: str | No
         and kind == SLIDING
         and (off or field is None)
     ):
-        raise ValueError(
-            "layer_types names sliding layers, and use_sliding_window is not true or there is no "
-            "sliding_window: they would see no keys."
-        )
+        raise ValueError("layer_types names sliding layers, and no sliding_window is used.")
     if off or field is None:
         return False
     if _rule(config)[0] == "everywhere":

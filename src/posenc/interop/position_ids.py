@@ -166,10 +166,7 @@ def _times(config: Configuration, family: str, frames: int, second: Second) -> T
     apart = torch.as_tensor(float(second), dtype=torch.float32, device="cpu")
     told = torch.arange(frames, device="cpu") * apart * rate
     if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
-        raise ValueError(
-            f"Frames are {float(second):g} seconds apart, at {rate} positions a second: this model "
-            f"puts them at fractions of a position."
-        )
+        raise ValueError(f"Frames {float(second):g} seconds apart stand at fractions of positions.")
     return told.long()
 
 

@@ -25,10 +25,8 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
     if found is None:
         raise ValueError(f"rope_type is {name!r}; known are {', '.join(ROPE_TYPES)}.")
     if unknown := sorted({*values} - {*COMMON, *found.keys, *TEMPERATURE}):
-        raise ValueError(
-            f"The rope dictionary of type {found.name!r} has the unknown key "
-            f"{', '.join(map(repr, unknown))}."
-        )
+        named = ", ".join(map(repr, unknown))
+        raise ValueError(f"The rope dictionary has the unknown key {named}.")
     return found
 
 

@@ -98,9 +98,7 @@ def _local(config: Configuration, part: Part) -> Part:
             for kind, layer in zip(kinds, part.layers, strict=True)
         ]
     except (TypeError, ValueError, KeyError):
-        raise ValueError(
-            f"attention_types is {given!r}; each of {len(part.layers)} layers is global or local."
-        ) from None
+        raise ValueError(f"attention_types is {given!r}; global or local is needed.") from None
     return replace(part, layers=tuple(layers))
 
 

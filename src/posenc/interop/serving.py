@@ -104,10 +104,7 @@ class RequestTables:
         if graph_looks(positions):
             demand(inside, "A position is beyond what its request stated.")
         if may_look(positions) and not bool(inside):
-            raise IndexError(
-                f"A position is beyond what its request stated, {longest.tolist()}. Begin a new "
-                f"one, and compute or re-rotate (posenc.rerotate) its keys."
-            )
+            raise IndexError(f"A position is beyond the longest stated, {longest.tolist()}.")
         offsets = torch.tensor([self.offsets[each.step] for each in requests], device=device)
         return positions + offsets.unsqueeze(-1)
 

@@ -59,10 +59,7 @@ def _mistral(config: Configuration, types: list) -> QueryTemperatures:
     rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
     beta, period = rope.get("llama_4_scaling_beta"), rope.get("original_max_position_embeddings")
     if beta is None or period is None:
-        raise ValueError(
-            f"The rope dictionary of {config.model_type} needs llama_4_scaling_beta and "
-            f"original_max_position_embeddings."
-        )
+        raise ValueError("llama_4_scaling_beta or original_max_position_embeddings is not given.")
     return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
 
 

@@ -189,10 +189,8 @@ def _layers(cache: Any) -> list[Any]:
         raise TypeError(f"cache is a {type(cache).__name__}, not a cache of transformers.")
     for layer in layers:
         if type(layer).__name__ not in SERVED + WITHOUT:
-            raise TypeError(
-                f"A layer of the cache is a {type(layer).__name__}, whose keys are not plain "
-                f"tensors of one rotation. Compute the cache again."
-            )
+            kind = type(layer).__name__
+            raise TypeError(f"A layer of the cache is a {kind}, whose keys are no plain tensors.")
     return layers
 
 
@@ -208,10 +206,7 @@ def _positions_of(layer: Any, given: Tensor | None, device: Any) -> Tensor:
     if given is None:
         return torch.arange(start, length, device=device)
     if given.shape[-1] != length:
-        raise ValueError(
-            f"positions are given for {given.shape[-1]} tokens; the cache has seen {length}, those "
-            f"that slid out of windows included."
-        )
+        raise ValueError(f"positions are given for {given.shape[-1]} of {length} tokens seen.")
     return given[..., start:].to(device)
 
 
@@ -234,10 +229,7 @@ def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list
     types = layer_types(config) or [None] * len(storage)
     names = {kind for kind, held in zip(types, storage, strict=False) if held.encoding and kind}
     if isinstance(new, Mapping) and (not new or new.keys() - names):
-        raise ValueError(
-            f"new is a mapping of {', '.join(map(repr, new)) or 'nothing'}; the types of the "
-            f"layers that rotate are {', '.join(sorted(names)) or 'not told'}."
-        )
+        raise ValueError(f"new is a mapping of {list(new)}; layers of type {names} rotate.")
     own = by_layer(read_layers_of(config, None), len(storage))
     found: list[Schedule | None] = []
     for index, (held, layer) in enumerate(zip(storage, own, strict=True)):

@@ -68,10 +68,7 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
     warn_of_strays(config)
     known = read(config)
     if known.model_type not in measured_types():
-        raise ValueError(
-            f"How {known.model_type or 'a model without model_type'} caches its keys was not "
-            f"measured; move_cached_keys and rerotate_cached_keys measure a loaded model."
-        )
+        raise ValueError(f"How {known.model_type!r} caches its keys was not measured.")
     return tuple(by_table(known, layer) for layer in read_layers_of(known, None))
 
 
@@ -133,10 +130,8 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
             if _fits(encoding, getattr(kept, held), positions)
         ]
         if len(fitting) != 1:
-            raise ValueError(
-                f"Layer {index} of {type(model).__name__} caches keys in no manner that is known: "
-                f"{len(fitting)} of the known ones fit. Compute the cache again."
-            )
+            kind = type(model).__name__
+            raise ValueError(f"Layer {index} of {kind} caches keys in no manner that is known.")
         found.append(_storage(*fitting[0], layer))
     return found
 
@@ -232,10 +227,7 @@ def run(model: nn.Module, contents: Contents | None = None) -> tuple[Any, Tensor
         with equal_contents(model, contents), in_evaluation(model):
             out = model(**given)
     except Exception as error:
-        raise ValueError(
-            f"{type(model).__name__} could not be run over {len(positions)} tokens, so how it "
-            f"caches keys could not be measured: {error}."
-        ) from error
+        raise ValueError(f"{type(model).__name__} could not be run: {error}.") from error
     held = getattr(out, "past_key_values", None)
     if held is None or not hasattr(held, "layers"):
         raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")

@@ -91,17 +91,13 @@ def gguf_keys(
     model = rotating_model(config, TARGET, part=part)
     architecture = architecture or ARCHITECTURES.get(model.model_type)
     if architecture is None:
-        raise ValueError(
-            f"The architecture of {model.model_type!r} in llama.cpp is not known. Pass it, as "
-            f"architecture='llama'."
-        )
+        raise ValueError(f"Pass what llama.cpp calls the architecture of {model.model_type!r}.")
     rotary, sliding = _layers(model, architecture)
     model.check_alone(rotary)
     model.check_pairing(rotary)
     model.check_follows_length(rotary)
     if architecture in WHOLE_HEADS and rotary.rotated_dim != rotary.head_dim:
-        refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate, and "
-                       f"{architecture!r} rotates whole heads")  # fmt: skip
+        refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
     rope = model.layer_of(rotary).rope
     if rope is not None and rope.kind == "longrope":
         said, tensors = _lists(rotary, rope, architecture)
@@ -112,8 +108,7 @@ def gguf_keys(
     metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
     if sliding is not None:
         if "scaling.attn_factor" in said:
-            refuse(TARGET, "llama.cpp would multiply those of sliding layers, too, with the "
-                           "attention factor of full ones")  # fmt: skip
+            refuse(TARGET, "sliding layers would have the attention factor of full ones")
         if architecture in READS_SLIDING_BASE:
             metadata["freq_base_swa"] = float(sliding.base)
     keys = {f"{architecture}.rope.{name}": value for name, value in metadata.items()}
@@ -137,11 +132,7 @@ def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric 
         and usual in (None, float(plain.base))
     )
     if not fits or not alone:
-        refuse(
-            TARGET,
-            f"full layers have {full.frequencies!r} and sliding ones {plain!r}; llama.cpp gives "
-            f"sliding ones the base {usual or 'of a key'}, and no scaling",
-        )
+        refuse(TARGET, f"full layers have {full.frequencies!r} and sliding ones {plain!r}")
     return full, plain  # type: ignore[return-value]
 
 
@@ -152,11 +143,7 @@ def _full_and_sliding(model: RotatingModel, architecture: str) -> tuple[Rotary, 
     if [kind == "full_attention" for kind in types] != [
         index % every == which for index in range(len(types))
     ]:
-        refuse(
-            TARGET,
-            f"its layers are {', '.join(map(str, types))}; of each {every}, number {which} (from "
-            f"0) is full in llama.cpp",
-        )
+        refuse(TARGET, f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
     if None in model.rotations or len(model.kinds) > len(set(types)):
         model.only()  # raises
     by_type = dict(zip(types, model.rotations, strict=True))

@@ -117,8 +117,7 @@ def _scaling(schedule: Schedule) -> list[str]:
 
 def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
     if rotary.rotated_dim != rotary.head_dim or rotary.pairing == "interleaved":
-        refuse(TARGET, f"YaRN rotates {rotary.rotated_dim} of {rotary.head_dim} channels, "
-                       f"{rotary.pairing}")  # fmt: skip
+        refuse(TARGET, "its YaRN is partial or interleaved")
     usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
     if schedule.attention_factor != usual:
         refuse(TARGET, f"its attention factor is {schedule.attention_factor} and not {usual}")

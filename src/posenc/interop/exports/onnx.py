@@ -253,9 +253,7 @@ def _encodings(module: Encoder) -> list[nn.Module]:
         found += [*remaps, *layer.tokens, *layer.queries_keys, *layer.scores]
     for encoding in found:
         if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
-            raise TypeError(
-                f"The encoder holds {encoding!r}; Rotary, Sinusoidal and ALiBi can be exported."
-            )
+            raise TypeError(f"The encoder holds {encoding!r}, which cannot be exported.")
     return found
 
 

@@ -114,11 +114,7 @@ class RotatingModel:
             refuse(self.target, f"layers of types {told} rotate differently")
         skipped = [index for index, each in enumerate(self.rotations) if each is None]
         if skipped != list(unturned):
-            refuse(
-                self.target,
-                f"the layers that do not rotate are {skipped or 'none'}, and those that the "
-                f"program leaves unrotated are {list(unturned) or 'none'} (from 0)",
-            )
+            refuse(self.target, f"layers {skipped} do not rotate, there {[*unturned]}")
         return self.plain(self.kinds[0][1])
 
     def plain(self, rotation: Rotation) -> Rotary:
@@ -148,11 +144,7 @@ class RotatingModel:
         """Refuse weights in another pairing than that of the model's code, which no key tells."""
         own = pairing_of_code(Configuration({}, self.model_type))
         if rotary.pairing != own:
-            refuse(
-                self.target,
-                f"its weights were converted to the pairing {rotary.pairing!r}, and the program "
-                f"takes {own!r}",
-            )
+            refuse(self.target, f"its weights have the pairing {rotary.pairing!r}")
 
 
 def rotating_model(

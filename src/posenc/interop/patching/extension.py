@@ -97,11 +97,7 @@ def _from_dictionary(
     config, rope = found.config, own.rope
     new = rope_type_of(given, config.family)
     if rope.kind == STANDING != new.name:
-        raise ValueError(
-            f"In layers of type {own.layer_type} a share of the pairs stands still, which rope "
-            f"type {new.name!r} cannot say. Give {{'rope_type': 'proportional', 'factor': …}}, or "
-            f"a schedule."
-        )
+        raise ValueError(f"A share of the pairs stands still, which {new.name!r} cannot say.")
     for key in temperature_keys(config):
         if given.get(key) is not None and given[key] != rope.values.get(key, given[key]):
             raise ValueError(
@@ -110,10 +106,7 @@ def _from_dictionary(
             )
     counts = new.name in GROWING and not new.keeps_trained_length
     if counts and rope.trained_length != rope.longest:
-        raise ValueError(
-            f"Rope type {new.name!r} stretches from max_position_embeddings, {rope.longest}, on, "
-            f"and this model was trained at length {rope.trained_length}. Give a schedule."
-        )
+        raise ValueError(f"{new.name!r} stretches from {rope.longest}, not {rope.trained_length}.")
     values = completed(own, given, config)
     if given.get(OUTSIDE):  # Phi-3's stands beside the dictionary, and would count before it
         plain = {key: value for key, value in config.values.items() if key != OUTSIDE}

@@ -85,10 +85,7 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
         if module in layouts.PROJECTIONS:
             stacks.add(place["stack"])
             if number >= len(layers):
-                raise ValueError(
-                    f"{name} is of layer {number}, and the configuration has {len(layers)}, from 0 "
-                    f"on. Leave out layers that transformers does not load."
-                )
+                raise ValueError(f"{name} is of layer {number} of {len(layers)}, counted from 0.")
         layer = layers[number] if number < len(layers) else None
         if layer is None:
             continue
@@ -103,10 +100,7 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
             found[name] = order
     for several in (stacks, *places.values()):
         if len(several) > 1:
-            raise ValueError(
-                f"Layers are found in several places: {', '.join(sorted(several))}. Convert one "
-                f"part at a time."
-            )
+            raise ValueError(f"Layers are found in several places: {', '.join(sorted(several))}.")
     if not _is_adapter(shapes):
         # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
         shared = bool(known.get("num_kv_shared_layers"))
@@ -155,10 +149,7 @@ def _check_complete(number: int, names: set[str], shared: bool) -> None:
     queries = names & {*layouts.QUERIES}
     keys = names & {"k_proj", *layouts.LATENT} or shared
     if not (names & {*layouts.FUSED} or (queries and keys)):
-        raise ValueError(
-            f"Layer {number} rotates queries and keys, and their projections are not found under "
-            f"the names that transformers gives them."
-        )
+        raise ValueError(f"Layer {number} rotates, and its queries and keys are not found.")
 
 
 def convert_weights(

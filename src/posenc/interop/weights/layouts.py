@@ -77,10 +77,7 @@ class RowOrder:
         """The number of rows of a tensor of this shape, which must be whole groups of heads."""
         count = torch.Size(shape).numel() if self.elementwise else shape[0] if shape else 0
         if count == 0 or count % (self.width * len(self.pattern)):
-            raise ValueError(
-                f"a tensor of shape {list(shape)} has {count} rows, which are no whole groups of "
-                f"{len(self.pattern)} × {self.width}."
-            )
+            raise ValueError(f"{count} rows, no whole groups of {len(self.pattern)} × {self.width}")
         return count
 
     def index(self, rows: int, to: Pairing) -> Int64[Tensor, "rows"]:
