@@ -25,16 +25,11 @@ MOST = 1 << 20
 
 @dataclass(frozen=True)
 class Configuration:
-    """The configuration of one model.
+    """The configuration of one model."""
 
-    Attributes:
-        values: Its fields.
-        model_type: As the file has it; ``""`` where it does not say.
-        missing: Fields that the class in transformers fills in, which is not installed.
-    """
-
-    values: Mapping[str, Any]
-    model_type: str
+    values: Mapping[str, Any]  # its fields
+    model_type: str  # as the file has it; ``""`` where it does not say
+    # fields that the class in transformers fills in, which is not installed
     missing: tuple[str, ...] = ()
 
     @property

@@ -1,13 +1,12 @@
 """Position ids of multimodal models, as each family of transformers counts them, by its file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from posenc.arguments import check_whole
 from posenc.interop.configurations import read_whole
 from posenc.interop.fields import Configuration
 from posenc.positions.modalities import After, mixed_modalities
@@ -31,9 +30,6 @@ PLAIN = frozenset({"qwen2_vl", "paddleocr_vl"})
 """Models whose frames stand one apart."""
 
 IMAGE, VIDEO = 1, 2
-
-AGES = 2**32
-"""Seconds, of which fewer are never more positions than an int64 counts."""
 
 Second = int | float | Tensor
 """A time as it is given: a number, or a tensor of one."""
@@ -113,9 +109,8 @@ def _merged(
     """The grids in tokens."""
     side = _vision(config, "spatial_merge_size", 2)
     frames = _vision(config, "temporal_merge_size", 2) if family in MERGED_FRAMES else 1
-    found = []
-    for t, h, w in _sizes(grids, "video_grids" if is_video else "image_grids"):
-        merged = frames if is_video else 1
+    found, merged = [], frames if is_video else 1
+    for t, h, w in [] if grids is None else torch.as_tensor(grids).tolist():
         if h % side or w % side or t % merged:
             raise ValueError(
                 f"A grid of {t} × {h} × {w} patches cannot be merged by {merged} × {side} × {side}."
@@ -126,23 +121,11 @@ def _merged(
     return found
 
 
-def _sizes(grids: Any, name: str) -> Iterator[tuple[int, int, int]]:
-    """Frames, height and width of each grid, in patches."""
-    several = [] if grids is None else grids.tolist() if isinstance(grids, Tensor) else grids
-    for index, grid in enumerate(several):
-        t, h, w = (int(size) for size in grid)
-        if min(t, h, w) < 1:
-            raise ValueError(f"{name}[{index}] is {(t, h, w)}; each must be at least 1.")
-        yield t, h, w
-
-
 def _vision(config: Configuration, name: str, usual: int) -> int:
     """A size of the model's vision part."""
     for field in ("thinker_config", "vision_config"):
         config = Configuration(config.dictionary(field) or config.values, config.model_type)
-    value = config.values.get(name, usual)
-    check_whole(**{name: value})
-    return value
+    return config.values.get(name, usual)
 
 
 def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
@@ -152,8 +135,6 @@ def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
         raise ValueError(f"seconds are given, and {family} counts the frames of a video.")
     if len(given) != count:
         raise ValueError(f"seconds are given for {len(given)} of {count} videos; give one each.")
-    if not all(0 <= float(each) < AGES for each in given):
-        raise ValueError(f"seconds are {given}; each must be from 0 and below 2^32.")
     return given
 
 

@@ -21,20 +21,13 @@ from posenc.interop.unheeded import check_unheeded
 
 @dataclass(frozen=True)
 class RotaryLayer:
-    """The rotary encoding of some layers, and what the configuration said of it.
+    """The rotary encoding of some layers, and what the configuration said of it."""
 
-    Attributes:
-        layer_type: Of these layers; None where all layers are alike.
-        rope: The rope dictionary as it was read.
-        encoding: The encoding.
-        softmax_scale: What attention multiplies its scores with.
-        pairing_is_known: Whether the pairing is that of the model's code, and not just the usual.
-    """
-
-    layer_type: str | None
-    rope: Rope
-    encoding: Rotary | MultimodalRotary
-    softmax_scale: float
+    layer_type: str | None  # of these layers; None where all layers are alike
+    rope: Rope  # the rope dictionary as it was read
+    encoding: Rotary | MultimodalRotary  # the encoding
+    softmax_scale: float  # what attention multiplies its scores with
+    # whether the pairing is that of the model's code, and not just the usual
     pairing_is_known: bool
 
     @property

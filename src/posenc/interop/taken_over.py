@@ -7,17 +7,11 @@ from torch import Tensor, nn
 
 
 class Taken(NamedTuple):
-    """Where a parameter comes from.
+    """Where a parameter comes from."""
 
-    Attributes:
-        of: Another one.
-        part: Which of so many equal parts of its rows.
-        parts: How many there are.
-    """
-
-    of: Tensor
-    part: int = 0
-    parts: int = 1
+    of: Tensor  # another one
+    part: int = 0  # which of so many equal parts of its rows
+    parts: int = 1  # how many there are
 
 
 def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:

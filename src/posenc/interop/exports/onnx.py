@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_whole
+from posenc.arguments import check_choice
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
@@ -67,10 +67,7 @@ def onnx_program(
         >>> [value.name for value in program.model.graph.inputs]  # doctest: +SKIP
         ['x', 'positions']
     """
-    check_whole(longest=longest)
     check_choice(get_args(Operator), operator=operator)
-    if not isinstance(module, Rotary) and (operator != "basic" or heads is not None):
-        raise ValueError("operator and heads are for programs of Rotary.")
     if isinstance(module, Rotary):
         return _rotary(module, longest, operator, heads or (2, 1))
     if isinstance(module, ALiBi):
@@ -78,8 +75,6 @@ def onnx_program(
         program: nn.Module = StoredProfile(module, longest)
         return _exported(program, given, ("bias",), longest=longest, told=repr(module))
     if isinstance(module, Sinusoidal):
-        if not module.batch_first:
-            raise ValueError("batch_first is False; the program takes [batch, seq, dim].")
         given = {"x": _hidden(module.dim), "positions": _positions("seq")}
         program = _TokenProgram(module, longest)
         return _exported(program, given, ("encoded",), longest=longest, told=repr(module))
@@ -161,13 +156,12 @@ class _OperatorProgram(_RotaryProgram):
     """The same by ONNX's own operator."""
 
     def rotated(self, x: Tensor, rows: Tensor) -> Tensor:
-        whole = self.encoding.rotated_dim == self.encoding.head_dim
+        rotary, width = self.encoding, self.encoding.rotated_dim
         return torch.onnx.ops.rotary_embedding(
             x,
-            rows[..., 0, :],
-            rows[..., 1, :],
-            interleaved=self.encoding.pairing == "interleaved",
-            rotary_embedding_dim=0 if whole else self.encoding.rotated_dim,
+            *rows.unbind(-2),
+            interleaved=rotary.pairing == "interleaved",
+            rotary_embedding_dim=0 if width == rotary.head_dim else width,
         )
 
 
@@ -220,7 +214,6 @@ def _rotary(
         raise ValueError("heads_first is False; the program takes [batch, heads, seq, head_dim].")
     if operator == "RotaryEmbedding" and module.rotated == "suffix":
         raise ValueError("RotaryEmbedding rotates the first channels, and this encoding the last.")
-    check_whole(query_heads=heads[0], key_heads=heads[1])
     program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
     q, k = ((torch.zeros(2, n, 3, module.head_dim), {0: "batch", 2: "seq"}) for n in heads)
     given = {"q": q, "k": k, "positions": _positions("seq")}
@@ -230,8 +223,6 @@ def _rotary(
 
 def _encoder(module: Encoder, longest: int) -> "ONNXProgram":
     encodings = _encodings(module)
-    if any(weight.dtype != torch.float32 for weight in module.parameters()):
-        raise TypeError("The encoder's weights are not float32, as programs hold them.")
     told = f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
     program = _EncoderProgram(module, longest)
     tables, before = _StoredTables(encodings, longest), module.tables

@@ -80,19 +80,12 @@ def fields_of_only_part(config: Config) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RotatingModel:
-    """A model that does nothing with positions but rotate queries and keys.
+    """A model that does nothing with positions but rotate queries and keys."""
 
-    Attributes:
-        model_type: As the configuration names it.
-        layers: What each layer does.
-        rotations: The rotation of each layer; None for layers without.
-        target: What it is exported to, for messages.
-    """
-
-    model_type: str
-    layers: tuple[LayerSetup, ...]
-    rotations: tuple[Rotation | None, ...]
-    target: str
+    model_type: str  # as the configuration names it
+    layers: tuple[LayerSetup, ...]  # what each layer does
+    rotations: tuple[Rotation | None, ...]  # the rotation of each layer; None for layers without
+    target: str  # what it is exported to, for messages
 
     @property
     def kinds(self) -> list[tuple[str | None, Rotation]]:

@@ -6,7 +6,7 @@ from typing import Any
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, YaRN
 from posenc.interop.exports.subject import fields_of_only_part, refuse, rotating_model
-from posenc.interop.rope_dictionary import rope_dictionary
+from posenc.interop.rope_types import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
 KNOWN = frozenset({"default", "linear", "llama3", "yarn"})

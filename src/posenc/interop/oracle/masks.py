@@ -13,16 +13,11 @@ FAR = 1 << 20
 
 @dataclass(frozen=True)
 class Reach:
-    """The keys that a query sees.
+    """The keys that a query sees."""
 
-    Attributes:
-        before: Up to its own; None for all of them.
-        after: After its own; None for all of them.
-        chunk: The size of the chunks beyond which none are seen; None without chunks.
-    """
-
-    before: int | None = None
-    after: int | None = None
+    before: int | None = None  # up to its own; None for all of them
+    after: int | None = None  # after its own; None for all of them
+    # the size of the chunks beyond which none are seen; None without chunks
     chunk: int | None = None
 
 

@@ -27,21 +27,13 @@ PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "einsum", "baddbmm"}
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer of attention does.
+    """What one layer of attention does."""
 
-    Attributes:
-        path: Of the module.
-        rotation: Of its queries; None where nothing rotates them.
-        head_dim: Width of a query; None where that was not seen.
-        scale: What products are multiplied with; None where that was not seen.
-        reach: The keys that a query sees; None where that was not seen.
-    """
-
-    path: str
-    rotation: Rotation | None = None
-    head_dim: int | None = None
-    scale: float | None = None
-    reach: Reach | None = None
+    path: str  # of the module
+    rotation: Rotation | None = None  # of its queries; None where nothing rotates them
+    head_dim: int | None = None  # width of a query; None where that was not seen
+    scale: float | None = None  # what products are multiplied with; None where that was not seen
+    reach: Reach | None = None  # the keys that a query sees; None where that was not seen
 
     @property
     def index(self) -> int | None:
@@ -52,36 +44,22 @@ class Layer:
 
 @dataclass
 class Rotated:
-    """A call of a function that rotates heads.
+    """A call of a function that rotates heads."""
 
-    Attributes:
-        path: Of the module that called it.
-        name: Of the function.
-        heads: What it was given.
-        turn: The same function of other heads, with the same angles.
-        key: Alike for calls of one function with one tensor of angles.
-    """
-
-    path: str
-    name: str
-    heads: Tensor
-    turn: Callable[[Tensor], Tensor]
-    key: tuple[Any, ...]
+    path: str  # of the module that called it
+    name: str  # of the function
+    heads: Tensor  # what it was given
+    turn: Callable[[Tensor], Tensor]  # the same function of other heads, with the same angles
+    key: tuple[Any, ...]  # alike for calls of one function with one tensor of angles
 
 
 @dataclass
 class Record:
-    """What was seen in one pass.
+    """What was seen in one pass."""
 
-    Attributes:
-        positions: ``[seq]``, or ``[axes, seq]``: where the tokens stood.
-        attended: The layers' attention, in order.
-        rotated: The calls of functions that rotate.
-    """
-
-    positions: Tensor
-    attended: list[Layer] = field(default_factory=list)
-    rotated: list[Rotated] = field(default_factory=list)
+    positions: Tensor  # ``[seq]``, or ``[axes, seq]``: where the tokens stood
+    attended: list[Layer] = field(default_factory=list)  # the layers' attention, in order
+    rotated: list[Rotated] = field(default_factory=list)  # the calls of functions that rotate
     path: list[str] = field(default_factory=lambda: [""], repr=False)
 
     def note(self, head_dim: int | None, scale: float | None, reach: Reach | None) -> None:

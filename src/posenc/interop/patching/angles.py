@@ -83,17 +83,11 @@ class ExactAngles(nn.Module):
 
 @dataclass(eq=False)
 class ExactRows:
-    """What stands on attention whose own table of sines and cosines was replaced by exact rows.
+    """What stands on attention whose own table of sines and cosines was replaced by exact rows."""
 
-    Attributes:
-        rotaries: The encoding, under ``"all"``.
-        before: The table that attention had.
-        changes: What was changed besides.
-    """
-
-    rotaries: Mapping[str, Rotation]
-    before: Tensor
-    changes: Changes = field(default_factory=list)
+    rotaries: Mapping[str, Rotation]  # the encoding, under ``"all"``
+    before: Tensor  # the table that attention had
+    changes: Changes = field(default_factory=list)  # what was changed besides
 
     def table(self, length: int) -> Tensor:
         """Rows ``[length, width]`` in the dtype of the table that attention had."""
