@@ -1,6 +1,7 @@
 """A grid from its TOML file, with every mistake named by its field."""
 
 import tomllib
+from collections.abc import Sequence
 from contextlib import chdir
 from importlib.resources import files
 from pathlib import Path
@@ -74,11 +75,12 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
-def grid_from(asked: str | Path, *, check: bool = True) -> Grid:
+def grid_from(asked: str | Path, more: Sequence[str] = (), *, check: bool = True) -> Grid:
     """The grid of a file, or a shipped one by its name.
 
     Args:
         asked: A path, or one of ``shipped()``.
+        more: Expressions of further encodings, for all tasks.
         check: Whether every encoding is built for every task, and called at the longest length.
 
     Raises:
@@ -97,7 +99,7 @@ def grid_from(asked: str | Path, *, check: bool = True) -> Grid:
             )
         path, folder = files("posenc.lab").joinpath("grids", f"{asked}.toml"), Path.cwd()
     try:
-        grid = _grid(tomllib.loads(path.read_text(encoding="utf-8")), folder)
+        grid = _grid(tomllib.loads(path.read_text(encoding="utf-8")), more, folder)
         if check:
             with chdir(folder):
                 _check_encodings(grid)
@@ -106,11 +108,15 @@ def grid_from(asked: str | Path, *, check: bool = True) -> Grid:
     return grid
 
 
-def _grid(values: dict[str, Any], folder: Path) -> Grid:
+def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
     for name, part in values.items():
         for table in part if isinstance(part, list) else [part]:
             if isinstance(table, dict):
                 _list_single(table, {"steps"} if name == "extensions" else set())
+    values["encodings"] = [*values.get("encodings", ()), *({"name": u, "use": [u]} for u in more)]
+    for task in values.get("tasks", ()):
+        if named := task.get("encodings"):
+            named.extend(more)
     found = converted(values, _File)
     budget, rest = _parted(found.training, BUDGET)
     tuning = _at("training", converted, rest, _Tuning)

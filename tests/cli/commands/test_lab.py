@@ -29,7 +29,11 @@ def test_a_grid_from_plan_to_report(run, refused, grid, tmp_path):
     for each in runs:
         make(each.configuration, store)
     assert run("lab", "status", "tiny.toml").out == "4 total, 4 made, 0 running, 0 failed, 0 left\n"
-    assert run("lab", "run", "tiny.toml").out == "4 of 4 runs made, 0 failed\n"
+    said = run("lab", "run", "tiny.toml").out.splitlines()
+    assert said[:2] == ["4 of 4 runs made, 0 failed", "k_front"]
+    assert "trained length" in said[2]
+    more = ("--encoding", "Rotary({head_dim})")
+    assert run("lab", "status", "tiny.toml", *more).out.startswith("6 total, 4 made")
     assert json.loads(run("lab", "show", runs[0].id[:9]).out)["id"] == runs[0].id
     assert "'zz' names 0 runs" in refused("lab", "show", "zz")
     written = run("lab", "report", "tiny.toml", "--export", "all.csv").out.split()

@@ -4,7 +4,7 @@ import json
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
 
 from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.files import check
@@ -17,7 +17,7 @@ Action = Literal["plan", "run", "status", "report", "show", "clean"]
 
 HEEDED = {
     "workers": ("plan", "run", "status"), "engine": ("run",), "output": ("report",),
-    "export": ("report",), "query": ("show",),
+    "export": ("report",), "query": ("show",), "encoding": ("plan", "run", "status", "report"),
 }  # fmt: skip
 """Which actions look at an option."""
 
@@ -26,7 +26,7 @@ HEEDED = {
 class Lab:
     """plan GRID says how many runs a grid has, and how long they take on this machine.
 
-    run GRID makes those that are not made; it may be stopped and run again at any time.
+    run GRID makes those that are not made, and says what they show; it may be stopped at any time.
 
     status GRID says which are made, running, failed and left.
 
@@ -44,6 +44,10 @@ class Lab:
     folder: Annotated[Path, option("Results, or an export of them.", "FOLDER")] = Path(
         "lab-results"
     )
+    encoding: Annotated[
+        Union[None, tuple[str, ...]],
+        option('Encodings beside those of the grid, as "mine.py:MyBias({heads})".', "EXPRESSION"),
+    ] = None
     workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
     engine: Annotated[Literal["local", "ray"], option("Who runs: this machine, or Ray.")] = "local"
     output: Annotated[
@@ -89,7 +93,7 @@ class Lab:
     def _grid(self, *, check: bool = False) -> "Grid":
         from posenc.lab import grid_from
 
-        return grid_from(self.target or "", check=check)
+        return grid_from(self.target or "", self.encoding or (), check=check)
 
     def _plan(self, store: "Store") -> None:
         from posenc.lab.planning import counts, planned
@@ -109,8 +113,10 @@ class Lab:
 
     def _run(self, store: "Store") -> int:
         from posenc.lab.cluster import RayRunner
+        from posenc.lab.comparison import compared
         from posenc.lab.planning import counts
         from posenc.lab.progress import Told
+        from posenc.lab.report.words import sentences
         from posenc.lab.running import Runner
 
         grid = self._grid(check=True)
@@ -119,6 +125,8 @@ class Lab:
             plan = (local if self.engine == "local" else ray).run()
         found = counts(plan, store)
         print(f"{found['made']} of {found['total']} runs made, {found['failed']} failed")
+        for task in compared(grid, store).tasks if found["made"] else ():
+            print(task.title, *sentences(task), sep="\n  ")
         return int(found["failed"] > 0)
 
     def _status(self, store: "Store") -> int:
