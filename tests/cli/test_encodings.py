@@ -6,17 +6,9 @@ import torch
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, T5Bias, XPos
 from posenc.cli.commands.table import Table
 from posenc.cli.encodings import chosen, learns, name_of
-from posenc.cli.errors import UserError, check_range
+from posenc.cli.errors import UserError
 from posenc.cli.rows import bias_rows, rows_of
 from posenc.encodings.expression import encoding_from
-
-LAST = 2**63 - 1
-
-
-def test_without_an_expression_the_options_choose():
-    assert repr(chosen(Table(), 6)) == "Sinusoidal(6)"
-    made = chosen(Table(dim=8, base=5.0, convention="per_dimension"), 6)
-    assert repr(made) == "Sinusoidal(8, base=5.0, convention='per_dimension')"
 
 
 def test_what_is_learned_follows_the_seed_and_leaves_the_callers_alone():
@@ -92,13 +84,6 @@ def test_a_bias_is_a_matrix_of_queries_and_keys(bias):
 def test_what_has_no_rows_says_why(text, said):
     with pytest.raises(UserError, match=said):
         rows_of(encoding_from(text))
-
-
-def test_positions_end_where_64_bits_do():
-    row = rows_of(Sinusoidal(4)).between(LAST, 1)
-    assert torch.equal(row, Sinusoidal(4).table(torch.tensor([LAST])))
-    with pytest.raises(UserError, match=f"beyond the last position, {LAST - 1}"):
-        check_range(LAST, 1, first=1)
 
 
 def test_means_are_of_every_row_once():

@@ -1,7 +1,6 @@
 """The results that lie beside the documentation, what its pages say of them, and why."""
 
 import importlib.util
-import json
 import re
 from pathlib import Path
 
@@ -39,37 +38,16 @@ def test_every_run_of_both_grids_is_there_and_is_small(kept):
 
 
 @pytest.mark.parametrize(
-    ("task", "better", "bar", "least"),
-    [
-        ("flip_flop", "ALiBi", 0.2, 0.2),
-        ("flip_flop", "KERPLE", 0.2, 0.19),  # one seed has 0.196
-        ("local_language_model", "ALiBi", 0.25, 0.25),
-    ],
-)
-def test_the_published_orderings_hold_as_paired_gaps(kept, task, better, bar, least):
+    ("task", "better", "bar"),
+    [("flip_flop", "ALiBi", 0.2), ("flip_flop", "KERPLE", 0.2),
+     ("local_language_model", "ALiBi", 0.25)],
+)  # fmt: skip
+def test_the_published_orderings_hold_as_paired_gaps(kept, task, better, bar):
     """By how much each leads rotary at eight times the trained length."""
     (found,) = (each for each in kept["standard"].tasks if each.title == task)
     pairs = {(pair.better, pair.worse): pair for pair in found.pairs[found.length]}
     assert pairs[better, "Rotary"].interval.low >= bar
-    (gap,) = (each for each in found.gaps if each.gap.better == better)
-    assert min(gap.differences.values()) >= least
-    assert sum(each >= bar for each in gap.differences.values()) >= 4
-
-
-def test_what_is_extended_is_held_against_the_model_before(kept):
-    (task,) = kept["extension"].tasks
-    by_id = {run["id"]: run for run in json.loads((HERE / "extension.json").read_text())}
-    linear = next(
-        run
-        for run in by_id.values()
-        if (extension := run["configuration"]["extension"]) is not None
-        and extension["use"][0].startswith("Rotary(Linear")
-        and (extension["factor"], extension["steps"]) == (8, 0)
-        and run["configuration"]["seed"] == 0
-    )
-    base = by_id[linear["configuration"]["extension"]["of"]]
-    added = linear["outcome"]["scores"]["512"] - base["outcome"]["scores"]["64"]
-    assert task.encodings["Linear ×8"].reported[512][0] == pytest.approx(added)
+    assert sum(each >= bar for each in pairs[better, "Rotary"].differences) >= 4
 
 
 @pytest.mark.slow("all pages are written anew")

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from posenc.lab import planned
-from posenc.lab.progress import Told, duration
+from posenc.lab.progress import Told
 from posenc.lab.working import make
 
 
@@ -32,8 +32,3 @@ def test_a_line_for_each_run_and_a_bar_on_a_terminal(tiny, store, monkeypatch, s
     else:
         assert text.count("\n") == 1
         assert "\x1b" not in text
-
-
-def test_times_are_said_as_people_say_them():
-    said = ["0 s", "59 s", "2 min", "1 h 0 min", "2 h 1 min"]
-    assert [duration(s) for s in (0.4, 59, 90, 3600, 7260)] == said

@@ -5,7 +5,6 @@ import io
 import platform
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from tests.lab.conftest import TINY
@@ -110,27 +109,15 @@ def test_csv_markdown_and_page_hold_the_same_numbers(comparison):
     assert f"{middle:.3f} [{low:.3f}, {high:.3f}]</td>" in as_html(comparison)
 
 
-class Reader(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.ids, self.links = [], []
-
-    def handle_starttag(self, tag, attrs):
-        known = dict(attrs)
-        self.ids += [known["id"]] if "id" in known else []
-        self.links += [known[n] for n in ("src", "href", "xlink:href") if n in known]
-
-
 def test_the_page_is_one_file_with_ids_of_its_own(comparison, tmp_path):
     written = write(comparison, tmp_path / "report.html")
     assert [path.suffix for path in written] == [".html", ".md", ".csv"]
     page = written[0].read_text()
     assert "Rotary &lt;b&gt;" in page
     assert "<b>" not in page
-    reader = Reader()
-    reader.feed(page)
-    assert len(set(reader.ids)) == len(reader.ids)
-    assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(set(ids)) == len(ids)
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(ids)
     assert not re.search(r"(src|href)=\"(?!#)|@import|url\((?!#)", page)
     svg = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
     assert "var(--line-0)" in svg
@@ -148,18 +135,16 @@ def test_results_of_an_earlier_source_are_shown_and_counted(tiny, store, monkeyp
     assert again.tasks == before.tasks
 
 
-def test_what_diverged_is_told_in_words_tables_and_rows(tiny, store):
+def test_what_diverged_is_told_in_words_and_rows(tiny, store):
     grid = tiny(EXTENDED)
     make_all(grid, store)
     for run in planned(grid, store).runs:
         if (run.encoding, run.configuration.seed) == ("Rotary", 1):
             altered(store, run, diverged=True)
     comparison = compared(grid, store)
-    found = {name: each.diverged for name, each in comparison.tasks[0].encodings.items()}
-    assert found == {"NoPE": (), "ALiBi": (), "Rotary": (1,), "Same ×2": (1,)}
-    for page in (as_markdown(comparison), as_html(comparison)):
-        assert "Rotary in seed 1; Same ×2 in seed 1" in page
-        assert ", 1 diverged" in page
+    page = as_markdown(comparison)
+    assert "Rotary in seed 1; Same ×2 in seed 1" in page
+    assert ", 1 diverged" in page
     told = csv.DictReader(io.StringIO(as_csv(comparison)))
     assert {(r["encoding"], r["seed"]) for r in told if r["diverged"] == "1"} == {
         ("Rotary", "1"), ("Same ×2", "1")
@@ -200,37 +185,31 @@ def test_steps_that_were_not_made_have_no_cost_and_tuning_has_a_rate_of_its_own(
     found = {row[0]: (row[1], row[3]) for row in table.rows}
     assert found["Same ×2"] == ("–", "0.002")
     assert found["Same ×2, tuned 1 steps"][1] == "0.002, then 0.0005"
-    ticks = [each.get_text() for each in list(drawn(task).values())[-1].get_yticklabels()]
-    assert len(ticks) == 4
-    assert "Same ×2" not in ticks
+    assert len(list(drawn(task).values())[-1].get_yticklabels()) == 4
     assert all((row["milliseconds_a_step"] is None) == (row["steps"] == 0) for row in rows(store))
 
 
 def test_results_in_one_file_give_the_same_report(tiny, store, tmp_path):
     """With those that were given up: a learning rate is chosen by them, too."""
     grid = tiny(text=RATES)
-    for run in planned(grid, store).runs:
-        if run.encoding == "ALiBi" and run.configuration.training.learning_rate == 1e-2:
-            store.note_failure(run.id, "Traceback\n  /home\nValueError: no", final=True)
-        else:
-            make(run.configuration, store)
-    for run in planned(grid, store).runs:
-        if run.kind == "reported":
-            make(run.configuration, store)
+    failed = planned(grid, store).runs[0]
+    store.note_failure(failed.id, "Traceback\n  /home\nValueError: no", final=True)
+    for _ in ("tuning", "reported"):
+        for run in planned(grid, store).runs:
+            if run.id != failed.id:
+                make(run.configuration, store)
     before = compared(grid, store)
-    assert "ALiBi · learning rate 0.01 · seed 1000003: ValueError: no" in as_markdown(before)
-    for kept_of in (grid, None):
-        path = tmp_path / f"{kept_of is None}.json"
-        keep(store, path, kept_of)
+    assert "ValueError: no" in as_markdown(before)
+    for of in (grid, None):
+        path = tmp_path / f"{of is None}.json"
+        keep(store, path, of)
         assert platform.node() not in path.read_text()
         assert "/home" not in path.read_text()
         again = compared(grid, taken_out(path, tmp_path / path.stem))
         assert as_markdown(again) == as_markdown(before)
-        assert as_csv(again) == as_csv(before)
-    for other in ('[{"id": "../x", "outcome": {}}]', "notes of somebody"):
-        path.write_text(other)
-        with pytest.raises(ValueError, match="holds no results"):
-            taken_out(path, tmp_path / "third")
+    path.write_text('[{"id": "../x", "outcome": {}}]')
+    with pytest.raises(ValueError, match="holds no results"):
+        taken_out(path, tmp_path / "third")
 
 
 def test_queries_and_parquet(comparison, store, tmp_path):
@@ -252,27 +231,23 @@ def test_queries_and_parquet(comparison, store, tmp_path):
 
 
 @pytest.mark.slow("draws a page in Chromium")
-def test_the_page_in_a_browser(comparison, tmp_path, browser):
-    """Light and dark differ, the button turns them, nothing is asked of a network."""
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser(comparison, tmp_path, browser, scheme):
+    """The button turns light and dark, nothing is too wide, nothing is asked of a network."""
     address = write(comparison, tmp_path / "report.html")[0].as_uri()
-    ground = "getComputedStyle(document.body).backgroundColor"
-    grounds, requests, complaints = [], [], []
-    for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)
-        page = context.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
-        grounds.append(page.evaluate(ground))
+    page = browser.new_context(color_scheme=scheme).new_page()
+    said: list[str] = []
+    page.on("request", lambda request: said.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(address)
+    grounds = []
+    for _ in range(2):
+        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         page.click("#theme")
-        grounds.append(page.evaluate(ground))
-        for width in (1280, 400):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("figure svg").count() == 4
-        context.close()
-    light, dark = "rgb(255, 255, 255)", "rgb(23, 24, 28)"
-    assert grounds == [light, dark, dark, light]
-    assert set(requests) == {address}
-    assert not complaints
+    both = ["rgb(255, 255, 255)", "rgb(23, 24, 28)"]
+    assert grounds == (both if scheme == "light" else both[::-1])
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("figure svg").count() == 4
+    assert set(said) == {address}

@@ -66,7 +66,6 @@ def test_a_source_that_has_changed_since_the_plan_makes_no_run(store):
     longer = replace(base, extension=Extension(base.id, ("ALiBi(2)",), "other", 2))
     for asked in (configuration(version="other"), longer):
         assert made(store, asked.id, given(asked)) == FAILED
-        assert "the source of ALiBi(2)" in store.failure(asked.id)["said"]
     assert not list(store.done())
 
 

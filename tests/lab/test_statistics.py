@@ -69,11 +69,6 @@ def test_holm_by_hand():
     assert holm({}) == {}
 
 
-def test_pairs_take_the_seeds_that_both_have():
-    found = pairs({"a": {0: 1.0, 1: 2.0}, "b": {1: 5.0, 2: 9.0}, "c": {7: 0.0}})
-    assert [(pair.better, pair.worse, pair.differences) for pair in found] == [("b", "a", (3.0,))]
-
-
 @pytest.mark.parametrize(
     ("corrected", "low", "clear"),
     [(0.05, 0.1, True), (0.06, 0.1, False), (0.04, -0.1, False)],

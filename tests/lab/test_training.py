@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
 import torch
 from msgspec.structs import replace
 from tests.lab.conftest import configuration
 from tests.torch_defaults import default_dtype
 
-from posenc.lab import Configuration, ModelSize, trained
+from posenc.lab import ModelSize, trained
 from posenc.lab.configuration import Extension, Training
 from posenc.lab.working import make
 
@@ -46,14 +45,6 @@ def test_layers_without_positions_see_none_and_the_others_share_what_they_learn(
     assert all(torch.equal(each, weights[0]) for each in weights)
 
 
-def test_the_id_is_that_of_the_content():
-    one = configuration()
-    assert one.id == Configuration.read(one.written()).id
-    assert one.id != configuration(seed=1).id != configuration(("Rotary(4)",)).id
-    with pytest.raises(ValueError, match="format 0"):
-        Configuration.read({**one.written(), "format": 0})
-
-
 def test_the_learning_rate_warms_up_and_falls_as_a_cosine():
     training = Training(steps=200, learning_rate=1.0)
     assert [round(training.rate(step), 3) for step in (0, 19, 20, 110, 199)] == [
@@ -88,17 +79,13 @@ def test_what_diverges_is_a_result_and_says_so():
     json.dumps(found, allow_nan=False)  # which other readers of JSON would not take
 
 
-def small(use: tuple[str, ...] = ("ALiBi(2)",)) -> Configuration:
+def test_a_batch_that_asks_nothing_is_no_step():
     """Batches of one row, of which many have too few letters to ask for the fourth last."""
     options = {"trained": 8, "tested": [8], "k": 4}
     training = Training(steps=30, batch=1, examined=8)
-    return replace(configuration(use), task="k_back", options=options, training=training)
-
-
-def test_a_batch_that_asks_nothing_is_no_step():
-    found = trained(small()).written
+    found = trained(
+        replace(configuration(), task="k_back", options=options, training=training)
+    ).written
     assert not found["diverged"]
-    assert found["steps"] == 30
-    assert len(found["curve"]) == 30
+    assert found["steps"] == len(found["curve"]) == 30
     assert all(point[1] > 0 for point in found["curve"])
-    assert trained(small(())).written["hashes"]["data"] == found["hashes"]["data"]

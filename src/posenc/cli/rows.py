@@ -56,15 +56,8 @@ class Rows:
     def means(self, start: int, length: int, most: int) -> tuple[Tensor, int]:
         """At most ``most`` rows, each the mean of so many rows of the table as the number says."""
         each = -(-length // most)
-        if each == 1:
-            return self.between(start, length), 1
-        sums = torch.zeros(-(-length // each), len(self.columns), dtype=torch.float64)
-        counts = torch.zeros(len(sums), 1, dtype=torch.float64)
-        for counted, block in self.blocks(start, length):
-            places = (torch.tensor(counted) - start) // each
-            sums.index_add_(0, places, block.double())
-            counts.index_add_(0, places, torch.ones(len(block), 1, dtype=torch.float64))
-        return (sums / counts).float(), each
+        parts = self.between(start, length).split(each)
+        return torch.stack([part.mean(0) for part in parts]), each
 
 
 def rows_of(encoding: Encoding) -> Rows:
@@ -87,10 +80,8 @@ def rows_of(encoding: Encoding) -> Rows:
         raise UserError(f"{name_of(encoding)} cannot be shown along one line: {error}") from None
     kind = type(encoding).__name__
     if isinstance(encoding, TokenEncoding | ScoreEncoding):
-        raise UserError(
-            f"positions alone give no numbers in {kind}, which goes by content too; posenc walk "
-            "shows it on a sentence"
-        )
+        raise UserError(f"{kind} goes by content, so positions alone give no numbers; posenc walk "
+                        "shows it on a sentence")  # fmt: skip
     raise UserError(f"{kind} has no table of its own; give one encoding, as Rotary(64) or ALiBi(8)")
 
 

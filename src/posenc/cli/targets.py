@@ -35,12 +35,7 @@ def printed_aside() -> Iterator[None]:
 
 
 def imported(target: str) -> Any:
-    """What MODULE:NAME or FILE.py:NAME names.
-
-    Example:
-        >>> imported("json:dumps").__name__
-        'dumps'
-    """
+    """What MODULE:NAME or FILE.py:NAME names."""
     module, _, name = target.rpartition(":")
     if not module or not name:
         raise UserError(
@@ -64,12 +59,7 @@ def imported(target: str) -> Any:
 
 
 def arguments_in(text: str) -> dict[str, Any]:
-    """The arguments of a constructor, from what follows ``--arguments``.
-
-    Example:
-        >>> arguments_in('{"dim": 64}')
-        {'dim': 64}
-    """
+    """The arguments of a constructor, from what follows ``--arguments``."""
     try:
         arguments = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

@@ -59,10 +59,6 @@ def test_what_is_lossy_counts_if_strict(run, file):
     assert "LOSSY" not in ignoring.out
 
 
-def test_nothing_essential_gives_status_2(run, file):
-    assert run("check", f"{file}:plain", "--only", "padding-moves-nothing").status == 2
-
-
 def test_json_and_sarif_are_for_machines(run, file):
     given = ["check", f"{file}:half", "--layout", "bsd", "--format"]
     report = json.loads(run(*given, "json").out)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -71,14 +70,6 @@ def test_rows_hold_embedding_plus_encoding(run, text, tmp_path, suffix):
         assert (padded[name][~mask] == 0).all()
 
 
-def test_the_ids_of_padding_are_the_vocabularys(run, tmp_path):
-    (tmp_path / "words.txt").write_text("a\nb\n[PAD]\n")
-    (tmp_path / "text.txt").write_text("a\na b\n")
-    words = ["--file", tmp_path / "text.txt", "--vocabulary", tmp_path / "words.txt"]
-    run("encode", *words, "--pad", "-o", tmp_path / "out.npz")
-    assert read(tmp_path / "out.npz")[0]["ids"].tolist() == [[0, 2], [0, 1]]
-
-
 def test_own_embeddings_are_looked_up_by_the_own_vocabulary(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -114,13 +105,6 @@ def test_standard_input(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"your cat\n")))
     lines = run("encode", "-", "--dim", 4, "--format", "csv").out.splitlines()
     assert [line.split(",")[3] for line in lines] == ["token", "your", "cat"]
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
-def test_the_dtype_is_the_files(run, tmp_path, dtype):
-    out = tmp_path / "out.safetensors"
-    assert run("encode", "a b", "--dim", 4, "--dtype", dtype, "-o", out).status == 0
-    assert safetensors.torch.load_file(out)["values"].dtype == getattr(torch, dtype)
 
 
 def test_the_preview_fits_and_adds_up(run):

@@ -6,8 +6,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from posenc.inspection.rotary import inspect_config
-
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
     "max_position_embeddings": 131072, "rope_theta": 500000.0,
@@ -111,19 +109,6 @@ def test_one_file_in_plain_words(said, written, config, words, wanted):
     out = said(written(config), *words)
     assert [each for each in wanted if each not in out] == []
     assert out == said(".", *words).replace(".: ", "config.json: ", 1)
-
-
-def test_json_tells_the_numbers_of_the_library(told, written):
-    path = written(LLAMA)
-    (group,) = told("inspect", path)["parts"][0]["layers"]
-    library = inspect_config(path).layers[0]
-    assert group["layers"] == list(range(32))
-    assert group["rotary"]["longest"] == library.longest
-    rope = {"rope_type": "proportional", "partial_rotary_factor": 0.0}
-    path = written({**LLAMA, "rope_scaling": None, "rope_parameters": rope})
-    assert told("inspect", path)["parts"][0]["layers"][0]["rotary"]["longest"] is None
-    two = told("inspect", path, written(GEMMA, "b.json"))
-    assert [model["model_type"] for model in two] == ["llama", "gemma3"]
 
 
 SAME = "What is done with positions is the same."

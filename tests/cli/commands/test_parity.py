@@ -16,32 +16,20 @@ def test_bits_that_differ_and_bits_that_do_not(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "the kept table: equal bits" in said
     assert "products and sums are rounded differently" in said
-    assert "first at position 1, pair 0" in said
-    assert "its kernel read, not run" in said
-    assert "held bit for bit against the package's own files" in said
     assert "Bits differ from position 1 on (positions 0 to 63, bfloat16)." in said
     assert main(["parity", "transformers", "vllm", *ENCODING, "--dtype", "float32"]) == 0
     assert "Equal bits: transformers and vllm" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("length", "table", "said"),
-    [
-        # In bfloat16 angles that differ make one table, at first.
-        ("40", "the kept table: equal bits", "Where tables are equal, products and sums"),
-        ("1000", "first at position 97", "The tables differ: load one"),
-    ],
-)
-def test_the_advice_goes_by_the_kept_table(capsys, length, table, said):
-    given = ["--encoding", "Rotary(128, base=500000)", "--length", length]
+@pytest.mark.parametrize("length", [40, 1000])
+def test_the_advice_goes_by_the_kept_table(capsys, length):
+    """In bfloat16 angles that differ make one table, at first."""
+    given = ["--encoding", "Rotary(128, base=500000)", "--length", str(length)]
     assert main(["parity", "vllm", "mlx", *given]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "angles: " in out
     assert "angles: equal bits" not in out
-    assert table in out
-    assert said in out
-    assert "Bits differ from position 1 on" in out
-    assert ("load one" in out) is (length == "1000")
+    assert ("the kept table: equal bits" in out) is (length == 40)
+    assert ("load one" in out) is (length == 1000)
 
 
 TWO_KINDS = {

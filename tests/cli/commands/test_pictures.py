@@ -50,10 +50,7 @@ def test_numbers_of_columns_stand_above_their_own(run, dim, left, encoding):
         assert number.start() - gutter + first == int(number[0])
 
 
-@pytest.mark.parametrize(
-    ("start", "length", "said"),
-    [(0, 1, "0"), (0, 3, "0 2"), (1000, 3, "1000 to 1002"), (1000, 20, "1000            1019")],
-)
+@pytest.mark.parametrize(("start", "length", "said"), [(0, 3, "0 2"), (1000, 3, "1000 to 1002")])
 def test_curves_name_their_ends(run, start, length, said):
     lines = run("curves", "--start", start, "--length", length).out.splitlines()
     assert lines[-2].removeprefix("position").strip().startswith(said)

@@ -1,13 +1,9 @@
 """``posenc walk``: the shapes and the sums of every stage, and what order does."""
 
-import itertools
-
 import pytest
 import torch
 
-from posenc import ALiBi, Rotary
 from posenc.inspection.words import word_vectors
-from posenc.positions import consecutive
 
 SENTENCE = "your cat is a lovely cat"
 
@@ -54,32 +50,6 @@ def test_order_matters_with_an_encoding_and_not_without(walked, words, apart):
     assert order["sentences"] == ["lion kills tiger", "tiger kills lion"]
     assert order["without an encoding"]["output_difference"] < 1e-12
     assert (order["with the encoding"]["output_difference"] > 1e-3) is apart
-
-
-def test_rotary_turns_queries_and_keys_and_leaves_the_sum(walked):
-    found = walked("--encoding", "Rotary(8)")["by_name"]
-    assert "encoding" not in found
-    rotary = Rotary(8)
-    table = rotary.table(consecutive(6), dtype=torch.float64)
-    for plain, encoded in (("queries Q", "queries"), ("keys K", "keys")):
-        wanted = rotary.encode_queries(found[plain][None], table)[0]
-        torch.testing.assert_close(found[f"{encoded} with positions"], wanted)
-    q, k = (found[f"{name} with positions"] for name in ("queries", "keys"))
-    torch.testing.assert_close(found["scaled scores"], q @ k.mT / 8**0.5)
-
-
-def test_alibi_is_added_to_the_scores_and_a_mask_hides(walked):
-    found = walked("--encoding", "ALiBi(2)", "--causal")["by_name"]
-    bias = ALiBi(2).table(consecutive(6), consecutive(6), dtype=torch.float64)
-    for head, query, key in itertools.product(range(2), range(6), range(6)):
-        value = found["scores with positions"][head][query][key]
-        if key > query:
-            assert value is None  # −∞, which JSON does not have
-        else:
-            wanted = found["scaled scores"][head][query][key] + bias[head, query, key].item()
-            assert value == pytest.approx(wanted, abs=1e-12)
-    assert (torch.tensor(found["softmax"]).triu(1) == 0).all()
-    assert "masked scores" in walked("--causal")["by_name"]
 
 
 @pytest.mark.parametrize(
@@ -130,28 +100,17 @@ def test_equations_name_what_they_are_computed_from(walked, norm, encoding):
         torch.testing.assert_close(known @ found, mapped)
 
 
-@pytest.mark.parametrize(
-    "words", [("14",), ("softmax",), ("residual",), ("variance", "--norm", "post")]
-)
-def test_stages_are_shown_by_number_or_by_name(walked, run, words):
-    name, *more = words
-    stages = walked(*more)["stages"]
-    want = [
-        each
-        for each in stages
-        if name in (str(each["number"]), each["name"], each["name"].split(": ")[-1])
-    ]
-    assert walked(*more, "--stage", name)["stages"] == want
-    lines = run("walk", SENTENCE, *more, "--stage", name).out.splitlines()
-    assert [line for line in lines if line[:1].isdigit()] == [
-        f"{each['number']}. {each['name']}  {each['shape']}" for each in want
-    ]
+def test_a_stage_is_shown_by_number_or_by_name(walked):
+    stages = walked()["stages"]
+    for asked in ("14", "softmax", "residual"):
+        names = [(str(each["number"]), each["name"]) for each in stages]
+        wanted = [each for each, name in zip(stages, names, strict=True) if asked in name]
+        assert walked("--stage", asked)["stages"] == wanted
 
 
 def test_a_long_text_is_cut_and_says_so(run):
     out = run("walk", "word " * 70).out
     assert "Only the first 64 tokens are shown; 6 more were given." in out
-    assert "mechanism only" in out
 
 
 @pytest.mark.parametrize(

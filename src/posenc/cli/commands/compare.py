@@ -23,9 +23,6 @@ class Compare:
 
     def run(self) -> None:
         """Prints."""
-        from rich.console import Console
-        from rich.progress import track
-
         from posenc import Sinusoidal
         from posenc.cli.render import formats
         from posenc.cli.render.screen import console
@@ -35,18 +32,16 @@ class Compare:
         check_least(11, length=self.length)
         check_range(0, self.length)
         check_memory(3 * self.length * max(1, self.dim))
-        taken, without, refusal = [], [], ""
+        taken, without, refusal = {}, [], ""
         for name in CONVENTIONS:
             try:
-                taken.append((name, Sinusoidal(self.dim, self.base, name)))
+                taken[name] = Sinusoidal(self.dim, self.base, name)
             except ValueError as error:
                 without.append(name)
                 refusal = str(error)
         if not taken:
             raise UserError(f"--dim {self.dim} --base {self.base:g}: no convention can; {refusal}")
-        quiet, screen = not sys.stderr.isatty(), Console(stderr=True)
-        shown = track(taken, "comparing", console=screen, transient=True, disable=quiet)
-        found = {name: asdict(properties_of(made, self.length)) for name, made in shown}
+        found = {name: asdict(properties_of(made, self.length)) for name, made in taken.items()}
         left_out = f"not at dim {self.dim}: {', '.join(without)}"
         if self.format == "json":
             formats.print_json(formats.asked(self), conventions=found, not_at_dim=without)

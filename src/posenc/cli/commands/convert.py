@@ -21,11 +21,10 @@ MARK = "posenc_pairing"  # checkpoint.MARK of posenc.interop.weights, which woul
 
 @dataclass(frozen=True)
 class Convert:
-    """The rows of query and key projections, their biases and norms change places; no number is
-    changed, and converting back gives what was, bit for bit: every tensor, and the whole file where
-    the safetensors library wrote it. Sharded checkpoints go from folder to folder: the shards,
-    their index and config.json, and nothing else. What is written is streamed, and appears whole
-    or not at all. The metadata of files, and in a folder config.json, say posenc_pairing.
+    """The rows of query and key projections, their biases and norms change places. No number is
+    changed, and converting back gives the same bits. Sharded checkpoints go from folder to folder:
+    the shards, their index and config.json. The metadata of files, and in a folder config.json, say
+    posenc_pairing.
     """
 
     weights: Annotated[

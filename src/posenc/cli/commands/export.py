@@ -29,10 +29,9 @@ BINARY = ("npz", "safetensors", "onnx")
 
 @dataclass(frozen=True)
 class Export:
-    """Of positions, that is: for llama.cpp (GGUF metadata keys, and tensors of factors), vLLM
-    (--hf-overrides) and Megatron-LM (its command line); or frequencies and exact tables as arrays
-    (.npz, .safetensors), or the rotation as an ONNX program. What the other program cannot express
-    is refused, and said.
+    """For llama.cpp (GGUF metadata keys, and tensors of factors), vLLM (--hf-overrides) and
+    Megatron-LM (its command line); or frequencies and exact tables as arrays (.npz, .safetensors),
+    or the rotation as an ONNX program. What the other program cannot express is refused.
     """
 
     config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from posenc.cli.encodings import learns
 from posenc.cli.errors import UserError
+from posenc.cli.files import config_in
 from posenc.cli.render.inspection import layers
 from posenc.encodings.bias import RelativeBias
 from posenc.encodings.expression import encoding_from
@@ -26,7 +28,7 @@ def drawn(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> "Axes":
 
     kinds: dict[str, LayerNumbers] = {}
     for letter, path, model in zip("AB", paths, models, strict=False):
-        file = path / "config.json" if path.is_dir() else path
+        file = config_in(path)
         before = f"{letter} {file.parent.name}/{file.name}: " if len(models) > 1 else ""
         for part in model.parts:
             for places, layer in grouped(part.layers):
@@ -56,8 +58,7 @@ def _bias(kinds: dict[str, LayerNumbers], models: Sequence[SetupNumbers]) -> "Ax
                 encoding = encoding_from(expression)
                 if isinstance(encoding, RelativeBias):
                     distance = torch.arange(-FARTHEST, FARTHEST + 1)
-                    learned = any(True for _ in encoding.parameters())
                     profile = encoding.profile(distance)
-                    return bias(profile, distance, random=learned, title=name)
+                    return bias(profile, distance, random=learns(encoding), title=name)
     told = " and ".join(model.model_type for model in models)
     raise UserError(f"{told} has neither wavelengths nor a bias of distance; leave --figure out")

@@ -11,14 +11,9 @@ from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import Rows
 
 STOPS = (
-    (158, 208, 255),
-    (59, 127, 184),
-    (30, 60, 95),
-    (24, 24, 28),
-    (105, 45, 30),
-    (208, 98, 62),
+    (158, 208, 255), (59, 127, 184), (30, 60, 95), (24, 24, 28), (105, 45, 30), (208, 98, 62),
     (255, 201, 163),
-)
+)  # fmt: skip
 """From the least over 0 to the most, on a dark ground as on a light one."""
 
 SIGNS = "@=-.+*#"

@@ -1,6 +1,5 @@
 """The map of a shift, of whatever encoding, and how it is printed."""
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -17,8 +16,6 @@ from posenc.positions import consecutive
 ROUNDING = 1e-9
 """A map whose error is less is exact."""
 
-BLOCK = 64
-
 Side = Literal["queries", "keys"]
 
 
@@ -31,34 +28,23 @@ def shift_of(encoding: Any, offset: int, length: int, side: Side = "keys") -> Sh
     if not isinstance(encoding, QueryKeyEncoding):
         check_memory(3 * length * encoding.dim + encoding.dim**2)
         return shift_map(encoding, offset, length=length)
-    check_memory(3 * min(length, BLOCK) * encoding.head_dim**2 * key_heads(encoding))
+    check_memory(6 * length * encoding.head_dim**2 * key_heads(encoding))
     if _encoded(encoding, torch.zeros(1, 1, encoding.head_dim), consecutive(1), side).any():
         raise UserError(
             f"{type(encoding).__name__} changes {side} by more than a linear map (zeros do not "
             "stay zeros), so no matrix moves them; posenc distance shows its scores"
         )
-
-    def moved() -> Iterator[tuple[Tensor, Tensor]]:
-        """K(p) and K(p + offset) of all positions, some at a time."""
-        for begin in range(0, length, BLOCK):
-            before = consecutive(min(BLOCK, length - begin), start=begin)
-            yield _made(encoding, before, side), _made(encoding, before + offset, side)
-
-    def error(matrix: Tensor) -> float:
-        return max((matrix @ one - other).abs().max().item() for one, other in moved())
-
-    here, there = (_made(encoding, torch.tensor([place]), side)[0] for place in (0, offset))
-    unit = torch.equal(here, torch.eye(len(here), dtype=here.dtype))
-    matrix = there if unit else there @ torch.linalg.pinv(here)
-    if (worst := error(matrix)) < ROUNDING:
+    here = _made(encoding, consecutive(length), side)
+    there = _made(encoding, consecutive(length) + offset, side)
+    first = _made(encoding, torch.tensor([offset]), side)[0]
+    unit = torch.equal(here[0], torch.eye(len(first), dtype=first.dtype))
+    matrix = first if unit else first @ torch.linalg.pinv(here[0])
+    if (worst := (matrix @ here - there).abs().max().item()) < ROUNDING:
         return ShiftMap(offset, matrix, worst, True, "")
-    across, own = torch.zeros_like(matrix), torch.zeros_like(matrix)
-    for one, other in moved():
-        across += (other @ one.mT).sum(0)
-        own += (one @ one.mT).sum(0)
+    across, own = (there @ here.mT).sum(0), (here @ here.mT).sum(0)
     matrix = across @ torch.linalg.pinv(own, hermitian=True)
-    reason = f"no map takes {side} of every position along"
-    return ShiftMap(offset, matrix, error(matrix), False, reason)
+    worst = (matrix @ here - there).abs().max().item()
+    return ShiftMap(offset, matrix, worst, False, f"no map takes {side} of every position along")
 
 
 def _made(encoding: QueryKeyEncoding, positions: Tensor, side: Side) -> Tensor:
@@ -81,12 +67,10 @@ def _encoded(encoding: QueryKeyEncoding, x: Tensor, positions: Tensor, side: Sid
 @torch.no_grad()
 def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     """The largest change of a bias when all queries and keys move by ``offset``."""
-    keys, worst = consecutive(length), 0.0
-    for queries in keys.split(BLOCK):
-        here = encoding.table(queries, keys, dtype=torch.float64)
-        there = encoding.table(queries + offset, keys + offset, dtype=torch.float64)
-        worst = max(worst, (here - there).abs().max().item())
-    return worst
+    check_memory(2 * encoding.heads * length**2)
+    here, there = consecutive(length), consecutive(length) + offset
+    one, other = (encoding.table(each, each, dtype=torch.float64) for each in (here, there))
+    return (one - other).abs().max().item()
 
 
 def as_dict(found: ShiftMap) -> dict[str, Any]:
