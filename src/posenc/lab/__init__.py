@@ -1,16 +1,7 @@
 """Encodings compared by training: small models, many seeds, numbers that a reader can repeat.
 
-===============  =================================================================================
-Grid             a TOML file: tasks × encodings × sizes × seeds. ``grid`` reads it, ``lines`` knows
-                 where each mistake stands, ``encodings`` what an expression calls.
-Run              a pure function of a ``Configuration``, named by its hash. ``training`` makes it,
-                 ``checkpoints`` let it go on where it was killed, to the same bits.
-Store            a folder with one JSON file a run, which is the truth. ``leases`` see to it that
-                 nothing is made twice.
-Engine           who makes runs: processes of this machine (``running``), or Ray (``cluster``).
-Comparison       ``statistics`` of seeds, and from them the numbers of a report (``comparison``).
-Report           the same numbers as HTML, Markdown and CSV (``report``).
-===============  =================================================================================
+A ``Grid`` (a TOML file) is tasks × encodings × sizes × seeds. A run is a pure function of its
+``Configuration``, and a ``Store`` is a folder with one JSON file a run.
 """
 
 from posenc.lab.configuration import Configuration, Extension, ModelSize, Training

@@ -51,13 +51,7 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
 
     def rate(self, step: int) -> float:
-        """The learning rate of update ``step``, from 0 on.
-
-        Example:
-            >>> training = Training(steps=1000, learning_rate=1.0)
-            >>> training.rate(0), training.rate(99), round(training.rate(550), 6)
-            (0.01, 1.0, 0.5)
-        """
+        """The learning rate of update ``step``, from 0 on."""
         warm = min(self.warm_up, self.steps // 10)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
@@ -122,11 +116,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def converted(given: Any, kind: type[Kind]) -> Kind:
-    """``given`` as a struct or dataclass.
-
-    Raises:
-        ValueError: A field is unknown, missing or of another type; it names the field.
-    """
+    """``given`` as a struct or dataclass; a ValueError names the field that does not fit."""
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:

@@ -11,17 +11,10 @@ from posenc.lab.store import Store
 
 @dataclass
 class Results:
-    """The result of a configuration: its own, or the last one with another source of encodings.
-
-    Args:
-        store: Where results are.
-
-    Attributes:
-        earlier: The runs that were answered by an earlier one.
-    """
+    """The result of a configuration: its own, or the last one with another source of encodings."""
 
     store: Store
-    earlier: set[str] = field(default_factory=set)
+    earlier: set[str] = field(default_factory=set)  # runs that were answered by an earlier one
 
     def of(self, configuration: Configuration) -> dict[str, Any] | None:
         """What a run gave; None where neither it nor an earlier one is made."""

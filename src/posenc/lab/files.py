@@ -36,11 +36,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What ``path`` holds; None if it is not there.
-
-    Raises:
-        ValueError: It is no JSON.
-    """
+    """What ``path`` holds; None if it is not there."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -68,13 +68,9 @@ def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
 
 
 def _runs(
-    grid: Grid,
-    task: GridTask,
-    encoding: GridEncoding,
-    model: ModelSize,
-    store: Store,
+    grid: Grid, task: GridTask, encoding: GridEncoding, model: ModelSize, store: Store,
     result: Result,
-) -> Iterator[Planned | None]:
+) -> Iterator[Planned | None]:  # fmt: skip
     """The runs of one encoding on one task; None for each that waits."""
     names = (task.name, encoding.name, grid.model_name(model))
     rate: float | None = task.rates[0]
@@ -88,16 +84,15 @@ def _runs(
         ]
         yield from (Planned(each, "tuning", *names, each.id) for each in tuning)
         rate = _chosen_rate(tuning, store, result)
+    extensions = [each for each in grid.extensions if each.of == encoding.name]
     for seed in grid.seeds:
         if rate is None:
             yield from (None for _ in variants(grid, encoding))
             continue
         base = configured(task, encoding, model, seed, learning_rate=rate)
         yield Planned(base, "reported", *names, base.id)
-        for extension in grid.extensions:
-            for name, factor, steps in (
-                extension.variants() if extension.of == encoding.name else ()
-            ):
+        for extension in extensions:
+            for name, factor, steps in extension.variants():
                 made = extended(base, extension, factor, steps)
                 yield Planned(made, "extended", task.name, name, names[2], made.id)
 

@@ -73,7 +73,7 @@ def duration(seconds: float) -> str:
         >>> duration(4.2), duration(100), duration(5400)
         ('4 s', '2 min', '1 h 30 min')
     """
+    minutes = round(seconds / 60)
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -93,10 +93,8 @@ def grid_from(asked: str | Path, more: Sequence[str] = (), *, check: bool = True
     path, folder = Path(asked), Path(asked).resolve().parent
     if not path.is_file():
         if str(asked) not in shipped():
-            raise GridError(
-                f"{asked}: no such file, and no shipped grid of this name; shipped are "
-                f"{', '.join(shipped())}."
-            )
+            known = ", ".join(shipped())
+            raise GridError(f"{asked}: no such file, and no shipped grid; shipped are {known}.")
         path, folder = files("posenc.lab").joinpath("grids", f"{asked}.toml"), Path.cwd()
     try:
         grid = _grid(tomllib.loads(path.read_text(encoding="utf-8")), more, folder)
@@ -201,13 +199,8 @@ def _check_encodings(grid: Grid) -> None:
                         _at(place, _call, extension.use, each.nope_layers, *given, factor)
 
 
-def _call(
-    use: tuple[str, ...],
-    nope_layers: tuple[int, ...],
-    task: Task,
-    size: ModelSize,
-    factor: int | None = None,
-) -> None:
+def _call(use: tuple[str, ...], nope_layers: tuple[int, ...], task: Task, size: ModelSize,
+          factor: int | None = None) -> None:  # fmt: skip
     length = max(task.tested) if factor is None else task.trained * factor
     use = naming.filled(use, sizes(task, size, factor))
     encodings = naming.drawn(use, depth=size.depth, nope_layers=nope_layers, seed=0)

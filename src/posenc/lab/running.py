@@ -34,8 +34,7 @@ class Watcher:
 class Runner:
     """Makes what is left of a grid, with some workers at a time.
 
-    A run whose process dies is begun again, three times at most; one that raises an error is given
-    up, since it would raise it again. On a full disk nothing that is made is lost.
+    A run whose process dies is begun again, three times at most; one that raises is given up.
     """
 
     grid: Grid
@@ -115,11 +114,7 @@ def asked(run: Planned, grid: Grid) -> bytes:
 
 
 def end_of(run: Planned, status: int, store: Store) -> str:
-    """What came of a run, in words; nothing where another process has it.
-
-    Raises:
-        FullDiskError: There is no space left.
-    """
+    """What came of a run, in words; nothing where another process has it."""
     if status == TAKEN:
         return ""
     if status == NO_SPACE:

@@ -11,13 +11,8 @@ from torch import Tensor
 
 from posenc.lab.files import PART, read_json, whole, write_json
 
-ENDINGS = {
-    "results": ".json",
-    "weights": ".safetensors",
-    "failures": ".json",
-    "logs": ".log",
-    "locks": ".lock",
-}
+ENDINGS = {"results": ".json", "weights": ".safetensors", "failures": ".json", "logs": ".log",
+           "locks": ".lock"}  # fmt: skip
 """The folders, and how the name of a run's file ends in each."""
 
 MOST_ATTEMPTS = 3
@@ -26,10 +21,7 @@ MOST_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Store:
-    """Runs by their id.
-
-    Args:
-        root: The folder; made where it is not there.
+    """Runs by their id, in a folder that is made where it is not there.
 
     Example:
         >>> import tempfile
@@ -62,9 +54,7 @@ class Store:
 
     def results(self) -> Iterator[dict[str, Any]]:
         """What they gave."""
-        for run in self.done():
-            if (found := self.result(run)) is not None:
-                yield found
+        yield from filter(None, map(self.result, self.done()))
 
     def keep(self, run: str, result: dict[str, Any]) -> None:
         """A finished run."""
@@ -106,10 +96,8 @@ class Store:
     def note_failure(self, run: str, said: str, *, final: bool) -> None:
         """Writes down an attempt that failed; a final one is not repeated."""
         attempts = (self.failure(run) or {"attempts": 0})["attempts"] + 1
-        write_json(
-            self.path("failures", run),
-            {"attempts": attempts, "said": said, "final": final or attempts >= MOST_ATTEMPTS},
-        )
+        told = {"attempts": attempts, "said": said, "final": final or attempts >= MOST_ATTEMPTS}
+        write_json(self.path("failures", run), told)
 
     def has_failed(self, run: str) -> bool:
         """Whether a run is given up."""
@@ -117,9 +105,9 @@ class Store:
         return bool(found and found["final"])
 
     def clean(self) -> dict[str, int]:
-        """Removes failures, logs of made runs, and what killed processes have left.
+        """Removes failures, logs of made runs, and what killed processes have left; results stay.
 
-        Results and weights stay. Returns how many files of each kind went.
+        Returns how many files of each kind went.
         """
         locks = list((self.root / "locks").iterdir())
         free = [path for path in locks if not self.is_running(path.stem)]

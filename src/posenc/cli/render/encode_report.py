@@ -62,23 +62,12 @@ def _shown(vector: Tensor, most: int) -> str:
 
 def summary(output: Path, manifest: Manifest, seconds: float) -> None:
     """What was written."""
-    found, screen = manifest.found, console()
-    sentences, tokens = f"{found.sentences:,}", f"{found.tokens:,}"
-    if found.rows > found.sentences:
-        sentences += f" in {found.rows:,} rows: longer lines continue in the next row"
+    found, parts = manifest.found, [decimal(output.stat().st_size), f"{seconds:.1f} s"]
     if found.unknown:
-        tokens += f", {found.unknown:,} of them outside the vocabulary"
-    vectors = f"{found.tokens:,} vectors of {manifest.dim}"
-    if manifest.padded:
-        share = 1 - found.tokens / (found.rows * found.longest)
-        vectors += f" in {found.rows:,} rows of {found.longest}, {share:.0%} padding"
-    screen.print(f"wrote {output}", style="bold")
-    for name, value in {
-        "sentences": sentences,
-        "tokens": tokens,
-        "vocabulary": f"{len(manifest.words):,}",
-        "encoded": f"{vectors}, {manifest.parameters['dtype']}",
-        "file": decimal(output.stat().st_size),
-        "time": f"{seconds:.1f} s, {found.tokens / seconds:,.0f} tokens/s",
-    }.items():
-        screen.print(f"  {name:<11}{value}")
+        parts.insert(
+            0, f"{found.unknown:,} words outside the vocabulary of {len(manifest.words):,}"
+        )
+    if found.rows > found.sentences:
+        parts.insert(0, f"{found.rows:,} rows, since long lines continue in the next")
+    of = f"{found.tokens:,} vectors of {manifest.dim}, {manifest.parameters['dtype']}"
+    print(f"wrote {output}: {of}, from {found.sentences:,} sentences; {', '.join(parts)}")
