@@ -80,16 +80,3 @@ def test_uniqueness_in_narrow_numbers():
     assert unique_up_to(Sinusoidal(128), 4096, dtype=torch.bfloat16) == 4096
     assert unique_up_to(Sinusoidal(2), 4096, dtype=torch.bfloat16) < 4096 / 3
     assert unique_up_to(Learned(4, 64), 64) == 64
-
-
-class Slow(Sinusoidal):
-    """Rows that differ by less than float32 tells apart."""
-
-    def table(self, positions, *, dtype=None, out=None):
-        whole = positions.double().unsqueeze(-1) * 1e-9 + 1.0
-        return whole.expand(*positions.shape, 2).to(dtype or torch.float32)
-
-
-def test_rows_are_counted_in_the_dtype_itself():
-    assert unique_up_to(Slow(2), 100, dtype=torch.float64) == 100
-    assert unique_up_to(Slow(2), 100) == 2  # 1 and its neighbor in float32

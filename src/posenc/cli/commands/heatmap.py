@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Heatmap(options.Drawing):
     """Colors diverge around zero and end at -1 and 1, or at the largest number where one is larger;
-    those of a bias, which is drawn query by key for one head, end at its largest. A figure whose
-    table is longer than its pixels draws means of several positions, and says so. The terminal
-    shows as many cells as it has room for, from --start and --first-dimension on.
+    those of a bias, which is drawn query by key for one head, and of numbers that are all below .5,
+    end at the largest. A figure whose table is longer than its pixels draws means of several
+    positions, and says so. The terminal shows as many cells as it has room for, from --start and
+    --first-dimension on.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
@@ -58,6 +59,7 @@ class Heatmap(options.Drawing):
 
     def _draw(self, rows: "Rows", title: str) -> None:
         from posenc.cli.render import figures
+        from posenc.cli.render.pictures import reached
 
         figures.check_figure(self.output, self.dpi)
         from posenc.plots import heatmap
@@ -69,7 +71,7 @@ class Heatmap(options.Drawing):
             values,
             start=self.start,
             each=each,
-            limit=None if is_bias else max(1.0, values.abs().max().item()),
+            limit=reached(values, not is_bias),
             xlabel="key (position)" if is_bias else rows.across,
             ylabel="query (position)" if is_bias else "position (token)",
             first_column=self.start if is_bias else 0,

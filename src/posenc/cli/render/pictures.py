@@ -30,7 +30,7 @@ def heatmap(rows: Rows, title: str, start: int, length: int, left: int) -> None:
     columns = min(len(rows.columns) - left, max(8, width - gutter - 1))
     # Only what the terminal has room for is computed, however long the table is.
     table = rows.between(start, shown)[:, left : left + columns]
-    limit = max(1.0 if rows.counted == "position" else 0.0, _largest(table))
+    limit = reached(table, rows.counted == "position")
     first = left + (start if rows.counted == "query" else 0)  # columns of a bias are keys
     screen.print(title)
     screen.print(_axis(first, columns, gutter, width))
@@ -66,7 +66,7 @@ def curves(
     width = screen.width if screen.is_terminal else 120
     shown = min(length, max(8, width - name_width - 1))
     table = rows.between(start, shown)[:, list(chosen)]
-    limit = max(1.0 if rows.counted == "position" else 0.0, _largest(table))
+    limit = reached(table, rows.counted == "position")
     for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
         screen.print(label.ljust(name_width) + sparkline(values, screen))
     last = str(start + shown - 1)
@@ -93,8 +93,10 @@ def color_of(value: float) -> Color:
     return Color.from_rgb(*mixed)
 
 
-def _largest(table: Tensor) -> float:
-    return table[table.isfinite()].abs().max().item() or 1.0
+def reached(table: Tensor, is_wave: bool) -> float:
+    """Where colors end: at the largest number, or at 1 for waves, which come near it."""
+    largest = table[table.isfinite()].abs().max().item() or 1.0
+    return max(1.0, largest) if is_wave and largest > 0.5 else largest
 
 
 def _axis(first: int, columns: int, gutter: int, width: int) -> str:
