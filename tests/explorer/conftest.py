@@ -1,5 +1,6 @@
 """The page in Chromium, and its mathematics in node and in Chromium."""
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -140,6 +141,11 @@ def said(javascript) -> Callable[..., Iterator[tuple[dict, str]]]:
             yield state, words
 
     return said
+
+
+def product(**fields: Sequence) -> list[dict]:
+    """Every state that takes one value of each field."""
+    return [dict(zip(fields, each, strict=True)) for each in itertools.product(*fields.values())]
 
 
 def numbers(text: str) -> list[float]:

@@ -1,26 +1,26 @@
 """Section 12: biases and what the softmax leaves, against the library and torch."""
 
-import itertools
 import json
 
 import numpy as np
 import pytest
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 from torch import nn
 
 from posenc import KERPLE, ALiBi, T5Bias
 
 STATES = [
-    {"biasKind": kind, "head": head, "keys": keys, "buckets": buckets, **more}
-    for kind, head, keys, buckets in itertools.product(
-        ("none", "alibi", "t5", "kerple", "window"), (0, 7), (64, 300, 4096), ("8", "32")
+    {**state, **more}
+    for state in product(
+        biasKind=("none", "alibi", "t5", "kerple", "window"), head=(0, 7), keys=(64, 300, 4096),
+        buckets=("8", "32"),
     )
     for more in (
         {"kerpleP": 1, "kerpleA": 1, "window": 128, "heads": 8},
         {"kerpleP": 0.2, "kerpleA": 5, "window": 1, "heads": 12},
     )
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,25 +1,19 @@
 """Section 13: mask, cache, pads and packed documents, against attention by torch."""
 
-import itertools
 import json
 
 import pytest
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 
 from posenc import Rotary
 from posenc.frequencies import Geometric
 
 PROMPT, COUNT = 4, 12
-STATES = [
-    {
-        **{"decoderStep": step, "pads": pads, "layout": layout},
-        **{"decoderFault": fault, "base": base},
-    }
-    for step, pads, layout, fault, base in itertools.product(
-        (0, 3, 4, 6, 11), (0, 1, 5), ("one", "packed"), ("none", "offset", "mask"), (16, 10_000)
-    )
-]
+STATES = product(
+    decoderStep=(0, 3, 4, 6, 11), pads=(0, 1, 5), layout=("one", "packed"),
+    decoderFault=("none", "offset", "mask"), base=(16, 10_000),
+)  # fmt: skip
 
 
 def documents(state: dict) -> torch.Tensor:

@@ -1,27 +1,27 @@
 """Section 15: every question's answer from the library, in many states; and what is said of it."""
 
-import itertools
 import json
 from math import degrees, tau
 
 import pytest
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 
 from posenc import ALiBi, Sinusoidal
 from posenc.frequencies import Geometric
 from posenc.numerics.buckets import t5_buckets
 
 STATES = [
-    {
-        **{"base": base, "dim": dim, "length": 300, "position": position, "offset": offset},
-        **{"heads": heads, "trained": trained, "pads": pads, "gridSize": size},
-    }
-    for base, dim, position, offset, (heads, trained, pads, size) in itertools.product(
-        (1, 16, 10_000), (2, 3, 15, 128), (0, 10, 260), (-200, 0, 7, 45),
-        ((1, 16, 0, 4), (8, 2048, 2, 14), (12, 131_071, 6, 24)),
+    {**state, **more, "length": 300}
+    for state in product(
+        base=(1, 16, 10_000), dim=(2, 3, 15, 128), position=(0, 10, 260), offset=(-200, 0, 7, 45)
     )
-]  # fmt: skip
+    for more in (
+        {"heads": 1, "trained": 16, "pads": 0, "gridSize": 4},
+        {"heads": 8, "trained": 2048, "pads": 2, "gridSize": 14},
+        {"heads": 12, "trained": 131_071, "pads": 6, "gridSize": 24},
+    )
+]
 
 
 def answers(state: dict) -> list[float]:

@@ -1,27 +1,23 @@
 """Section 14: whom a patch resembles, against the library's encodings of grids."""
 
-import itertools
 import json
 from fractions import Fraction
 
 import pytest
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 
 from posenc import AxialRotary, AxialSinusoidal, RoPEMixed, Sinusoidal
 from posenc.positions import grid
 
 DIM = 64
 STATES = [
-    {
-        **{"gridKind": kind, "gridSize": size, "gridHead": head, "coordinates": coordinates},
-        **{"patchRow": row, "patchColumn": column},
-    }
-    for kind, size, head, coordinates, row, column in itertools.product(
-        ("flat", "sine", "axial", "mixed"), (4, 14, 9), (0, 5), ("own", "stretched"),
-        (0, 3), (1, 3),
+    state
+    for state in product(
+        gridKind=("flat", "sine", "axial", "mixed"), gridSize=(4, 14, 9), gridHead=(0, 5),
+        coordinates=("own", "stretched"), patchRow=(0, 3), patchColumn=(1, 3),
     )
-    if kind == "mixed" or head == 0
+    if state["gridKind"] == "mixed" or state["gridHead"] == 0
 ]  # fmt: skip
 
 

@@ -4,13 +4,12 @@ The page's words are pure functions of the state (``page/prose``); here each cla
 again from the library or by brute force, and must agree in every state of the grid.
 """
 
-import itertools
 import json
 from functools import cache
 from math import tau
 
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 
 from posenc import Rotary, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -31,12 +30,8 @@ def exists(convention: str, dim: int) -> bool:
 
 def grid(**more: list) -> list[dict]:
     """The states of all conventions, widths, bases and lengths, and of what else is given."""
-    fields = {"convention": list(CONVENTIONS), "dim": DIMS, "base": BASES, "length": LENGTHS}
-    fields |= more
-    states = [
-        dict(zip(fields, values, strict=True)) for values in itertools.product(*fields.values())
-    ]
-    return [state for state in states if exists(state["convention"], state["dim"])]
+    fields = {"convention": CONVENTIONS, "dim": DIMS, "base": BASES, "length": LENGTHS} | more
+    return [s for s in product(**fields) if exists(s["convention"], s["dim"])]
 
 
 @cache
@@ -44,26 +39,10 @@ def encoding_of(convention: str, dim: int, base: float) -> Sinusoidal:
     return Sinusoidal(dim, float(base), convention)
 
 
-def encoding(state: dict) -> Sinusoidal:
-    return encoding_of(state["convention"], state["dim"], state["base"])
-
-
 @cache
-def channels_of(convention: str, dim: int, base: float) -> list[tuple[str, float]]:
-    waveform = CONVENTIONS[convention].sincos(dim, float(base))
-    found = [("zero", 0.0)] * dim
-    for function, places, powers in (
-        ("sin", waveform.sine_channels, waveform.sines),
-        ("cos", waveform.cosine_channels, waveform.cosines),
-    ):
-        for place, exponent in zip(places, powers.exponents, strict=True):
-            found[place] = (function, float(base) ** -float(exponent))
-    return found
-
-
-def frequencies(state: dict) -> list[tuple[str, float]]:
-    """Function and frequency of every channel, as the library has them."""
-    return channels_of(state["convention"], state["dim"], state["base"])
+def frequencies_of(convention: str, dim: int, base: float) -> list[float]:
+    channels = (CONVENTIONS[convention].channel(j, dim, float(base)) for j in range(dim))
+    return [float(channel.frequency) for channel in channels]
 
 
 @cache
@@ -71,12 +50,16 @@ def rows(convention: str, dim: int, base: float, length: int) -> torch.Tensor:
     return encoding_of(convention, dim, base).table(torch.arange(length), dtype=torch.float64)
 
 
+def encoding(state: dict) -> Sinusoidal:
+    return encoding_of(state["convention"], state["dim"], state["base"])
+
+
+def frequencies(state: dict) -> list[float]:
+    return frequencies_of(state["convention"], state["dim"], state["base"])
+
+
 def table(state: dict) -> torch.Tensor:
     return rows(state["convention"], state["dim"], state["base"], state["length"])
-
-
-def wavelengths(state: dict) -> list[float]:
-    return [tau / frequency for _, frequency in frequencies(state) if frequency]
 
 
 def test_positions_and_rows_in_bfloat16(said):
@@ -101,7 +84,7 @@ def test_positions_and_rows_in_bfloat16(said):
 
 def test_how_many_dimensions_turn(said):
     for state, words in said("prose_curves.aboutWavelengths", grid()):
-        found = wavelengths(state)
+        found = [tau / frequency for frequency in frequencies(state) if frequency]
         full = sum(w <= state["length"] for w in found)
         claimed = (
             0 if words.startswith("None") else len(found) if words.startswith("All")
@@ -124,7 +107,7 @@ def test_what_dot_products_depend_on(said):
             assert f"that of p = {state['position']} alone" in words
             # Perhaps too little to be seen here; but the library promises no more either.
             assert not encoding(state).keeps_norm
-            assert len({w for _, w in frequencies(state) if w}) > 1 or state["dim"] % 2
+            assert len({w for w in frequencies(state) if w}) > 1 or state["dim"] % 2
 
 
 def test_whether_a_matrix_moves_every_position(said):
@@ -136,7 +119,7 @@ def test_whether_a_matrix_moves_every_position(said):
         odd_sine = state["convention"] == "paper" and state["dim"] % 2 == 1
         assert ("The last sine, which has no cosine" in words) is odd_sine
         if unpaired and state["base"] == 1:  # it exists: all rows are sin p and cos p
-            assert len({w for _, w in frequencies(state)}) == 1
+            assert len({*frequencies(state)}) == 1
         assert encoding(state).keeps_shift is (not unpaired and not odd_sine)
 
 

@@ -1,23 +1,18 @@
 """Section 10: the pairs of a rotary head, and their sum."""
 
-import itertools
 import json
 
 import pytest
 import torch
-from tests.explorer.conftest import numbers
+from tests.explorer.conftest import numbers, product
 
 from posenc import Rotary
 from posenc.frequencies import Geometric
 
-NAMES = ("base", "position", "offset", "pairing", "turnedPairs", "rotaryFault", "rotaryPair")
-STATES = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        (1, 16, 10_000), (0, 12), (-12, 0, 9), ("half", "interleaved"), (1, 3, 8),
-        ("none", "queries"), (0, 3, 7),
-    )
-][::5]  # fmt: skip
+STATES = product(
+    base=(1, 16, 10_000), position=(0, 12), offset=(-12, 0, 9), pairing=("half", "interleaved"),
+    turnedPairs=(1, 3, 8), rotaryFault=("none", "queries"), rotaryPair=(0, 3, 7),
+)[::5]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def curves(
         # Where colors repeat, the line differs: color never carries the meaning alone.
         style = {"linestyle": DASHES[turn // len(colors.lines) % 4], "label": name}
         trace(ax, start, values[:, index], color=colors.lines[turn % len(colors.lines)], **style)
-    far = np.nanmax(np.abs([line.get_ydata() for line in ax.lines]))
+    far = max(float(np.nanmax(np.abs(in_float64(line.get_ydata())))) for line in ax.lines)
     edge = 1.08 * (max(far, 1.0) if far > 0.5 else far)
     ax.set_ylim(-edge, edge)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
