@@ -33,26 +33,13 @@ def radians(state: dict, method: str) -> np.ndarray:
     return np.array([float(omega) for omega in schedule(state, method).radians()])
 
 
-def longer(state: dict) -> int:
-    """The whole positions of the text to be read."""
-    return floor(state["trained"] * Fraction(str(state["factor"])))
-
-
 def kinds(state: dict, method: str) -> tuple[int, int, int]:
     """How many pairs met every angle, stay within what they met, and come to new angles."""
-    target = longer(state)
+    target = floor(state["trained"] * Fraction(state["factor"]))
     met, reached = state["trained"] * radians(state, "none"), target * radians(state, method)
     whole = met >= tau
     within = ~whole & (reached <= met * (1 + 1e-9))
     return int(whole.sum()), int(within.sum()), int((~whole & ~within).sum())
-
-
-@pytest.mark.parametrize(("dim", "base", "trained"), [(128, 5e5, 8192), (64, 1e4, 2048)])
-@pytest.mark.parametrize("factor", [1.0, 8.0])
-def test_llama_3_is_the_librarys(javascript, dim, base, trained, factor):
-    found = javascript([f"scaling.llama3({dim}, {base}, {factor}, {trained})"])[0]
-    expected = Llama3(Geometric(dim, base), factor, trained_length=trained).radians()
-    assert found == pytest.approx([float(omega) for omega in expected], rel=1e-12)
 
 
 def test_every_angle_of_an_arc_is_met_and_no_other(javascript):

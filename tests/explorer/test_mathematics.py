@@ -8,7 +8,7 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from posenc import ALiBi, Rotary, Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.frequencies import NTK, Geometric, Linear, YaRN
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.numerics.buckets import t5_buckets
 
 CLOSE = {"rtol": 0.0, "atol": 1e-12}
@@ -190,6 +190,9 @@ def test_scaled_schedules(javascript, dim, base, trained, factor):
         f"scaling.linear({dim}, {base}, {factor})": Linear(plain, factor),
         f"scaling.ntk({dim}, {base}, {factor})": NTK(plain, factor),
         f"scaling.yarn({dim}, {base}, {factor}, {trained})": YaRN(plain, factor, trained),
+        f"scaling.llama3({dim}, {base}, {factor}, {trained})": Llama3(
+            plain, factor, trained_length=trained
+        ),
     }
     for found, schedule in zip(javascript(list(expected)), expected.values(), strict=True):
         wanted = [float(omega) for omega in schedule.radians()]
