@@ -32,20 +32,6 @@ def losses(said: str) -> list[float]:
     return [float(each) for each in re.findall(r"^step \d+  loss ([\d.]+)$", said, flags=re.M)]
 
 
-def test_none_is_forgotten_and_each_is_told():
-    files = {path.name for path in EXAMPLES.glob("*.py")}
-    assert files == {f"{name}.py" for name in HERE} | ELSEWHERE
-    told = re.findall(r"^\| `(\w+\.py)` \|", (EXAMPLES / "README.md").read_text(), flags=re.M)
-    assert sorted(told) == sorted(files)
-
-
-@pytest.mark.parametrize("name", [*sorted(HERE), "long_context"])
-def test_each_is_a_page_and_says_how_it_is_called(name):
-    text = (EXAMPLES / f"{name}.py").read_text()
-    assert f"python examples/{name}.py" in text.split('"""')[1]
-    assert len(text.splitlines()) <= 120
-
-
 def test_documents_read_alike_packed_and_alone(example):
     said = example("packed_documents", "--length", "48", "--documents", "5")
     count, apart = re.search(

@@ -6,7 +6,7 @@ from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import Rotary
-from posenc.guards import eager, may_look, recorded, transformed
+from posenc.guards import eager, may_look
 from posenc.kernels.operators import NATIVE, serve
 
 
@@ -114,33 +114,11 @@ def test_values_may_be_looked_at_and_operators_serve(way):
     assert asked(serve, x) is (runs and NATIVE)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("way", WAYS)
-def test_what_transforms_is_no_graph(way):
-    transforms = {"grad", "jvp", "forward mode", "vmap"}
-    assert WAYS[way][0](lambda x: transformed(), torch.ones(2, 3)) is (way in transforms)
-
-
-def test_a_default_device_hides_nothing():
-    x = torch.ones(2)
-    with torch.device("meta"):
-        assert may_look(x)
-        assert serve(x) is NATIVE
-
-
 def test_what_vmap_does_not_map_over_may_be_looked_at():
     seen = []
     positions = torch.arange(3)
     torch.func.vmap(lambda x: seen.append((may_look(positions), eager())) or x)(torch.ones(2))
     assert seen == [(True, False)]
-
-
-@pytest.mark.parametrize("inner", [torch.func.grad, torch.func.functionalize])
-def test_what_vmap_maps_over_may_not_be_looked_at_in_other_transforms_either(inner):
-    seen = []
-    looked = inner(lambda x, y: seen.append(may_look(y)) or x)
-    torch.func.vmap(looked)(torch.ones(2), torch.ones(2))
-    assert seen == [False]
 
 
 def test_gradients_of_each_sample_have_its_positions():
@@ -157,11 +135,3 @@ def test_gradients_of_each_sample_have_its_positions():
     each = torch.func.vmap(torch.func.grad(score))(x, positions)
     for sample, own, got in zip(x, positions, each, strict=True):
         assert torch.allclose(got, torch.func.grad(score)(sample, own), atol=1e-5)
-
-
-def test_autograd_records_what_learns_while_it_is_on():
-    x, weight = torch.ones(2), torch.ones(2, requires_grad=True)
-    assert recorded(x, None, weight)
-    assert not recorded(x, None)
-    with torch.no_grad():
-        assert not recorded(weight)

@@ -8,22 +8,18 @@ import torch
 from tests.played import Played, playing
 
 from posenc import (
-    CAPE,
     SHAPE,
     ALiBi,
     Learned,
     PoSE,
     Positional,
     Randomized,
-    RoPEMixed,
     Rotary,
     Sinusoidal,
     T5Bias,
-    Time2Vec,
     XPos,
     attention,
 )
-from posenc.frequencies import FromCheckpoint
 from posenc.positions import Coordinates
 from posenc.transformer import Encoder, KeyValueCache
 
@@ -103,15 +99,6 @@ def test_tables_are_the_same_bits_at_far_positions(device, encoding, dtype):
     assert found.cpu().equal(encoding.table(positions, dtype=dtype))
 
 
-def test_learned_angles_are_as_exact_at_far_positions(device):
-    torch.manual_seed(0)
-    for encoding in (Time2Vec(6), RoPEMixed(8, heads=2)):
-        at = FAR[:5] if isinstance(encoding, Time2Vec) else torch.stack([FAR[:5], FAR[:5]], -1)
-        bounded = slice(1, None) if isinstance(encoding, Time2Vec) else slice(None)
-        expected = encoding.table(at)[..., bounded]
-        near(encoding.to(device).table(at.to(device))[..., bounded], expected, 1e-7)
-
-
 @pytest.mark.parametrize("values", [[0.5, 1e6 + 1 / 3, -2.25], [2**70 + 0.0, 0.5, 3.0]])
 def test_coordinates_are_the_same_bits(device, values):
     """No step holds the last exactly."""
@@ -123,17 +110,6 @@ def test_coordinates_are_the_same_bits(device, values):
     near(there.floats(torch.float32), here.floats(torch.float32), 0.0)
     near(ALiBi(2).table(there, there), ALiBi(2).table(here, here))
     assert (there - there[:1]).tolist() == (here - here[:1]).tolist()
-
-
-def test_factors_of_coordinates_are_the_same_bits(device):
-    here = Coordinates([0.5, 100.25])
-    assert XPos(Rotary(8)).table(here.to(device)).cpu().equal(XPos(Rotary(8)).table(here))
-
-
-def test_coordinates_are_made_of_floats_there(device):
-    made = Coordinates(torch.tensor([0.25, 1.5]).to(device))
-    assert made.device.type == "mps"
-    assert made.tolist() == [0.25, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -193,23 +169,3 @@ def test_positions_are_drawn_as_on_the_cpu(device, remapping):
     ]
     assert isinstance(drawn[0], Played)
     assert drawn[0].tolist() == drawn[1].tolist()
-
-
-def test_coordinates_are_drawn_as_on_the_cpu(device):
-    cape = CAPE(global_shift=1.0, local_shift=0.5, scale=2.0)
-    here = Coordinates([0.0, 1.0, 2.0])
-    drawn = [
-        cape(given, generator=torch.Generator().manual_seed(1))
-        for given in (here.to(device), here)
-    ]  # fmt: skip
-    assert drawn[0].tolist() == drawn[1].tolist()
-
-
-def test_frequencies_of_a_checkpoint_may_lie_there(device):
-    given = torch.tensor([1.0, 0.1])
-    assert FromCheckpoint(given.to(device)) == FromCheckpoint(given)
-
-
-def test_float64_is_refused_by_torch_itself(device):
-    with pytest.raises(TypeError, match="float64"):
-        Rotary(8).table(torch.arange(3, device=device), dtype=torch.float64)
