@@ -26,6 +26,12 @@ def check_whole(least: int = 1, /, **values: object) -> None:
     )
 
 
+def check_multiple(of: int, /, **values: object) -> None:
+    """Each value is a whole number that ``of`` divides, ``of`` itself or more."""
+    check_whole(of, **values)
+    _check(lambda value: int(value) % of == 0, f"a multiple of {of}", values)
+
+
 def check_number(least: int | float = -inf, /, **values: object) -> None:
     """Each value is a finite number from ``least`` on."""
     bound = f" from {least:g} on" if least > -inf else ""

@@ -35,7 +35,7 @@ REFUSED = {
     "YaRN(Geometric(8), 2, 64)": "is no encoding by itself",
     "Rotary": "'Rotary' is neither a literal nor a call",
     "Rotary()": "missing 1 required positional argument: 'frequencies'",
-    "Rotary(63)": "The rotated width is 63",
+    "Rotary(63)": "width is 63; it must be a multiple of 2",
     "ALiBi(2.0)": "heads is 2.0",
     "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
     "RoPE(64)": "did you mean 'Rotary'?",

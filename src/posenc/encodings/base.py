@@ -152,7 +152,7 @@ class QueryKeyEncoding(Described, ABC):
 
     @abstractmethod
     def table(self, positions: WholePlaces, *, dtype: Dtype = None) -> Float[Tensor, "..."]:
-        """What ``positions`` alone say, behind the axes of the batch and the sequence."""
+        """What ``positions`` alone say, one row a token; float32 unless ``dtype`` is given."""
 
     @property
     def encoded_dim(self) -> int:

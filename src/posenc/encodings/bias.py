@@ -83,8 +83,7 @@ class RelativeBias(ScoreBias):
     Attention reads the profile where rows are long and the table where they are short.
     """
 
-    is_relative = True
-    has_profile = True
+    is_relative = has_profile = True
 
     @abstractmethod
     def profile(
@@ -135,7 +134,6 @@ class FunctionBias(RelativeBias):
     def profile(
         self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
-        """The function of every distance."""
         distance = checked(distance)
         made = self.function(distance.flatten()).to(dtype or torch.float32)
         return made.expand(self.heads, -1).unflatten(-1, distance.shape)
@@ -196,12 +194,10 @@ class BiasSum(ScoreBias):
     def table(
         self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The sum of the tables."""
         first, *others = (part.table(q_positions, k_positions, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
 
     def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
-        """The sum of the profiles."""
         first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
 
@@ -221,12 +217,10 @@ class BiasHeads(ScoreBias):
 
     @property
     def heads_of(self) -> ScoreBias:  # type: ignore[override]
-        """The whole bias."""
         return self.of
 
     @property
     def slopes(self) -> tuple[float, ...]:
-        """The slopes of these heads, where the whole has slopes."""
         return self.of.slopes[self._rows]  # type: ignore[index]
 
     @property
@@ -236,16 +230,13 @@ class BiasHeads(ScoreBias):
     def table(
         self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
-        """The table of these heads."""
         table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         return table[..., self._rows, :, :]
 
     def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
-        """The profile of these heads."""
         return self.of.profile(distance, dtype=dtype)[self._rows]  # type: ignore[operator]
 
     def extra_repr(self) -> str:
-        """Which heads."""
         return ", ".join(map(str, self.chosen))
 
 

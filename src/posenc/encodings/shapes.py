@@ -21,6 +21,8 @@ QueryRow = Int64[Tensor, "*batch q_len"] | Positions
 KeyRow = Int64[Tensor, "*batch k_len"] | Positions
 WholeQueryRow = Int64[Tensor, "*batch q_len"] | Integers
 WholeKeyRow = Int64[Tensor, "*batch k_len"] | Integers
+QueryPixels = Int64[Tensor, "*batch q_len 2"] | Integers
+KeyPixels = Int64[Tensor, "*batch k_len 2"] | Integers
 Distance = Int64[Tensor, "*shape"] | Positions
 WholeDistance = Int64[Tensor, "*shape"] | Integers
 

@@ -23,7 +23,7 @@ from posenc.positions import NOWHERE, consecutive, grid
 X, POINTS = torch.ones(1, 2, 6, 8), grid(2, 3)
 FLOAT32 = Rotary(8, arithmetic="float32")
 REFUSED = [
-    (lambda: Rotary(7), "even"),
+    (lambda: Rotary(7), "multiple of 2"),
     (lambda: Rotary(16, head_dim=8), "head_dim is 8"),
     (lambda: Rotary(16, pairing="adjacent"), "pairing"),
     (lambda: Rotary([1.0, 0.5], base=100), "base"),

@@ -31,7 +31,7 @@ REFUSED = {
     "bias is FIRE": lambda: Cyclic(4, FIRE(4), 12),
     "bias is Shaw": lambda: DAPE(4, Shaw(4, 8, reach=2)),
     "kernel is 2": lambda: DAPEv2(4, ALiBi(4), kernel=2),
-    "kv_heads is 3": lambda: PaTH(4, 8, 16, kv_heads=3),
+    "multiple of 3": lambda: PaTH(4, 8, 16, kv_heads=3),
     "rotary is ALiBi": lambda: RemappedRotary(4, ALiBi(4), SelfExtend()),
     "rotary is 8": lambda: SelectiveRoPE(4, 8, 16),
     "given no q": lambda: CoPE(4, 8, 3)(SCORES),

@@ -38,7 +38,7 @@ REFUSED = [
     (lambda: LearnedGrid(4, (2, 3)).table(prefixed(grid(2, 3))), "token 0 of the prefix"),
     (lambda: LearnedGrid.from_weight(torch.zeros(200, 8)), "weight has 200 rows, which no"),
     (lambda: LearnedGrid.from_state_dict({"weight": torch.zeros(50, 8)}), "has no grid"),
-    (lambda: Convolutional(10), "dim is 10 and groups 16; groups must divide dim."),
+    (lambda: Convolutional(10), "dim is 10; it must be a whole number from 16 on."),
     (lambda: Convolutional(16).load({}), "0 names end in 'conv.bias'"),
     (lambda: Convolutional(16, 3)(X[:, :4], [0, 1, 1, 2]), "Positions repeat"),
     (lambda: PEG(4)(torch.zeros(4, 4), packed_grids([(1, 2), (2, 1)])[0]), "Two tokens stand"),

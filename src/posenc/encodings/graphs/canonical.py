@@ -43,10 +43,7 @@ def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def basis(
     vectors: np.ndarray, most: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rule for one eigenspace, of which the columns of a matrix are any basis; the first
-    ``most``
-    vectors. Returns as ``signed``.
-    """
+    """The rule for one eigenspace with any basis; ``most`` vectors at most, as of ``signed``."""
     rest, made, nodes, nearness = vectors, [], [], []
     for _ in range(vectors.shape[1])[:most]:
         near = (rest**2).sum(axis=1)

@@ -19,13 +19,10 @@ SHIFT = 1e-6  # of the largest eigenvalue, so that a Laplacian can be factorized
 def sparse_modes(
     laplacian: Any, needed: int, tolerance: float, largest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest eigenvalues of one connected part, and their eigenvectors: ``needed`` or more,
-    so
-    that the eigenspace of the last is whole.
+    """The ``needed`` smallest eigenvalues of one connected part, or more, and their eigenvectors.
 
-    Lanczos finds one copy of a multiple eigenvalue before it finds the others; so the rest of the
-    space is searched for what was passed over, until nothing is. Eigenvalues lie from 0 to
-    ``largest``, and closer than ``tolerance`` they are one.
+    The eigenspace of the last is whole. Lanczos finds one copy of a multiple eigenvalue before the
+    others, so the rest of the space is searched until nothing was passed over.
     """
     solver, wanted = _Solver(laplacian, largest), needed + SPARE
     while wanted < laplacian.shape[0] // 2:

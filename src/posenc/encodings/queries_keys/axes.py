@@ -82,8 +82,7 @@ class AxisSinCos:
 class RotationOfAxes(QueryKeyEncoding):
     """Pair i rotates by c[a_i] · ω_i, as ``sincos`` says; what differs among models is data."""
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
     sincos: AxisSinCos
     layout: RotaryLayout
     rotated_dim: int

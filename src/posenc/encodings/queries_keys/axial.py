@@ -123,7 +123,6 @@ class AxialRotary(RotationOfAxes):
         return joined(parts, -1)
 
     def extra_repr(self) -> str:
-        """Width, base or schedules, form, and what is not as the form has it."""
         base = self.base and (self.base[0] if len(set(self.base)) == 1 else self.base)
         told = [str(self.head_dim), f"base={base}" if base else f"schedules={self.schedules}"]
         told.append(f"form={self.form.name!r}")

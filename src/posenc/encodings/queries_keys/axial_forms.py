@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from posenc.arguments import check_choice, check_flag, check_positive_number, is_row
+from posenc.arguments import check_choice, check_flag, check_multiple, check_positive_number, is_row
 from posenc.encodings.queries_keys.axes import Arrangement
 from posenc.frequencies import Geometric, Powers, Schedule
 from posenc.numerics.pairing import Pairing, Rotated
@@ -117,8 +117,7 @@ def checked_bases(base: float | Sequence[float], axes: int) -> tuple[float, ...]
 
 def halves(head_dim: int) -> tuple[int, ...]:
     """Half of a head for each of two axes."""
-    if head_dim % 4:
-        raise ValueError(f"head_dim is {head_dim}; for two axes it must be a multiple of 4.")
+    check_multiple(4, head_dim=head_dim)
     return head_dim // 2, head_dim // 2
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_whole
+from posenc.arguments import check_choice, check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedRotation
 from posenc.encodings.queries_keys.rotation import check_rows
@@ -25,8 +25,7 @@ class LearnedBlocks(LearnedRotation):
     def __init__(self, head_dim: int, axes: int, block: int, heads: int | None, heads_first: bool):
         super().__init__(head_dim, axes, heads_first)
         check_whole(2, block=block)
-        if head_dim % block:
-            raise ValueError(f"block is {block}; it must divide head_dim, {head_dim}.")
+        check_multiple(block, head_dim=head_dim)
         self.block, self.by_head = block, heads is not None
         if heads is not None:
             check_whole(heads=heads)
@@ -39,10 +38,7 @@ class LearnedBlocks(LearnedRotation):
     def table(
         self, positions: Tensor | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*rows heads n b b"]:
-        """The matrices of each token at ``positions [*batch, seq, axes]``: exponentials in float64,
-        exact to
-        float32 up to turns of 2^24 radians.
-        """
+        """The matrices of each token, exact to float32 up to turns of 2^24 radians."""
         points, generators = self.points(positions), in_float64(self.generators_of_axes())
         exponents = torch.einsum("...a,ahnij->...hnij", points, generators)
         rotations = torch.linalg.matrix_exp(exponents).to(floating(dtype))
@@ -106,7 +102,6 @@ class LieRE(LearnedBlocks):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw all matrices anew."""
         nn.init.uniform_(self.generators, 0.0, 2 * pi)
 
     def generators_of_axes(self) -> Float[Tensor, "axes heads n b b"]:
@@ -179,7 +174,6 @@ class ComRoPE(LearnedBlocks):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw all matrices anew."""
         nn.init.normal_(self.freqs, std=self.std)
         if self.variant == "LD":
             nn.init.normal_(self.multiplier)

@@ -30,8 +30,7 @@ class CounterRotary(AroundRotary):
         torch.Size([1, 4, 5, 8])
     """
 
-    changes_values = True
-    changes_output = True
+    changes_values = changes_output = True
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
         return self.rotary.table(positions, dtype=dtype)

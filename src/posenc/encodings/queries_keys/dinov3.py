@@ -10,7 +10,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
-from posenc.arguments import check_choice, check_number, check_positive_number, check_whole
+from posenc.arguments import (
+    check_choice,
+    check_multiple,
+    check_number,
+    check_positive_number,
+    check_whole,
+)
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns, unturned
 from posenc.encodings.shapes import Dtype, Scale
 from posenc.frequencies import Linear, Powers, TurnsPerUnit
@@ -71,14 +77,12 @@ class DINOv3Rotary(RotationOfAxes):
     ):
         super().__init__()
         height, width = grid
-        check_whole(4, head_dim=head_dim)
+        check_multiple(4, head_dim=head_dim)
         check_whole(height=height, width=width)
         check_positive_number(base=base)
         check_choice(get_args(Normalization), normalize=normalize)
         check_number(0, shift=shift or 0)
         check_number(1, jitter=jitter or 1, rescale=rescale or 1)
-        if head_dim % 4:
-            raise ValueError(f"head_dim is {head_dim}; for two axes it must be a multiple of 4.")
         self.head_dim = self.rotated_dim = head_dim
         self.grid, self.base, self.heads_first = (height, width), base, heads_first
         self.normalize: Normalization = normalize

@@ -48,8 +48,7 @@ class DirectedRotary(QueryKeyEncoding):
         torch.Size([196, 2, 6, 32])
     """
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
 
     def __init__(
         self,
@@ -123,8 +122,7 @@ class DirectedRotary(QueryKeyEncoding):
     def table(
         self, positions: Tensor | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch_seq"]:
-        """cos and sin ``[*batch, seq, 2, pairs]``, or ``[*batch, seq, 2, heads, pairs]``, at
-        positions ``[*batch, seq, axes]``; float32 unless another dtype is asked for."""
+        """cos and sin, ``[*batch, seq, 2, pairs]`` or ``[*batch, seq, 2, heads, pairs]``."""
         points, nowhere = among_places(checked_points(positions, self.axes))
         table = joined(cos_sin_of_axes(self.parts, points, floating(dtype)), -2, torch.stack)
         table = unturned(table, nowhere)
@@ -137,7 +135,6 @@ class DirectedRotary(QueryKeyEncoding):
         return rotate_heads(q, table, self.layout, width, width)
 
     def extra_repr(self) -> str:
-        """Sizes, and a pairing that is not by halves."""
         heads = f"heads={self.heads}, " if self.by_head else ""
         pairing = "" if self.pairing == "half" else f", pairing={self.pairing!r}"
         return f"{heads}pairs={self.head_dim // 2}, axes={self.axes}{pairing}"

@@ -107,8 +107,7 @@ class FoPE(QueryKeyEncoding):
     def table(
         self, positions: Row, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 heads pairs"]:
-        """What multiplies each pair of each head, and its turned neighbor, times the attention
-        factor of the schedule; float32 unless another dtype is asked for."""
+        """What multiplies each pair and its turned neighbor, times the attention factor."""
         dtype = floating(dtype)
         wide = torch.promote_types(dtype, torch.float32)
         factor = self.frequencies.attention_factor

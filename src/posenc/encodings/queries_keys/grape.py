@@ -45,8 +45,7 @@ class GRAPE(QueryKeyEncoding):
         True
     """
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
 
     def __init__(
         self,
@@ -72,11 +71,10 @@ class GRAPE(QueryKeyEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the plane and the speed of each head anew."""
         nn.init.normal_(self.generators, std=self.std)
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 heads"]:
-        """(sin t) / s and (1 − cos t) / s² for every head; float32 unless another is asked for."""
+        """(sin t) / s and (1 − cos t) / s² for every head."""
         positions = checked(positions, reals=True)
         a, b = in_float64(self.generators)
         tiny, length = torch.finfo(torch.float64).tiny, a.square().sum(-1, keepdim=True)

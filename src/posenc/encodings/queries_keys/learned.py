@@ -21,8 +21,7 @@ class LearnedRotation(QueryKeyEncoding):
     Tokens that stand nowhere are at 0, where nothing is rotated.
     """
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
 
     def __init__(self, head_dim: int, axes: int, heads_first: bool, least: int = 2):
         super().__init__()

@@ -86,7 +86,6 @@ class LTXRotary(RotationOfAxes):
         return rotate_each_head(q, table, pairing=self.pairing, heads_first=self.heads_first)
 
     def extra_repr(self) -> str:
-        """Width, heads, sizes and what is not as in LTX-Video."""
         sizes = f"({', '.join(map(str, self.sizes))}{',' * (len(self.sizes) == 1)})"
         pairing = "" if self.pairing == "interleaved" else f", pairing={self.pairing!r}"
         return f"{self.head_dim}, heads={self.heads}, sizes={sizes}, base={self.base}{pairing}"

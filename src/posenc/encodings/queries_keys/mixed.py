@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_positive_number, check_whole
+from posenc.arguments import check_multiple, check_positive_number, check_whole
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.encodings.shapes import Device, Dtype, Heads
@@ -51,11 +51,10 @@ class RoPEMixed(LearnedAngles):
         device: Device = None,
         dtype: Dtype = None,
     ):
-        super().__init__(head_dim, 2, heads_first, least=4)
+        super().__init__(head_dim, 2, heads_first)
         check_whole(heads=heads)
         check_positive_number(base=base)
-        if head_dim % 4:
-            raise ValueError(f"head_dim is {head_dim}; for two axes it must be a multiple of 4.")
+        check_multiple(4, head_dim=head_dim)
         self.heads, self.base = heads, base
         shape = (2, heads, head_dim // 2)
         self.frequencies = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
@@ -63,7 +62,6 @@ class RoPEMixed(LearnedAngles):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw a direction for each head anew."""
         angles = torch.rand(self.heads, 1, device=self.frequencies.device) * 2 * pi
         directions = torch.cat((angles, angles + pi / 2), dim=-1)
         powers = Powers(self.base, tuple(range(0, self.head_dim, 4)), self.head_dim)

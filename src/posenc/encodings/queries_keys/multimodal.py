@@ -75,7 +75,6 @@ class MultimodalRotary(AroundRotary):
         return self.sincos.table(positions, dtype)
 
     def extra_repr(self) -> str:
-        """The sections and their arrangement."""
         return f"sections={self.sections}, arrangement={self.arrangement!r}"
 
 

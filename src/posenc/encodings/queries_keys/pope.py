@@ -57,8 +57,7 @@ class PoPE(QueryKeyEncoding):
         (torch.Size([1, 8, 5, 128]), torch.Size([1, 2, 5, 128]))
     """
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
 
     def __init__(
         self,
@@ -85,7 +84,6 @@ class PoPE(QueryKeyEncoding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set δ to its first values."""
         if self.phases == "zero":
             nn.init.zeros_(self.bias)
         else:
@@ -99,8 +97,7 @@ class PoPE(QueryKeyEncoding):
     def table(
         self, positions: Row, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq 2 channels"]:
-        """cos and sin at ``positions``, times the attention factor of the schedule; float32 unless
-        another dtype is asked for."""
+        """cos and sin at ``positions``, times the attention factor of the schedule."""
         sincos, factor = sincos_of(self.frequencies), self.frequencies.attention_factor
         return rotation_table(sincos, positions, dtype, factor)
 

@@ -7,7 +7,7 @@ from typing import get_args
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_whole
+from posenc.arguments import check_choice, check_multiple, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.by_profile import (
     numbers_of,
@@ -120,10 +120,7 @@ class Rotary(QueryKeyEncoding):
     def table(
         self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
     ) -> Float[Tensor, "*batch seq 2 pairs"]:
-        """cos and sin at ``positions``, times the attention factor of the schedule.
-
-        float32 unless another dtype is asked for; ``out`` is a table of this shape to fill.
-        """
+        """cos and sin, times the attention factor; ``out`` is a table of this shape to fill."""
         frequencies = self._frequencies
         if self.profile is not None:
             return table_by_profile(self.profile, frequencies, positions, dtype, out)
@@ -224,8 +221,7 @@ def schedule_of(
     """A schedule as it is, one of a row of numbers, or ``Geometric`` of a width."""
     if isinstance(frequencies, Integral):
         width = int(frequencies)
-        if width % 2:
-            raise ValueError(f"The rotated width is {width}; channels rotate in pairs: it is even.")
+        check_multiple(2, width=width)
         return Geometric(width) if base is None else Geometric(width, base)
     if base is not None:
         raise TypeError(f"base is {base}, and {frequencies!r} has its own.")
@@ -235,8 +231,7 @@ def schedule_of(
 class AroundRotary(QueryKeyEncoding):
     """An encoding that rotates as the ``Rotary`` that it holds, by a table of its own."""
 
-    is_relative = True
-    takes_reals = True
+    is_relative = takes_reals = True
 
     def __init__(self, rotary: Rotary):
         super().__init__()

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from posenc.arguments import check_positive_number
+from posenc.arguments import check_multiple, check_positive_number
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
@@ -54,8 +54,7 @@ class CayleySTRING(LearnedAngles):
     ):
         super().__init__(head_dim, axes, heads_first)
         check_positive_number(base=base)
-        if head_dim % 2:
-            raise ValueError(f"head_dim is {head_dim}; channels rotate in pairs, so it is even.")
+        check_multiple(2, head_dim=head_dim)
         self.base, self.std = base, std
         self.layout = RotaryLayout(True, heads_first=heads_first)
         factory = {"device": device, "dtype": dtype}
@@ -128,11 +127,9 @@ class CirculantSTRING(LearnedAngles):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw all columns anew."""
         nn.init.normal_(self.columns, std=self.std)
 
     def angles(self, points: Float[Tensor, "*shape axes"]) -> Float[Tensor, "*shape pairs"]:
-        """The angle of each wave."""
         sines = _fourier(self.head_dim, points).sin()
         return points @ (-2 * in_float64(self.columns) @ sines.mT)
 

@@ -64,7 +64,6 @@ class QueryTemperature(QueryKeyEncoding):
         self.form, self.heads_first = form, heads_first
 
     def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 1"]:
-        """The factor of each position, float32 unless another dtype is asked for."""
         positions = checked(positions).clamp(min=0)
         wide = widest(positions.device)
         if self.form == "beam":
@@ -81,7 +80,6 @@ class QueryTemperature(QueryKeyEncoding):
         return whole + (positions % self.period == self.period - 1)
 
     def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 1"]) -> Heads:
-        """``q`` times its factor, in float32 at least and rounded once."""
         check_rows(q, table, (1,), self.heads_first)
         factor = table.unsqueeze(-3 if self.heads_first else -2)
         return (q.to(working_dtype(q.dtype)) * factor).to(q.dtype)

@@ -45,7 +45,6 @@ class SHAPE(PositionRemapping):
     def __call__(
         self, positions: WholeRow, *, generator: torch.Generator | None = None
     ) -> Int64[Tensor, "*batch seq"]:
-        """The shifted positions."""
         positions = checked(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)

@@ -72,7 +72,6 @@ class ALiBi(RelativeBias):
         return (slopes.view(-1, *[1] * away.ndim) * (0.0 - away)).to(floating(dtype))
 
     def take_heads(self, heads: slice) -> None:
-        """Forget the slopes of other heads."""
         super().take_heads(heads)
         self.first_slopes = self.slopes = self.slopes[heads]
         self.alibi_bias_max = 8.0

@@ -41,6 +41,5 @@ class Cyclic(RelativeBias):
     def profile(
         self, distance: WholeDistance, *, dtype: Dtype = None
     ) -> Float[Tensor, "heads *shape"]:
-        """The profile of the bias at the shorter distances."""
         distance = around(checked(distance, "distance"), self.period)
         return self.bias.profile(distance, dtype=dtype)  # type: ignore[operator]

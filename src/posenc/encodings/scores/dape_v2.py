@@ -43,8 +43,7 @@ class DAPEv2(OfBothPositions):
         torch.Size([1, 4, 5, 5])
     """
 
-    is_relative = True
-    reads_neighbors = True
+    is_relative = reads_neighbors = True
 
     def __init__(
         self,

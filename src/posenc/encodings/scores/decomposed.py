@@ -11,10 +11,19 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.scores.content import given
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
-from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import (
+    BothPositions,
+    Device,
+    Dtype,
+    K,
+    KeyPixels,
+    Q,
+    QueryPixels,
+    Scale,
+    Scores,
+)
 from posenc.guards import demand, graph_looks, may_look
 from posenc.numerics.product import products
-from posenc.positions import Integers
 
 
 class DecomposedRelative(ScoreEncoding):
@@ -77,11 +86,7 @@ class DecomposedRelative(ScoreEncoding):
             nn.init.trunc_normal_(rows, std=self.std) if self.std else nn.init.zeros_(rows)
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
-        *,
-        dtype: Dtype = None,
+        self, q_positions: QueryPixels, k_positions: KeyPixels, *, dtype: Dtype = None
     ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
         """The displacements (Δy, Δx) of every pair, int64 whatever ``dtype`` is."""
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import OfDistance, given, scale_of
@@ -63,8 +63,7 @@ class PaTH(OfDistance):
         kv_heads = heads if kv_heads is None else kv_heads
         inner = dim if rank is None else rank
         check_whole(heads=heads, head_dim=head_dim, dim=dim, kv_heads=kv_heads, rank=inner)
-        if heads % kv_heads:
-            raise ValueError(f"kv_heads is {kv_heads}; it must divide heads, {heads}.")
+        check_multiple(kv_heads, heads=heads)
         self.heads, self.head_dim, self.dim, self.kv_heads = heads, head_dim, dim, kv_heads
         self.rank, self.std = rank, std
         factory = {"device": device, "dtype": dtype}

@@ -40,8 +40,7 @@ class RelativeLogits(OfDistance):
         [False, False, True, True, True]
     """
 
-    is_pairwise = True
-    reads_hidden = True
+    is_pairwise = reads_hidden = True
 
     def __init__(
         self,

@@ -46,8 +46,7 @@ class RemappedRotary(OfBothPositions):
         >>> positional = Positional(queries_keys=rotary, scores=longer)
     """
 
-    is_pairwise = True
-    makes_anew = True
+    is_pairwise = makes_anew = True
 
     def __init__(self, heads: int, rotary: Rotary, remapping: PairRemapping):
         super().__init__()

@@ -41,10 +41,8 @@ class RePo(OfBothPositions):
         torch.Size([1, 2, 5, 5])
     """
 
-    is_relative = is_pairwise = True
-    makes_anew = True
+    is_relative = is_pairwise = makes_anew = reads_hidden = True
     check_beside = check_unrotated
-    reads_hidden = True
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.bias import RelativeBias
 from posenc.encodings.shapes import Distance, Dtype
 from posenc.frequencies import Powers
@@ -38,9 +38,7 @@ class Sandwich(RelativeBias):
     def __init__(self, heads: int, dim: int = 128, base: float = 10_000.0, *, first: int = 0):
         super().__init__()
         check_whole(heads=heads)
-        check_whole(2, dim=dim)
-        if dim % 2:
-            raise ValueError(f"dim is {dim}; it must be even.")
+        check_multiple(2, dim=dim)
         if first not in (0, 1):
             raise ValueError(f"first is {first!r}; it must be 0 or 1.")
         self.heads, self.dim, self.base, self.first = heads, dim, base, first

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
@@ -56,10 +56,8 @@ class SelectiveRoPE(OfDistance):
         torch.Size([1, 2, 5, 5])
     """
 
-    reads_neighbors = True
-    makes_anew = True
+    reads_neighbors = makes_anew = reads_hidden = True
     check_beside = check_unrotated
-    reads_hidden = True
 
     def __init__(
         self,
@@ -75,10 +73,9 @@ class SelectiveRoPE(OfDistance):
         dtype: Dtype = None,
     ):
         super().__init__()
-        check_whole(heads=heads, dim=dim, rank=rank, kernel=kernel)
+        check_whole(heads=heads, rank=rank, kernel=kernel)
         check_rotary(rotary)
-        if dim % heads:
-            raise ValueError(f"heads is {heads}; it must divide dim, {dim}.")
+        check_multiple(heads, dim=dim)
         self.heads, self.rotary, self.dim, self.rank, self.kernel = heads, rotary, dim, rank, kernel
         self.pairs = len(rotary.sincos)
         width, factory = heads * self.pairs, {"device": device, "dtype": dtype}

@@ -65,7 +65,6 @@ class SwinBias(WindowBias):
         nn.init.trunc_normal_(self.weight, std=self.std)
 
     def rows(self, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "offsets heads"]:
-        """The weight."""
         return self.weight.to(dtype)
 
     @torch.no_grad()

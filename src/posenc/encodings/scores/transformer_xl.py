@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, grouped_keys, picked, scale_of
 from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
@@ -57,8 +57,7 @@ class TransformerXL(OfDistance):
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.dim = heads * head_dim if dim is None else dim
         self.base, self.clamp_len = base, clamp_len
-        if self.dim % 2:
-            raise ValueError(f"dim is {self.dim}; it must be even.")
+        check_multiple(2, dim=self.dim)
         self.sinusoid = Sinusoidal(self.dim, base, convention="concatenated")
         factory = {"device": device, "dtype": dtype}
         self.u = nn.Parameter(torch.empty(heads, head_dim, **factory))

@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import ScoreBias
-from posenc.encodings.shapes import Dtype
+from posenc.encodings.shapes import Dtype, KeyPixels, QueryPixels
 from posenc.guards import demand, floating, graph_looks, may_look, working_dtype
-from posenc.positions import NOWHERE, Integers, checked, checked_distances, placeless
+from posenc.positions import NOWHERE, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
 
 SPECIAL = 3
@@ -29,11 +29,7 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
 
 
 def displacements(
-    q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
-    k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
-    window: tuple[int, int],
-    *,
-    name: str,
+    q_positions: QueryPixels, k_positions: KeyPixels, window: tuple[int, int], *, name: str
 ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
     """q − k of points (y, x) of a grid, along both axes and less than the window.
 
@@ -44,22 +40,16 @@ def displacements(
     keys = _points(checked(k_positions, "k_positions"), "k_positions")
     lost = placeless(queries).unsqueeze(-1), placeless(keys).unsqueeze(-2)
     nowhere = lost[0] | lost[1]
-    marked = not _known(nowhere) or bool(nowhere.any())
-    if marked:
-        queries = with_places(queries, lost[0].squeeze(-1))
-        keys = with_places(keys, lost[1].squeeze(-2))
+    queries = with_places(queries, lost[0].squeeze(-1))
+    keys = with_places(keys, lost[1].squeeze(-2))
     along = [checked_distances(queries[..., axis], keys[..., axis]) for axis in range(2)]
-    apart = torch.stack(along, dim=-3)
-    if marked:
-        apart = apart.masked_fill(nowhere.unsqueeze(-3), 0)
+    apart = torch.stack(along, dim=-3).masked_fill(nowhere.unsqueeze(-3), 0)
     within = apart.abs() < torch.tensor(window, device=apart.device).view(2, 1, 1)
     words = f"Tokens lie further apart than {name}'s window of {window}."
     if graph_looks(apart):
         demand(within.all(), words)
     elif _known(apart) and not bool(within.all()):
         raise ValueError(words)
-    if not marked:
-        return apart
     marks = NOWHERE + lost[1].to(torch.int64) + (lost[0] & lost[1]).to(torch.int64)
     return torch.where(nowhere.unsqueeze(-3), marks.unsqueeze(-3), apart)
 
@@ -99,11 +89,7 @@ class WindowBias(ScoreBias):
         """The bias of every displacement, computed in ``dtype``."""
 
     def table(
-        self,
-        q_positions: Int64[Tensor, "*batch q_len 2"] | Integers,
-        k_positions: Int64[Tensor, "*batch k_len 2"] | Integers,
-        *,
-        dtype: Dtype = None,
+        self, q_positions: QueryPixels, k_positions: KeyPixels, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch heads q_len k_len"]:
         """The bias of every pair, in the dtype of the parameters unless another is asked for."""
         apart = displacements(q_positions, k_positions, self.window, name=type(self).__name__)

@@ -32,9 +32,7 @@ def checked_dropout(dropout: float) -> float:
 
 
 def check_fit(name: str, shape: Sequence[int], rows: Sequence[int]) -> None:
-    """Refuse rows of other tokens than those of content ``[*batch, seq, dim]``; they might
-    broadcast.
-    """
+    """Refuse rows of other tokens than those of the content; they might broadcast."""
     fits = len(rows) <= len(shape) and rows[-2:] == shape[-2:]
     for size, given in zip(shape[-3::-1], rows[-3::-1], strict=False):
         fits = fits and given in (1, size)

@@ -107,7 +107,6 @@ class AxialSinusoidal(Added):
     def table(
         self, positions: Int64[Tensor, "*batch seq coordinates"] | Positions, *, dtype: Dtype = None
     ) -> Float[Tensor, "*batch seq dim"]:
-        """PE at ``positions``, float32 unless another dtype is asked for."""
         dtype = floating(dtype)
         if self.form.normalized:
             points = checked_points(checked(positions), 2 * self.axes)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_whole
+from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.shapes import Device, Dtype, Embeddings, WholeRow
@@ -65,9 +65,8 @@ class Convolutional(TokenEncoding):
         device: Device = None,
         dtype: Dtype = None,
     ):
-        check_whole(dim=dim, kernel=kernel, groups=groups, depth=depth)
-        if dim % groups:
-            raise ValueError(f"dim is {dim} and groups {groups}; groups must divide dim.")
+        check_whole(kernel=kernel, groups=groups, depth=depth)
+        check_multiple(groups, dim=dim)
         super().__init__()
         self.dim, self.kernel, self.groups, self.depth = dim, kernel, groups, depth
         self.weight_norm, self.layer_norm = weight_norm, layer_norm
@@ -89,9 +88,7 @@ class Convolutional(TokenEncoding):
                 self.weight_g.copy_(_lengths(self.weight_v))
 
     def weights(self, dtype: Dtype = None) -> Float[Tensor, "depth dim inner kernel"]:
-        """The weights of each layer in ``dtype``: what was learned, or its direction times its
-        length.
-        """
+        """The weights of each layer: what was learned, or its direction times its length."""
         wide = working_dtype(self.weight_v.dtype) if dtype is None else dtype
         learned = self.weight_v.to(wide)
         if self.weight_g is None:

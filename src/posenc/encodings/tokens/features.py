@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_positive_number, check_whole
+from posenc.arguments import check_multiple, check_positive_number, check_whole
 from posenc.encodings.shapes import Dtype, Points
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.told import arguments_told
@@ -170,9 +170,7 @@ class RandomFourierFeatures(Added):
         torch.Size([1, 64])
     """
 
-    keeps_norm = True
-    keeps_shift = True
-    takes_reals = True
+    keeps_norm = keeps_shift = takes_reals = True
 
     def __init__(
         self,
@@ -185,12 +183,10 @@ class RandomFourierFeatures(Added):
         dropout: float = 0.0,
         batch_first: bool = True,
     ):
-        check_whole(2, dim=dim)
+        check_multiple(2, dim=dim)
         check_whole(axes=axes)
         check_whole(0, seed=seed)
         check_positive_number(std=std)
-        if dim % 2:
-            raise ValueError(f"dim is {dim}; each sine has its cosine, so it must be even.")
         super().__init__(dim, dropout=dropout, batch_first=batch_first)
         self.axes, self.std, self.seed, self.sines_first = axes, std, seed, sines_first
         self._look(_drawn(dim // 2, axes, std, seed))
@@ -199,8 +195,7 @@ class RandomFourierFeatures(Added):
     def from_directions(
         cls, directions: Float[Tensor, "rows axes"], *, sines_first: bool = False
     ) -> "RandomFourierFeatures":
-        """The features of given directions B in turns a unit, taken as the exact numbers that they
-        hold.
+        """The features of given directions B in turns a unit.
 
         SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1. Those of diffusers'
         ``GaussianFourierProjection`` are ``weight[:, None]``, for logarithms of noise levels. Both

@@ -100,9 +100,7 @@ class PEG(TokenEncoding):
         return (content + total).to(x.dtype)
 
     def _keys(self, points: Tensor, nowhere: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """A number for each point, and how it changes with a step along each axis; steps beyond an
-        edge arrive at no other line.
-        """
+        """A number for each point, and how it changes with a step along each axis."""
         mark = nowhere.unsqueeze(-1)
         low = points.masked_fill(mark, 2**62).amin(-2, keepdim=True)
         high = points.masked_fill(mark, -(2**62)).amax(-2, keepdim=True)
@@ -112,9 +110,7 @@ class PEG(TokenEncoding):
         for size in reversed(room[1:]):
             steps.insert(0, steps[0] * size)
         inside = (points - low + self.kernel // 2).masked_fill(mark, 0)
-        keys = torch.stack(
-            [inside[..., axis] * step for axis, step in enumerate(steps)], dim=-1
-        ).sum(-1)
+        keys = (inside * torch.stack(steps)).sum(-1)
         # Tokens without a place have keys of their own, far below those of any grid.
         own = -(1 << 62) - nowhere.to(torch.int64).cumsum(-1)
         return torch.where(nowhere, own, keys), steps

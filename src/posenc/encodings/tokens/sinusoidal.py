@@ -75,10 +75,7 @@ class Sinusoidal(Added):
     def table(
         self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
     ) -> Float[Tensor, "*batch seq dim"]:
-        """PE at ``positions``, float32 unless another dtype is asked for.
-
-        ``out`` is a table of this shape to fill.
-        """
+        """PE at ``positions``; ``out`` is a table of this shape to fill."""
         positions = checked(positions, reals=True)
         if first := self.offset + self.convention.first:
             positions = positions + first
