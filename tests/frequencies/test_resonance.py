@@ -1,7 +1,5 @@
 """Resonance RoPE: whole wavelengths, so a pair returns to the same value again and again."""
 
-import math
-
 import pytest
 import torch
 from mpmath import mp, mpf
@@ -20,12 +18,6 @@ def test_turns_are_one_over_a_whole_number_rounded_once(of):
         want = tuple(int(mp.nint(mpf(2) ** TURN_BITS / length)) for length in lengths)
     assert Resonance(of).turns() == want
     assert Resonance(of).attention_factor == of.attention_factor
-
-
-def test_the_float32_form_is_that_of_the_authors():
-    plain = 1.0 / (10_000 ** (torch.arange(0, 64, 2).float() / 64))
-    theirs = 2 * math.pi / torch.round(2 * math.pi / plain)
-    assert torch.equal(Resonance(PLAIN).float32("float32"), theirs)
 
 
 def test_a_pair_repeats_after_its_wavelength():

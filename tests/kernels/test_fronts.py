@@ -182,16 +182,6 @@ def test_gradients_are_the_bits_of_the_formulas(dtype, layout, scale, dropout, p
         assert same(*[torch.autograd.grad(y, content, gradient) for y in (made, formula)])
 
 
-def test_recomputed_activations_drop_the_same_elements():
-    from torch.utils.checkpoint import checkpoint
-
-    x, table = torch.ones(50, 64, requires_grad=True), torch.zeros(50, 64)
-    made = checkpoint(lambda x: scaled_sum(x, table, dropout=0.5), x, use_reentrant=False)
-    made.sum().backward()
-    assert same(x.grad == 0, made == 0)
-    assert (made == 0).any()
-
-
 INTO = {
     "rotation": lambda x: rotate_heads(given := (x,), TABLE, None, HALF, given)[0],
     "sum": lambda x: scaled_sum(x, ROWS[:, :4], scale=3.0, out=x),
@@ -243,19 +233,3 @@ def test_a_compiled_graph_has_no_break_and_the_same_bits(name, learns):
     assert same(made, want)
     if learns:
         assert same(*[torch.autograd.grad(y, given, torch.ones_like(y)) for y in (made, want)])
-
-
-@pytest.mark.compiles
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("name", ["queries", "both, looked up", "by cosines", "sum, looked up",
-                                  "embedding and sum"])  # fmt: skip
-def test_an_exported_program_loads_where_this_is_not_installed(name, strict):
-    class Module(torch.nn.Module):
-        def forward(self, *given):
-            return run(*given)
-
-    run, shapes = FRONTS[name]
-    given = tuple(wide(*shape) for shape in shapes)
-    program = torch.export.export(Module(), given, strict=strict)
-    assert not [node for node in program.graph.nodes if "posenc" in str(node.target)]
-    torch.testing.assert_close(program.module()(*given), run(*given))

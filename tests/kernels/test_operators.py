@@ -163,27 +163,6 @@ def test_operands_anywhere_in_one_buffer_are_right_or_refused(name, data):
     assert same(room, before)  # nothing else was written
 
 
-NUMBERS = torch.zeros(64, dtype=torch.int64)
-INTO = NUMBERS.view(torch.float32)[8:68].view(1, 2, 5, 6)
-SHARED = {
-    "table": ("rotary_out", (X[:1, :1], TABLE, TABLE.view(1, 1, 5, 6))),
-    "queries are keys": ("rotary_both_", (*[X.clone()] * 2, TABLE)),
-    "one head for all": ("rotary_", (X[:, :1].clone().expand(2, 3, 5, 6), TABLE)),
-    "table of a sum": ("add_out", (X[0, 0], ROWS, ROWS)),
-    "ids": ("embed_out", (ROWS, NUMBERS[4:14].view(1, 2, 5), INTO)),
-    "positions of a table": ("sincos_", (NUMBERS.view(torch.float32)[:30].view(5, 2, 3),
-                                         NUMBERS[:5], TURNS, RADIANS)),
-    "one row for all": ("sincos_", (ROOM[:1].expand(5, 2, 3), PLACES, TURNS, RADIANS)),
-}  # fmt: skip
-
-
-@compiled
-@pytest.mark.parametrize(("name", "given"), SHARED.values(), ids=SHARED)
-def test_nothing_is_written_over_what_is_read_or_twice(name, given):
-    rest = {"rotary": [4], "sincos": [1.0, 0]}.get(name.split("_")[0], [1.0, 1.0, 0, 0])
-    refused(name, [*given, *rest], "ValueError")
-
-
 def test_slices_of_one_buffer_are_rotated_in_place():
     """Queries, keys and values of one projection, whichever way it is laid out."""
     for axis in (1, 2):

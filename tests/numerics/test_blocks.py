@@ -120,14 +120,6 @@ def test_columns_of_any_table_are_written_and_nothing_else(layout, transposed, d
     assert int((table == 7.0).sum()) == table.numel() - 2 * 3000 * 32
 
 
-def test_a_frequency_of_zero_never_turns():
-    cos, sin = SinCos(FromCheckpoint([0.0, 1.0])).cos_sin(consecutive(20_000, start=-9_999))
-    assert (cos[:, 0] == 1).all()
-    assert (bits(sin[:, 0]) == 0).all()
-    assert bits(sin)[9_999].tolist() == [0, 0]
-    assert cos[9_999].tolist() == [1, 1]
-
-
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize("factor", [1.2079441541679836, 0.5, -1.0])
 def test_a_factor_is_part_of_the_one_rounding(dtype, factor):

@@ -74,16 +74,3 @@ def test_it_takes_a_column_of_arrays():
         column[:] = [np.array(each) for each in documents]
         assert same(collate(column, length=8), collate(documents, length=8))
     assert same(collate(np.array([[1, 2], [3, 4]]), length=8), collate([[1, 2], [3, 4]], length=8))
-
-
-@pytest.mark.parametrize("form", [None, "numpy", "torch"])
-def test_it_packs_rows_of_datasets(form):
-    datasets = pytest.importorskip("datasets")
-    table = datasets.table.InMemoryTable.from_pydict({"input_ids": IDS})
-    dataset = datasets.Dataset(table, fingerprint="documents").with_format(form)
-    loader = torch.utils.data.DataLoader(
-        dataset, batch_size=2, collate_fn=lambda rows: collate([r["input_ids"] for r in rows])
-    )
-    for begin, batch in zip((0, 2), loader, strict=True):
-        assert same(batch, collate(IDS[begin : begin + 2]))
-        assert same(collate(dataset[begin : begin + 2]["input_ids"]), batch)

@@ -32,12 +32,6 @@ def test_text_may_go_on_behind_the_last_frame():
                        mixed_modalities(types[:6], grids, times=times))  # fmt: skip
 
 
-def test_images_that_touch_are_told_apart_by_their_sizes():
-    types = row((IMAGE, 2), (IMAGE, 3))
-    t = mixed_modalities(types, {IMAGE: [(1, 1, 2), (1, 3, 1)]})[:, 0]
-    assert t.tolist() == [0, 0, 2, 2, 2]
-
-
 DOCUMENTS = [
     (row((TEXT, 2), (IMAGE, 4), (TEXT, 1)), {IMAGE: [(1, 2, 2)]}),
     (row((TEXT, 3)), {}),

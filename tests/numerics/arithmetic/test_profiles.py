@@ -91,16 +91,6 @@ def test_linear_scaling_of_positions_is_not_that_of_frequencies():
         assert torch.equal(vllm, transformers) == equal
 
 
-def test_only_the_kept_table_tells_vllm_from_sglang():
-    line = torch.arange(LENGTH)
-    a, b = (Rotary(DIM, arithmetic=name) for name in ("vllm", "sglang"))
-    assert torch.equal(a.table(line), b.table(line))
-    for dtype, equal in ((torch.float32, True), (torch.bfloat16, False)):
-        q = content(dtype)
-        made = a.encode_queries(q, a.table(line)), b.encode_queries(q, b.table(line))
-        assert torch.equal(*made) == equal
-
-
 def test_llama_cpp_multiplies_from_pair_to_pair():
     """By hand for base 16 and four pairs: every step is a half, so nothing rounds."""
     profile, schedule = PROFILES["llama.cpp"], Geometric(8, 16.0)
@@ -158,18 +148,6 @@ def test_two_scalings_that_an_implementation_has_together():
     assert all(torch.equal(a, b) for a, b in zip(both, alone, strict=True))
     Rotary(Linear(Llama3(PLAIN), 4), arithmetic="megatron")
     Rotary(Linear(Proportional(DIM, 0.5), 2), arithmetic="transformers")  # Gemma's divided
-
-
-def test_torchtitan_leaves_yarn_by_1_out():
-    frequencies = PROFILES["torchtitan"].frequencies(YaRN(PLAIN, 1, 4096))
-    assert torch.equal(frequencies, PLAIN.float32("float32"))
-
-
-def test_torchtitan_scales_yarn_in_its_own_order():
-    schedule = YaRN(Geometric(DIM), 6, 4096, attention=1.0)
-    ours, theirs = (PROFILES[n].frequencies(schedule) for n in ("torchtitan", "transformers"))
-    assert torch.allclose(ours, theirs, rtol=1e-6)
-    assert not torch.equal(ours, theirs)
 
 
 def test_cohere_interleaves_and_rotates_in_float32():
