@@ -54,9 +54,10 @@ def cos_sin_of_sum(
         return _at(parts, dtype, factor)
     rows = max(1, CHUNK_PHASES // count)
     whole = torch.empty(2, shape.numel(), count, dtype=dtype, device=parts[0].steps.device)
+    flat = [each.steps.flatten() for each in parts]
     for begin in range(0, shape.numel(), rows):
         here = slice(begin, begin + rows)
-        few = [each._replace(steps=each.steps.flatten()[here]) for each in parts]
+        few = [Summand(at[here], each.turns) for at, each in zip(flat, parts, strict=True)]
         for made, place in zip(_at(few, dtype, factor), whole[:, here], strict=True):
             place.copy_(made)
     cos, sin = whole.view(2, *shape, count)
