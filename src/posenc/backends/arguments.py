@@ -20,23 +20,7 @@ LAYOUT = "[batch, heads, seq, head_dim]"
 
 @dataclass(eq=False)
 class Arguments:
-    """What ``attention`` was given.
-
-    Attributes:
-        query: Queries.
-        key: Keys.
-        value: Values.
-        queries_keys: Encodings of queries and keys, in order.
-        scores: Encodings of scores, in order.
-        remaps: Whether positions were changed before.
-        specification: Who stands where, and who sees whom.
-        scale: What products of queries and keys are multiplied with.
-        dropout_p: Probability of dropping a weight.
-        q_hidden: The hidden state of the queries' tokens, if given.
-        k_hidden: That of the keys' tokens, if given.
-        likely_real: ``[batch, q_len]``, false where a query is padding if the queries are the last
-            of the keys' tokens; ``None`` where that is known, or there is no padding.
-    """
+    """What ``attention`` was given."""
 
     query: Tensor
     key: Tensor
@@ -49,7 +33,7 @@ class Arguments:
     dropout_p: float
     q_hidden: Tensor | None
     k_hidden: Tensor | None
-    likely_real: Tensor | None
+    likely_real: Tensor | None  # [batch, q_len], if the queries are the last of the keys' tokens
 
     @property
     def has_padding(self) -> bool:

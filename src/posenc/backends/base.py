@@ -96,15 +96,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The heads of attention.
-
-    Attributes:
-        heads: Number of query heads.
-        kv_heads: Number of key heads.
-        head_dim: Width of queries and keys.
-        value_dim: Width of values.
-        dtype: Dtype of all of them.
-    """
+    """The heads of attention."""
 
     heads: int
     kv_heads: int

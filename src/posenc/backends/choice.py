@@ -51,15 +51,6 @@ def chosen(
 ) -> Backend:
     """The cheapest exact backend for these encodings and this specification.
 
-    Args:
-        scores: Encodings of the scores, in order.
-        specification: Who stands where, and who sees whom.
-        heads: Number of query heads.
-        dtype: Dtype of queries and keys.
-        dropout_p: Probability of dropping a weight, in this call.
-        table: What gives dense tables; one that keeps them may save work.
-        backend: The name of a backend to insist on.
-
     Example:
         >>> from posenc import ALiBi
         >>> spec = AttentionSpecification(1, 512, 512)
@@ -104,13 +95,7 @@ def considered(
 
 
 def explained(chosen: Backend, passed: dict[str, str]) -> str:
-    """A line for the backend, and one for each that was passed over.
-
-    Example:
-        >>> print(explained(SDPA("nothing hides a score", is_causal=False), {"flex": "it rests"}))
-        sdpa: nothing hides a score
-          not flex: it rests
-    """
+    """A line for the backend, and one for each that was passed over."""
     lines = [f"{chosen.name}: {chosen.why}", *(f"  not {n}: {why}" for n, why in passed.items())]
     return "\n".join(lines)
 

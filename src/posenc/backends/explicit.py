@@ -44,20 +44,7 @@ def attend_explicitly(
     sinks: Tensor | None = None,
     features: Features | None = None,
 ) -> Attended:
-    """softmax(what the encodings make of query keyᵀ · scale) value, in float32 at least.
-
-    Args:
-        query: ``[batch, heads, q_len, head_dim]``.
-        key: ``[batch, kv_heads, k_len, head_dim]``.
-        value: ``[batch, kv_heads, k_len, value_dim]``.
-        encodings: Encodings of scores, in order, each with its table.
-        mask: Boolean, true where a query may see a key, or additive.
-        scale: What products are multiplied with.
-        dropout_p: Probability of dropping a weight.
-        softcap: c in c · tanh(query · key · scale / c), before any bias is added.
-        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
-        features: What encodings read in the hidden state.
-    """
+    """softmax(what the encodings make of query keyᵀ · scale) value, in float32 at least."""
     group = query.shape[1] // key.shape[1]
     wide = working_dtype(query.dtype)
     keys, values = (t.to(wide).repeat_interleave(group, dim=1) for t in (key, value))

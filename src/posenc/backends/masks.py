@@ -14,12 +14,6 @@ def not_later(
 ) -> Bool[Tensor, "q_len k_len"]:
     """True where a key comes no later in the row than its query.
 
-    Args:
-        q_len: Number of queries.
-        k_len: Number of keys.
-        first: The index of the first query in the row; if not given, the queries are the last.
-        device: Where the mask is made.
-
     Example:
         >>> not_later(1, 3).int(), not_later(1, 3, first=1).int()
         (tensor([[1, 1, 1]], dtype=torch.int32), tensor([[1, 1, 0]], dtype=torch.int32))
@@ -118,13 +112,6 @@ def hides(distance: Tensor, *, is_causal: bool, window: int | None) -> Tensor | 
 
 
 def nothing_of(*content: Tensor) -> Tensor:
-    """Zero, with gradients of zeros: the result where no query sees a key.
-
-    Example:
-        >>> x = torch.tensor([torch.nan], requires_grad=True)
-        >>> nothing_of(x).backward()
-        >>> x.grad
-        tensor([0.])
-    """
+    """Zero, with gradients of zeros: the result where no query sees a key."""
     everywhere = torch.ones((), dtype=torch.bool, device=content[0].device)
     return sum(x.masked_fill(everywhere, 0.0).sum() for x in content)  # type: ignore[return-value]

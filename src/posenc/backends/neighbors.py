@@ -14,14 +14,7 @@ from posenc.positions import Coordinates
 def check_documents_are_told(
     encodings: Iterable[nn.Module], places: Tensor | Coordinates, documents: Tensor | None
 ) -> None:
-    """Refuse documents across whose borders an encoding would read, since positions run on there.
-
-    Args:
-        encodings: Those that are applied. One that reads the tokens beside each token says so by
-            ``reads_neighbors``, or, of tokens, by ``is_pointwise``.
-        places: Where they take the tokens to stand, ``[seq]``, ``[batch, seq]`` or a grid.
-        documents: ``[batch, seq]``: tokens with equal numbers are one document.
-    """
+    """Refuse documents across whose borders an encoding would read, as positions run on there."""
     if documents is None or isinstance(places, Coordinates):
         return  # no encoding that reads neighbors takes reals
     for encoding in encodings:
@@ -48,12 +41,6 @@ def check_padding_is_outside(
     """Refuse padding that an encoding would read as the neighbor of a token, or read across.
 
     On a grid the neighbor is whoever stands at the next point, whatever lies between in the row.
-
-    Args:
-        encodings: Those that are applied.
-        places: Where they take the tokens to stand.
-        real: ``[batch, seq]``: which tokens are no padding; ``None``: all.
-        documents: ``[batch, seq]``: tokens with equal numbers are one document.
     """
     reading = [each for each in encodings if _reads_neighbors(each)]
     if real is None or not reading or isinstance(places, Coordinates) or places.ndim > 2:

@@ -26,15 +26,7 @@ def refuse_context_parallel() -> None:
 def masked_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor, dropout_p: float, **named: Any
 ) -> Tensor:
-    """Torch's attention with a mask, which autocast on a CPU would round as it does content.
-
-    Example:
-        >>> x, mask = torch.ones(1, 1, 2, 8), torch.tensor([[0.0, 1 / 3]])
-        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
-        ...     inside = masked_attention(x, x, x, mask, 0.0)
-        >>> torch.equal(inside, masked_attention(*[x.bfloat16()] * 3, mask, 0.0))
-        True
-    """
+    """Torch's attention with a mask, which autocast on a CPU would round as it does content."""
     if not query.is_cpu or not torch.is_autocast_enabled("cpu"):
         return TORCHS_ATTENTION(query, key, value, mask, dropout_p, **named)
     dtype, content = torch.get_autocast_dtype("cpu"), (query, key, value)

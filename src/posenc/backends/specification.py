@@ -119,12 +119,7 @@ class AttentionSpecification:
         )
 
     def of_queries(self, part: slice) -> "AttentionSpecification":
-        """The same for some of the queries, without ``attn_mask``.
-
-        Example:
-            >>> AttentionSpecification(1, 4, 4, is_causal=True).of_queries(slice(1, 2)).visible()
-            tensor([[[[ True,  True, False, False]]]])
-        """
+        """The same for some of the queries, without ``attn_mask``."""
         whole = self.placed()
         return replace(
             whole,
@@ -137,15 +132,7 @@ class AttentionSpecification:
         )
 
     def of_keys(self, part: slice) -> "AttentionSpecification":
-        """The same for some of the keys, without ``attn_mask``.
-
-        Example:
-            >>> AttentionSpecification(1, 4, 4, is_causal=True).of_keys(slice(2, 4)).visible().int()
-            tensor([[[[0, 0],
-                      [0, 0],
-                      [1, 0],
-                      [1, 1]]]], dtype=torch.int32)
-        """
+        """The same for some of the keys, without ``attn_mask``."""
         whole = self.placed()
         return replace(
             whole,
@@ -283,12 +270,7 @@ class AttentionSpecification:
 
     @property
     def order(self) -> str:
-        """What hides keys and bends scores wherever they stand, as ranks ask each other.
-
-        Example:
-            >>> AttentionSpecification(1, 4, 4, is_causal=True).order
-            'is_causal=True, window=None, softcap=None, without sinks'
-        """
+        """What hides keys and bends scores wherever they stand, as ranks ask each other."""
         sinks = "without sinks" if self.sinks is None else "with sinks"
         return f"is_causal={self.is_causal}, window={self.window}, softcap={self.softcap}, {sinks}"
 

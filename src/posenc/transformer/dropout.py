@@ -6,13 +6,7 @@ from posenc.backends.base import Dropout
 
 
 def drops(module: nn.Module) -> bool:
-    """Whether a layer inside drops anything now: one may be told to, or not to, by itself.
-
-    Example:
-        >>> layers = nn.Sequential(nn.Dropout(0.0), nn.Dropout(0.1))
-        >>> drops(layers), drops(layers.eval())
-        (True, False)
-    """
+    """Whether a layer inside drops anything now: one may be told to, or not to, by itself."""
     layers = (each for each in module.modules() if isinstance(each, nn.Dropout))
     return any(layer.training and layer.p > 0 for layer in layers)
 

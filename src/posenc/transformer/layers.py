@@ -38,12 +38,7 @@ def held(
 
 
 def windows_of(window: int | Sequence[int | None] | None, depth: int) -> list[int | None]:
-    """The window of each layer.
-
-    Example:
-        >>> windows_of([512, None], 2), windows_of(512, 2)
-        ([512, None], [512, 512])
-    """
+    """The window of each layer."""
     windows: list[Any] = list(window) if is_row(window) else [window] * depth
     for each in windows:
         if each is not None:
@@ -61,17 +56,7 @@ def handed_down(
     placement: Placement,
     backend: Callable[[Any], dict[str, Any]] | None = None,
 ) -> list[AttentionTables]:
-    """What attention in each layer is handed; those that are alike share it.
-
-    Args:
-        layers: The encodings of each.
-        windows: The window of each.
-        tables: Those that are kept.
-        x: Tokens.
-        placement: Where they stand.
-        backend: What computes attention for the scores and the window of a layer; if not given,
-            tables of scores are handed down, queries × keys.
-    """
+    """What attention in each layer is handed; those that are alike share it."""
     encodings = once_each(layers, lambda each: (tuple(each.queries_keys), tuple(each.scores)))
     kinds = [(*each, window) for each, window in zip(encodings, windows, strict=True)]
     alike = list(dict.fromkeys(kinds))
@@ -94,12 +79,7 @@ def _scores(spec: AttentionSpecification, build: Callable[..., Tensor], layer: A
 
 
 def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:
-    """``make`` of every key, called once for those that are equal.
-
-    Example:
-        >>> once_each(["local", "local", "global"], len)
-        [5, 5, 6]
-    """
+    """``make`` of every key, called once for those that are equal."""
     made: dict[Key, Made] = {}
     for key in keys:
         if key not in made:

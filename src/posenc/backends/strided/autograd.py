@@ -42,20 +42,6 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     torch's own decorator takes them for constants where what comes to ``backward`` has no gradient
     of its own, as after a plain sum; then a penalty on gradients would be none. And what nothing
     leads to counts as constant to ``torch.autograd.functional.hessian``.
-
-    Example:
-        >>> class Square(torch.autograd.Function):
-        ...     @staticmethod
-        ...     def forward(ctx, x):
-        ...         ctx.save_for_backward(x)
-        ...         return x * x
-        ...     @staticmethod
-        ...     @once_differentiable
-        ...     def backward(ctx, gradient):
-        ...         return 2 * ctx.saved_tensors[0] * gradient
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> torch.autograd.grad(Square.apply(x), x, create_graph=True)[0].item()
-        6.0
     """
 
     @wraps(backward)

@@ -52,15 +52,6 @@ def attend_in_blocks(
     """softmax(q kᵀ · scale + bias) v, block by block.
 
     Keys that are hidden from a whole block cost nothing. No gradient flows to ``bias``.
-
-    Args:
-        q: A run of queries, one position apart.
-        k: A run of keys, one position apart.
-        v: Their values.
-        bias: The bias of every distance.
-        offset: Position of the first query less that of the first key.
-        scale: What products are multiplied with.
-        dropout_p: Probability of dropping a weight.
     """
     # Blocks depend on values, which are not known in a graph.
     if not (may_look(q) and may_look(k) and may_look(v)):
@@ -145,16 +136,7 @@ def in_rows(
     offset: int,
     rows: int,
 ) -> Iterator[Block]:
-    """Some queries of some heads, a few at a time, and the keys that they see.
-
-    Args:
-        heads: Query heads and their key heads.
-        queries: First query and one past the last.
-        keys: First key and one past the last.
-        reach: The least and the largest distance that is seen.
-        offset: Position of the first query of all less that of the first key.
-        rows: How many queries at a time.
-    """
+    """Some queries of some heads, a few at a time, and the keys that they see."""
     low, high = reach
     for start in range(queries.start, queries.stop, rows):
         stop = min(start + rows, queries.stop)

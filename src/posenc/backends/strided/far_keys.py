@@ -14,7 +14,7 @@ from torch import Tensor
 
 from posenc.backends.strided.blocks import ROWS, Block, bias_of, content_of, dead_rows
 from posenc.backends.strided.flash import flash, serves
-from posenc.backends.strided.results import Merged
+from posenc.backends.strided.results import Backward
 from posenc.backends.strided.score_gradients import anti_diagonals, narrowed, shearing
 from posenc.backends.strided.toeplitz import Toeplitz
 
@@ -41,47 +41,27 @@ def _short(block: Block) -> Iterator[Block]:
 def add_to_bias(
     block: Block,
     dvalues: Float[Tensor, "heads count"],
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    offset: int,
-    scale: float,
+    run: Backward,
     sums: Float[Tensor, "batch heads q_len"] | None = None,
 ) -> None:
-    """Add what a block gives to the gradient of the bias, where ``may_share``.
+    """Add what a block of all keys gives to the gradient of the bias, where ``may_share``.
 
-    Args:
-        block: Queries and all keys that they see.
-        dvalues: The gradient of ``bias.values``.
-        content: Queries, keys and values.
-        bias: The bias of every distance.
-        merged: The result and its gradient.
-        offset: Position of the first query less that of the first key.
-        scale: What products are multiplied with.
-        sums: The sum of each row of dS; 0 if not given, as it is where no key is elsewhere.
+    ``sums`` are those of each row of dS; 0 if not given, as they are where no key is elsewhere.
     """
     for rows in _short(block):
-        _add(rows, dvalues, content, bias, merged, offset, scale, sums)
+        _add(rows, dvalues, run, sums)
 
 
-def _add(
-    rows: Block,
-    dvalues: Tensor,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    offset: int,
-    scale: float,
-    sums: Tensor | None,
-) -> None:
+def _add(rows: Block, dvalues: Tensor, run: Backward, sums: Tensor | None) -> None:
+    bias, offset = run.bias, run.offset
     reach, (begin, end) = bias.shared_from, (rows.keys.start, rows.keys.stop)
     assert reach is not None
     low = min(max(offset + rows.queries.start - reach + 1, begin), end)
     high = min(max(offset + rows.queries.stop - 1 + reach, low), end)
     heads = slice(0, 1) if len(bias.values) == 1 else rows.heads
     near = dvalues.new_zeros(rows.heads.stop - rows.heads.start)
-    for part in narrowed(_of_keys(rows, low, high), len(content[0])):
-        along = _along(part, content, bias, merged, scale)
+    for part in narrowed(_of_keys(rows, low, high), len(run.content[0])):
+        along = _along(part, run)
         of = heads if len(bias.values) == 1 else part.heads
         first = bias.highest - part.first
         dvalues[of, first : first + along.shape[-1]] += along.sum_to_size(
@@ -92,10 +72,10 @@ def _add(
     before = after = torch.zeros_like(near)
     every = 0.0 if sums is None else sums[:, rows.heads, rows.queries].sum((0, 2))
     if low - begin > end - high:
-        after = _of_far(_of_keys(rows, high, end), content, bias, merged, scale)
+        after = _of_far(_of_keys(rows, high, end), run)
         before = every - near - after
     elif end > high:
-        before = _of_far(_of_keys(rows, begin, low), content, bias, merged, scale)
+        before = _of_far(_of_keys(rows, begin, low), run)
         after = every - near - before
     last = dvalues.shape[1] - 1
     for distance, far in ((reach, before), (-reach, after)):
@@ -109,16 +89,10 @@ def _of_keys(rows: Block, begin: int, end: int) -> Block:
     return Block(rows.heads, rows.kv_heads, rows.queries, slice(begin, end), first)
 
 
-def _along(
-    block: Block,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-) -> Float[Tensor, "heads distances"]:
+def _along(block: Block, run: Backward) -> Float[Tensor, "heads distances"]:
     """The sum of each diagonal of dS, from the largest distance down."""
-    wide, where = bias.values.dtype, (slice(None), block.heads, block.queries)
-    q, k, v = (t.to(wide) for t in content_of(block, *content))
+    bias, merged, where = run.bias, run.merged, (slice(None), block.heads, block.queries)
+    q, k, v = (t.to(bias.values.dtype) for t in content_of(block, *run.content))
     group = q.shape[1] // k.shape[1]
 
     def by_key_head(t: Tensor) -> Tensor:
@@ -127,7 +101,7 @@ def _along(
     grad = by_key_head(merged.grad[where].flip(-2))
     lse, delta = (by_key_head(t[where].flip(-1)).unsqueeze(-1) for t in (merged.lse, merged.delta))
     mask = bias_of(block, bias).expand(1, q.shape[1], -1, -1)
-    scores = torch.matmul(by_key_head(q) * scale, k.unsqueeze(2).mT).add_(by_key_head(mask))
+    scores = torch.matmul(by_key_head(q) * run.scale, k.unsqueeze(2).mT).add_(by_key_head(mask))
     weights = scores.sub_(lse).exp_()
     to_weights = torch.matmul(grad, v.unsqueeze(2).mT).sub_(delta)
     room = shearing(to_weights)
@@ -135,19 +109,14 @@ def _along(
     return anti_diagonals(room if len(room) == 1 else room.sum(0, keepdim=True))
 
 
-def _of_far(
-    block: Block,
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-) -> Float[Tensor, "heads"]:
+def _of_far(block: Block, run: Backward) -> Float[Tensor, "heads"]:
     """The sum of dS over all of these keys, without dS."""
+    bias, merged = run.bias, run.merged
     if block.keys.start == block.keys.stop:
         return merged.lse.new_zeros(block.heads.stop - block.heads.start)
     where = slice(None), block.heads, block.queries
-    some = content_of(block, *content)
-    out, lse = flash(*some, bias_of(block, bias), dead_rows(block, bias), scale=scale)
+    some = content_of(block, *run.content)
+    out, lse = flash(*some, bias_of(block, bias), dead_rows(block, bias), scale=run.scale)
     grad, total, delta = merged.grad[where].flip(-2), merged.lse[where], merged.delta[where]
     share = (lse - total.flip(-1)).exp_()
     return (((grad * out).sum(-1) - delta.flip(-1)) * share).sum((0, 2))

@@ -50,12 +50,7 @@ def flash(
 
 
 def capped(scores: Tensor, softcap: float | None) -> Tensor:
-    """c · tanh(scores / c), in place.
-
-    Example:
-        >>> capped(torch.tensor([0.0, 100.0]), 2.0)
-        tensor([0., 2.])
-    """
+    """c · tanh(scores / c), in place."""
     return scores if softcap is None else scores.div_(softcap).tanh_().mul_(softcap)
 
 

@@ -11,7 +11,7 @@ from posenc.backends.base import Request
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.strided.flash import flash, serves
-from posenc.backends.strided.results import Merged, Part, Partial, merge, nothing_seen
+from posenc.backends.strided.results import Backward, Merged, Part, Partial, merge, nothing_seen
 from posenc.backends.strided.rows import InRows
 from posenc.backends.strided.run_gradients import add_all_gradients
 from posenc.backends.strided.score_gradients import narrowed
@@ -173,7 +173,8 @@ class InSegments:
             grads = [dq[rows_of], dk[keys_of], dv[keys_of], learned[number]]
             out, lse, grad, delta = (each[rows_of] for each in merged[:4])
             of_all = Merged(out, lse, grad, delta, merged.alone)
-            add_all_gradients(grads, content, bias, of_all, segment.offset, scale, self.softcap)
+            run = Backward(content, bias, of_all, segment.offset, scale, self.softcap)
+            add_all_gradients(grads, run)
         return dq, dk, dv, *learned
 
     def each(self) -> Iterator[tuple[Segment, int, Toeplitz]]:

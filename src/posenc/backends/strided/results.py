@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from posenc.backends.strided.toeplitz import Toeplitz
 from posenc.encodings.base import working_dtype
 
 
@@ -45,6 +46,26 @@ class Merged(NamedTuple):
     alone: bool = False
 
 
+class Backward(NamedTuple):
+    """What the gradients of a run of queries and a run of keys depend on.
+
+    Attributes:
+        content: Queries, keys and values.
+        bias: The bias of every distance.
+        merged: The result for all keys, also those that lie elsewhere, and its gradient.
+        offset: Position of the first query less that of the first key.
+        scale: What products are multiplied with.
+        softcap: c in c · tanh(products / c), before the bias is added.
+    """
+
+    content: tuple[Tensor, Tensor, Tensor]
+    bias: Toeplitz
+    merged: Merged
+    offset: int
+    scale: float
+    softcap: float | None = None
+
+
 class Part(Protocol):
     """Attention of some queries to some keys, ready to run in both directions."""
 
@@ -65,14 +86,7 @@ class Part(Protocol):
 
 
 def merge(one: Partial, other: Partial) -> Partial:
-    """Both results as one.
-
-    Example:
-        >>> one = Partial(torch.tensor([[[[1.0]]]]), torch.tensor([[[0.0]]]))
-        >>> other = Partial(torch.tensor([[[[4.0]]]]), torch.tensor([[[2.0]]]).log())
-        >>> merge(one, other).out.round()
-        tensor([[[[3.]]]])
-    """
+    """Both results as one."""
     lse = torch.logaddexp(one.lse, other.lse)
     shift = lse.masked_fill(lse == -torch.inf, 0.0)
     out = sum(part.out * (part.lse - shift).exp().unsqueeze(-1) for part in (one, other))

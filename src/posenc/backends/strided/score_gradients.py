@@ -5,8 +5,7 @@ from torch import Tensor
 
 from posenc.backends.strided.blocks import ROWS, Block, bias_of
 from posenc.backends.strided.flash import capped
-from posenc.backends.strided.results import Merged
-from posenc.backends.strided.toeplitz import Toeplitz
+from posenc.backends.strided.results import Backward
 
 ELEMENTS = 2**19  # scores held at a time in the backward pass: their three tensors stay in a cache
 
@@ -36,31 +35,15 @@ def narrowed(block: Block, batch: int) -> list[Block]:
     ]
 
 
-def add_gradients(
-    block: Block,
-    grads: list[Tensor],
-    content: tuple[Tensor, Tensor, Tensor],
-    bias: Toeplitz,
-    merged: Merged,
-    scale: float,
-    softcap: float | None = None,
-) -> None:
+def add_gradients(block: Block, grads: list[Tensor], run: Backward) -> None:
     """Add what one block gives to the gradients of q, k, v and the values of ``bias``.
 
     dS = P ∘ (dO Vᵀ − δ) is the gradient of the scores, and the bias at one distance receives the
     sum of its diagonal of dS. All is formed in the dtype of ``grads``.
-
-    Args:
-        block: Queries and the keys that they see.
-        grads: Of q, k, v and the values of ``bias``, in their dtype.
-        content: Queries, keys and values.
-        bias: The bias of every distance.
-        merged: The result for all keys.
-        scale: What products are multiplied with.
-        softcap: c in c · tanh(products / c), before the bias is added.
     """
     dq, dk, dv, dvalues = grads
-    wide, (q, k, v) = dvalues.dtype, content
+    wide, (q, k, v) = dvalues.dtype, run.content
+    bias, merged, scale, softcap = run.bias, run.merged, run.scale, run.softcap
     group = q.shape[1] // k.shape[1]
     rows, columns = (block.heads, block.queries), (block.kv_heads, block.keys)
 

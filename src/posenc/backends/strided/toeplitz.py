@@ -70,11 +70,6 @@ class Toeplitz:
         distance 0 at least exp(bias(0) − c); every query must see the latter. A value is at most
         exp(d) times as long as another. All ``terms`` keys together stay below a quarter of the
         rounding of one. This also avoids denormal numbers, which are ten times slower.
-
-        Args:
-            bound: c: a bound of the scores' size, head by head.
-            disparity: d, head by head; infinite where a value is zero, and nothing is cut off.
-            terms: Number of keys.
         """
         apart = (2 * bound + disparity)[:, None] + self._reach(terms)
         least = self.values[:, self.highest, None] - apart
@@ -85,12 +80,7 @@ class Toeplitz:
 
 
 def margin(terms: int, dtype: torch.dtype) -> float:
-    """How far below one score ``terms`` others together no longer count beside it.
-
-    Example:
-        >>> round(margin(4096, torch.float32), 1)
-        25.6
-    """
+    """How far below one score ``terms`` others together no longer count beside it."""
     return log(terms) - log(torch.finfo(dtype).eps / 4)
 
 
@@ -106,16 +96,6 @@ def toeplitz(
     device: torch.device | None = None,
 ) -> Toeplitz:
     """The sum of relative biases for a run of queries and a run of keys.
-
-    Args:
-        biases: None, or several that are added.
-        q_len: Number of queries, one position apart.
-        k_len: Number of keys, one position apart.
-        offset: Position of the first query less that of the first key.
-        is_causal: Whether keys after their query are hidden.
-        window: How many positions a query sees, its own among them; all if not given.
-        dtype: Dtype of the values.
-        device: Where they are made.
 
     Example:
         >>> from posenc import ALiBi
