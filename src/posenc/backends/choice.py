@@ -39,30 +39,6 @@ def built(
     return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
 
 
-def chosen(
-    scores: Sequence[ScoreEncoding],
-    specification: AttentionSpecification,
-    *,
-    heads: int,
-    dtype: torch.dtype,
-    dropout_p: float = 0.0,
-    table: TableBuilder = built,
-    backend: str | None = None,
-) -> Backend:
-    """The cheapest exact backend for these encodings and this specification.
-
-    Example:
-        >>> from posenc import ALiBi
-        >>> spec = AttentionSpecification(1, 512, 512)
-        >>> chosen([ALiBi(8)], spec, heads=8, dtype=torch.float32).name
-        'strided'
-    """
-    return considered(
-        scores, specification, heads=heads, dtype=dtype, dropout_p=dropout_p, table=table,
-        backend=backend,
-    )[0]  # fmt: skip
-
-
 def considered(
     scores: Sequence[ScoreEncoding],
     specification: AttentionSpecification,
@@ -73,7 +49,16 @@ def considered(
     table: TableBuilder = built,
     backend: str | None = None,
 ) -> tuple[Backend, dict[str, str]]:
-    """The backend, and why each before it was passed over; arguments as for ``chosen``."""
+    """The cheapest exact backend, and why each before it was passed over.
+
+    ``table`` gives dense tables: one that keeps them may save work. ``backend`` insists on a name.
+
+    Example:
+        >>> from posenc import ALiBi
+        >>> spec = AttentionSpecification(1, 512, 512)
+        >>> considered([ALiBi(8)], spec, heads=8, dtype=torch.float32)[0].name
+        'strided'
+    """
     if scores:
         check_heads(scores, heads)
         check_softcap(scores, specification)

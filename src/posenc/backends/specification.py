@@ -268,12 +268,6 @@ class AttentionSpecification:
         """Whether there is no pair of a query and a key."""
         return known(self.batch * self.q_len * self.k_len == 0)
 
-    @property
-    def order(self) -> str:
-        """What hides keys and bends scores wherever they stand, as ranks ask each other."""
-        sinks = "without sinks" if self.sinks is None else "with sinks"
-        return f"is_causal={self.is_causal}, window={self.window}, softcap={self.softcap}, {sinks}"
-
 
 def _steps(positions: Tensor | Coordinates) -> Tensor:
     return positions.values if isinstance(positions, Coordinates) else positions

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_flag, check_whole
+from posenc.arguments import check_whole
 from posenc.backends.arguments import checked_attn_mask
 from posenc.backends.choice import check_heads, from_tables
 from posenc.backends.explicit import attend_explicitly, reading
@@ -102,7 +102,6 @@ class MultiHeadAttention(nn.Module):
         check_whole(dim=dim, heads=heads, kv_heads=kv_heads)
         if head_dim is not None:
             check_whole(head_dim=head_dim)
-        check_flag(bias=bias)
         if head_dim is None and dim % heads:
             raise ValueError(f"dim is {dim}, which {heads} heads cannot share evenly.")
         if heads % kv_heads:

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from posenc.arguments import check_choice, check_flag, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.backends.base import Dropout, ShardedTokens, Sizes
-from posenc.backends.choice import BACKENDS, chosen
+from posenc.backends.choice import BACKENDS, considered
 from posenc.backends.masks import joined
 from posenc.encodings.base import TokenEncoding, working_dtype
 from posenc.encodings.positional import PLACES, Positional
@@ -122,9 +122,6 @@ class Encoder(nn.Module):
         super().__init__()
         check_whole(0, depth=depth)
         check_whole(dim=dim, heads=heads)
-        check_flag(is_causal=is_causal, embedding_norm=embedding_norm, bias=bias)
-        if final_norm is not None:
-            check_flag(final_norm=final_norm)
         if backend is not None:
             check_choice(tuple(BACKENDS), backend=backend)
         self.backend = backend
@@ -321,7 +318,7 @@ class Encoder(nn.Module):
             return {"backend": backend}
         if spread is not None:
             raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards().")
-        backend = chosen(
+        backend, _ = considered(
             scores, specification, heads=first.heads, dtype=x.dtype, dropout_p=dropout_p,
             table=table, backend=self.backend,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from posenc.arguments import check_choice, check_flag, check_whole
+from posenc.arguments import check_choice, check_whole
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
 from posenc.transformer.dropout import dropped
@@ -58,7 +58,6 @@ class FeedForward(nn.Module):
     ):
         super().__init__()
         check_whole(dim=dim, inner=inner)
-        check_flag(bias=bias)
         self.dim, self.inner_dim = dim, inner
         self.expand = nn.Linear(dim, inner, bias=bias)
         self.contract = nn.Linear(inner, dim, bias=bias)
