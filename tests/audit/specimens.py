@@ -5,6 +5,8 @@ import math
 import torch
 from tests.audit.zoo.right.added import Tutorial
 from tests.audit.zoo.right.bias import T5, Swin, T5Decoder, of_square
+from tests.audit.zoo.right.rotary import YaRN
+from tests.audit.zoo.wrong.added import Sum
 from tests.audit.zoo.wrong.rotary import Turn
 from torch import nn
 
@@ -265,3 +267,37 @@ class HalvesTheRest(nn.Module):
         angle = positions[:, None, :, None].float() * self.rates.float()
         part, rest = x[..., : self.rotary_dim], x[..., self.rotary_dim :]
         return torch.cat((turned(part, angle.cos(), angle.sin()), rest / 2), -1).to(x.dtype)
+
+
+class WithBorders(YaRN):
+    """YaRN's fast pairs are stretched, and its slow ones left alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.inv_freq = rates(64).float() * (1 + 1 / 4) - self.inv_freq
+
+
+class SinesForCosines(Turn):
+    def waveform(self, positions):
+        return super().waveform(positions)[::-1]
+
+
+class CosinesFirst(Sum):
+    def table(self, x):
+        return super().table(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+
+
+class FirstForAll(Turn):
+    def places(self, positions):
+        return super().places(positions)[:1].expand(len(positions), -1)
+
+
+class PositionsInABuffer(Turn):
+    """Which a cast rounds: 256 and 257 are one number."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("line", torch.arange(16_384).float())
+
+    def places(self, positions):
+        return self.line[positions].double()

@@ -15,6 +15,8 @@ from positional_encodings.torch_encodings import (
 from rotary_embedding_torch import RotaryEmbedding
 from tests.audit.specimens import (
     BothSidesHidden,
+    CosinesFirst,
+    FirstForAll,
     Growing,
     HalvesTheRest,
     IdsOrEmbeddings,
@@ -25,12 +27,15 @@ from tests.audit.specimens import (
     OfPatches,
     OfRealTokens,
     Places,
+    PositionsInABuffer,
     Roberta,
     SaysThatItDecodes,
     ShareNamedP,
+    SinesForCosines,
     Thousand,
     Unsaid,
     WithAnUnusedTable,
+    WithBorders,
     WithoutSides,
     alibi_of_a_mask,
     far_sines,
@@ -43,6 +48,7 @@ from tests.audit.zoo.right.added import FourierFeatures, RowsAndColumns, Steps, 
 from tests.audit.zoo.right.bias import T5, Swin, T5Decoder
 from tests.audit.zoo.right.grids import RoPE2D
 from tests.audit.zoo.right.rotary import LeftToTheScale, Llama3
+from tests.audit.zoo.wrong import bias as wrong_bias
 from tests.audit.zoo.wrong import places
 
 from posenc.audit import check
@@ -50,7 +56,14 @@ from posenc.audit import check
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-FALLS, SAID = (places.Falls, "ALiBi for 8 heads", None), "Sinusoidal(32)"
+OF_YARN = {
+    "model_type": "llama", "hidden_size": 128, "num_attention_heads": 2,
+    "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0,
+        "original_max_position_embeddings": 2048,
+    },
+}  # fmt: skip
+FALLS, SAID = (wrong_bias.Alibi, "ALiBi for 8 heads", None), "Sinusoidal(32)"
 SLOW = pytest.mark.slow("more of its kind", spares=6)
 
 
@@ -122,6 +135,13 @@ CASES = [
     case(Moved(lambda p: p.half().double()), "positions-in-16-bits"),
     case(Moved(lambda p: p.bfloat16().double()), "positions-in-16-bits"),
     case(Moved(lambda p: p * (1 + 1.5e-6)), "precision-lost", length=65_536),
+    # met in the field, each called wrong
+    case(SinesForCosines, "turned-backwards"),
+    case(CosinesFirst, "unknown-frequencies"),
+    case(WithBorders, "unknown-frequencies"),
+    case(PositionsInABuffer, "cast-breaks-it"),
+    case(FirstForAll, "padding-shifts-positions"),
+    case(LeftToTheScale, "unlike-its-configuration", notes={"factor-left-out"}, config=OF_YARN),
     # a written call is asked as one that was found
     *(case(thing, *faults, call=call, says="" if faults else says, dim=dim, marks=SLOW)
       for (thing, says, dim), call, *faults in (
@@ -137,11 +157,18 @@ CASES = [
         (FALLS, "2 * scores + subject(*scores.shape[2:])", "scores-changed"),
         (FALLS, "-subject(q_len, k_len)", "wrong-sign"),
         (FALLS, "subject(k_len, k_len)[:, :q_len]", "bias-without-cache-offset"),
-        ((places.HalfInABatch, "", 32), "subject(scores)", "scores-changed"),
+        ((wrong_bias.OfScores, "", None), "1.5 * subject(scores)", "scores-changed"),
     )),
 ]  # fmt: skip
 
 LOSSY = {"cast-breaks-it", "positions-in-16-bits", "precision-lost"}
+WORDS = {  # what the fault says besides
+    SinesForCosines: "sines and cosines are exchanged",
+    CosinesFirst: "sines and cosines are exchanged",
+    WithBorders: "base 10,000 with fast pairs divided by 4",
+    PositionsInABuffer: "neighbors receive the same",
+    FirstForAll: "all stand where the first does",
+}
 
 
 @pytest.mark.parametrize(("thing", "faults", "notes", "says", "options"), CASES)
@@ -154,6 +181,7 @@ def test_verdict(thing, faults, notes, says, options):
     lossy = {fault.name for fault in report.faults if fault.severity == "lossy"}
     assert lossy <= LOSSY
     assert report.status == (1 if faults - lossy else 0)
+    assert WORDS.get(thing, "") in "".join(fault.said for fault in report.faults)
 
 
 @pytest.mark.parametrize(("thing", "blamed"), [(Growing, False), (NarrowQueries, True)])
@@ -162,9 +190,18 @@ def test_queries_beside_keys_that_grow_are_held_to_their_own_size(thing, blamed)
     assert ("positions-in-16-bits" in named) is blamed
 
 
-def test_a_reproduction_finds_the_fault_again(capsys):
-    (fault,) = check(WithAnUnusedTable).faults
-    exec(fault.reproduction, {"subject": WithAnUnusedTable})
+@pytest.mark.parametrize(
+    ("thing", "options"),
+    [
+        (WithAnUnusedTable, {}),
+        (Tutorial, {"layout": "bsd"}),
+        (LeftToTheScale, {"config": OF_YARN}),
+        (places.StartEnds, {"call": "subject(x, offset)", "dim": 32}),
+    ],
+)
+def test_a_reproduction_finds_the_fault_again(thing, options, capsys):
+    (fault,) = check(thing, **options).faults
+    exec(fault.reproduction, {"subject": thing})
     assert fault.said in capsys.readouterr().out
 
 

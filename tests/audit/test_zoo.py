@@ -4,44 +4,22 @@ import copy
 
 import pytest
 import torch
-from tests.audit.zoo.right import added as right_added
-from tests.audit.zoo.right import bias as right_bias
-from tests.audit.zoo.right import grids as right_grids
-from tests.audit.zoo.right import hidden as right_hidden
-from tests.audit.zoo.right import rotary as right_rotary
-from tests.audit.zoo.wrong import added as wrong_added
-from tests.audit.zoo.wrong import bias as wrong_bias
-from tests.audit.zoo.wrong import grids as wrong_grids
-from tests.audit.zoo.wrong import hidden, keys, masks, places, training, unsaid
-from tests.audit.zoo.wrong import rotary as wrong_rotary
+from tests.audit.zoo import right, wrong
+from tests.audit.zoo.right.added import Annotated
+from tests.audit.zoo.right.bias import T5
+from tests.audit.zoo.right.rotary import LlamaRotary
+from tests.audit.zoo.wrong.added import CountsCalls
 
 from posenc.audit import check
 
-RIGHT = [
-    *right_added.RIGHT,
-    *right_rotary.RIGHT,
-    *right_bias.RIGHT,
-    *right_grids.RIGHT,
-    *right_hidden.RIGHT,
-]
-WRONG = [
-    *wrong_added.WRONG,
-    *wrong_rotary.WRONG,
-    *wrong_bias.WRONG,
-    *wrong_grids.WRONG,
-    *hidden.WRONG,
-    *keys.WRONG,
-    *masks.WRONG,
-    *places.WRONG,
-    *training.WRONG,
-    *unsaid.WRONG,
-]
+RIGHT, WRONG = right.RIGHT, wrong.WRONG
 
 
 def test_the_zoo_is_large():
     assert len(RIGHT) >= 40
     assert len(WRONG) >= 60
     assert len({specimen.thing for specimen in WRONG}) == len(WRONG)
+    assert len({specimen.name for specimen in WRONG}) == len(WRONG)
 
 
 @pytest.mark.slow("hundreds of specimens", spares=9)
@@ -67,10 +45,7 @@ def test_what_is_wrong_is_named(specimen):
     assert report.status == (1 if "wrong" in severities else 0)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [right_added.Annotated, right_rotary.LlamaRotary, wrong_added.CountsCalls, right_bias.T5],
-)
+@pytest.mark.parametrize("kind", [Annotated, LlamaRotary, CountsCalls, T5])
 def test_the_callers_object_stays_as_it_is(kind):
     """Bit by bit: buffers, parameters, attributes, mode, and the state of random numbers."""
     torch.manual_seed(3)

@@ -14,7 +14,7 @@ from posenc.audit import models
 from posenc.audit.adapters import grid, layouts
 from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.applied import applied_alone, applies
-from posenc.audit.encodings import implements, of_ours
+from posenc.audit.encodings import INTERFACES, of_ours
 from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import asked
@@ -27,6 +27,7 @@ from posenc.audit.report import (
     CannotCheckError,
     NotAskedError,
     Report,
+    Verdict,
     merged,
 )
 from posenc.audit.subjects import Subject, subject_of
@@ -43,6 +44,8 @@ LENGTH = 8_192
 
 FAULTS = frozenset(REMEDIES) | NOTES
 """The names of all faults and notes."""
+
+ORDERS = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}
 
 
 def check(
@@ -112,7 +115,7 @@ def check(
             report = merged(name or models.named(factory), [_of_part(p, said) for p in parts])
         else:
             subject = subject_of(factory, dict(arguments or {}), name)
-            ours = implements(subject.fresh())
+            ours = isinstance(subject.fresh(), INTERFACES)
             report = of_ours(subject) if ours else _report(subject, said)
     report.ignored, report.strict = ignored, strict
     return report
@@ -130,32 +133,25 @@ class Said:
     config: Any = None
     only: frozenset[str] = frozenset()
 
-    def verdicts(self, inquiry: Any) -> list:
+    def verdicts(self, inquiry: Any) -> list[Verdict]:
         """The answers to those questions that are wanted."""
         questions = QUESTIONS[inquiry.view.kind]
         return asked([q for q in questions if not self.only or q.name in self.only], inquiry)
 
 
 def _check_names(said: Said, ignored: Iterable[str]) -> None:
-    questions = {q.name for each in QUESTIONS.values() for q in each}
-    orders = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}
     for what, names, known in (
-        ("kind", filter(None, [said.kind]), get_args(Kind)),
-        ("layout", filter(None, [said.layout]), orders),
+        ("kind", [said.kind] if said.kind else [], get_args(Kind)),
+        ("layout", [said.layout] if said.layout else [], ORDERS),
         ("fault", ignored, FAULTS),
-        ("question", said.only, questions),
+        ("question", said.only, {q.name for each in QUESTIONS.values() for q in each}),
     ):
         for name in names:
             if name not in known:
-                near = get_close_matches(name, known, n=3)
-                hint = f"did you mean {' or '.join(near)}?" if near else f"known are {_all(known)}."
-                raise ValueError(f"{name!r} is no {what}; {hint}")
+                near = get_close_matches(name, known, n=3) or sorted(known)
+                raise ValueError(f"{name!r} is no {what}; did you mean {' or '.join(near)}?")
     sizes = {"dim": said.dim, "length": said.length}
     check_whole(**{name: size for name, size in sizes.items() if size is not None})
-
-
-def _all(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def _of_part(part: models.Part, said: Said) -> Report:
@@ -168,24 +164,22 @@ def _of_part(part: models.Part, said: Said) -> Report:
 def _report(subject: Subject, said: Said) -> Report:
     try:
         view = understood(subject, said.kind, said.layout, said.call, said.dim)
-        expected = models.meant(subject, said.config) if view.kind == "rotary" else None
-        return _on_a_line(view, said, said.length or _built_for(subject, view), expected)
     except AddsNothingError:
         raise
     except CannotCheckError as reason:
         if said.call is not None or said.kind not in (None, "rotary"):
             raise
         return _on_a_grid(subject, said, reason)
-
-
-def _on_a_line(view: Any, said: Said, length: int, expected: Any = None) -> Report:
+    if isinstance(said.config, dict | str):
+        view.given = {**view.given, "config": said.config}  # to be said again
+    length = said.length or _built_for(subject.fresh(), view)
     if view.kind == "added":
         inquiry: Any = AddedInquiry(view, length)
     elif view.kind == "rotary":
-        inquiry = RotaryInquiry(view, length, expected)
+        inquiry = RotaryInquiry(view, length, models.meant(subject, said.config))
     else:
         inquiry = BiasInquiry(view, length)
-    verdicts, told, subject = said.verdicts(inquiry), view.understood, view.subject
+    verdicts, told = said.verdicts(inquiry), view.understood
     if subject.guessed:
         given = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())
         told += f" (built with {given}, by the names of its arguments)"
@@ -207,7 +201,7 @@ def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report
     except NotAskedError as refused:
         raise CannotCheckError(f"it cannot be asked on its grid: {refused}") from None
     beside = [name for name in subject.namespace if applies(name)]
-    if beside and report.verdicts[0].faults and first[0].applied.startswith("it gives"):
+    if beside and report.verdicts[0].faults and first[0].gives_tables:
         raise CannotCheckError(
             f"how {beside[0]} beside {subject.name} applies its cosines and sines on a grid "
             f"was not seen. Check the function that rotates."
@@ -215,9 +209,9 @@ def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report
     return report
 
 
-def _built_for(subject: Subject, view: Any) -> int:
+def _built_for(thing: Any, view: Any) -> int:
     """The length that a subject is built for, as far as it says one."""
-    said = lengths_of(subject.fresh()) if isinstance(subject.fresh(), nn.Module) else []
+    said = lengths_of(thing) if isinstance(thing, nn.Module) else []
     # the other sizes of its tensors: widths, and the number of heads of a bias
     dim, heads = getattr(view, "dim", 0), getattr(view, "heads", 0)
     said = [n for n in said if n >= 16 and n not in (dim, dim // 2, heads)]

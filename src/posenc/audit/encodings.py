@@ -25,11 +25,6 @@ WEAKER = "within a few roundings, for positions below 2^18"
 INTERFACES = (TokenEncoding, QueryKeyEncoding, ScoreEncoding)
 
 
-def implements(thing: Any) -> bool:
-    """Whether it is one of our encodings, or made like one."""
-    return isinstance(thing, INTERFACES)
-
-
 def of_ours(subject: Subject) -> Report:
     """The contract battery, for what implements one of the interfaces."""
     thing = subject.fresh()
@@ -44,8 +39,7 @@ def of_ours(subject: Subject) -> Report:
 
 def _case(subject: Subject, thing: Any) -> Case:
     """What the battery must know, as far as the thing says it."""
-    heads = getattr(thing, "heads", 4)
-    head_dim = getattr(thing, "head_dim", 8)
+    heads, head_dim = getattr(thing, "heads", 4), getattr(thing, "head_dim", 8)
     table = isinstance(thing, LearnedGrid | AxialLearned)
     return Case(
         lambda: _filled(subject.build()),
@@ -103,24 +97,21 @@ def _repeated(axes: int, positions: Tensor) -> Tensor:
 def _verdict(one: Check, near: Check) -> Verdict:
     """The outcome of a check; of one that fails, or is refused, that of the weaker one nearby."""
     name, asks = one.name.replace("_", "-"), (one.function.__doc__ or "").strip().splitlines()[0]
+    said = name, asks, True
     try:
         reason = one()
     except Exception as error:  # broken, or it refuses what the battery gives it
-        broken = isinstance(error, AssertionError)
-        words = (str(error).splitlines() or ["the strictest form of it"])[0][:120]
-        if not broken:
-            words = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        broken, words = isinstance(error, AssertionError), " ".join(str(error).split())[:160]
+        words = words if broken else f"{type(error).__name__}: {words}"
         if _holds(near):
             note = Fault(name, "note", f"{asks} But for {words}: {WEAKER}", 1.0)
-            told = f"{asks} {WEAKER}" if broken else f"{asks} {WEAKER}; farther on, {words}"
-            return Verdict(name, asks, True, "passed", told, (note,) if broken else ())
+            told = f"{asks} {WEAKER}" + ("" if broken else f"; farther on, {words}")
+            return Verdict(*said, "passed", told, (note,) if broken else ())
         if not broken:
-            return Verdict(name, asks, True, "not asked", words)
+            return Verdict(*said, "not asked", words)
         found = Fault(name, "wrong", f"{asks} But {error}", 1.0)
-        return Verdict(name, asks, True, "failed", found.said, (found,))
-    if reason is not None:
-        return Verdict(name, asks, True, "not asked", reason)
-    return Verdict(name, asks, True, "passed", asks)
+        return Verdict(*said, "failed", found.said, (found,))
+    return Verdict(*said, "not asked" if reason else "passed", reason or asks)
 
 
 def _holds(check: Check) -> bool:

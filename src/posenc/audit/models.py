@@ -4,7 +4,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,15 +75,13 @@ def _read(path: Path) -> Any:
     try:
         return AutoConfig.from_pretrained(str(path), local_files_only=True)
     except Exception as error:
-        raise CannotCheckError(
-            f"{path} is no configuration: {type(error).__name__}: {error}"
-        ) from error
+        told = f"{type(error).__name__}: {error}"
+        raise CannotCheckError(f"{path} is no configuration: {told}") from error
 
 
 def _built(config: Any) -> tuple[Any, Any]:
     """The text model of a configuration without memory, of one layer where all are alike; and its
-    own configuration.
-    """
+    own configuration."""
     from transformers import AutoModel
 
     try:
@@ -95,8 +93,9 @@ def _built(config: Any) -> tuple[Any, Any]:
         with torch.device("meta"):
             return AutoModel.from_config(small), text
     except Exception as error:
+        told = f"{type(error).__name__}: {error}"
         raise CannotCheckError(
-            f"transformers cannot build {type(config).__name__}: {type(error).__name__}: {error}"
+            f"transformers cannot build {type(config).__name__}: {told}"
         ) from error
 
 
@@ -118,12 +117,16 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
         if not (is_rotary or is_bias or is_added) or (likeness := _likeness(module)) in seen:
             continue
         seen.append(likeness)
-        if is_rotary:
-            applied = applier_of(model, path, config)
-            for part in _rotaries(module, told, build, getattr(module, "config", config), length):
-                yield replace(part, applied=applied)
-        else:
+        if not is_rotary:
             yield Part(told, build, None, "bias" if is_bias else None, length)
+            continue
+        applied, own = applier_of(model, path, config), getattr(module, "config", config)
+        if "layer_type" not in inspect.signature(module.forward).parameters:
+            yield Part(told, build, own, "rotary", length, applied)
+            continue
+        for each in dict.fromkeys(getattr(own, "layer_types", None) or ()):
+            wrapped = lambda each=each, build=build: OfLayers(build(), each)  # noqa: E731
+            yield Part(f"{told} of {each}", wrapped, (own, each), "rotary", length, applied)
     yield from _alibi(model, config)
 
 
@@ -138,18 +141,6 @@ def _likeness(module: nn.Module) -> tuple:
         name: (x.shape, None if x.is_meta else x.tolist()) for name, x in module.named_buffers()
     }
     return type(module), getattr(module, "config", None), plain, buffers
-
-
-def _rotaries(
-    module: nn.Module, told: str, build: Callable[[], Any], config: Any, length: int | None
-) -> Iterator[Part]:
-    """One part, or one for each type of layers that the module is told of."""
-    if "layer_type" not in inspect.signature(module.forward).parameters:
-        yield Part(told, build, config, "rotary", length)
-        return
-    for each in dict.fromkeys(getattr(config, "layer_types", None) or ()):
-        wrapped = lambda each=each: OfLayers(build(), each)  # noqa: E731
-        yield Part(f"{told} of {each}", wrapped, (config, each), "rotary", length)
 
 
 class OfLayers(nn.Module):
@@ -183,12 +174,10 @@ def _rebuilt(module: nn.Module, config: Any) -> nn.Module:
 def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
     """The function beside a model that builds its ALiBi."""
     module = inspect.getmodule(type(model))
+    heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
     for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
         function = getattr(module, name, None)
-        if not callable(function) or getattr(config, "alibi", True) is False:
-            continue
-        heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
-        if isinstance(heads, int):
+        if callable(function) and getattr(config, "alibi", True) is not False and heads:
             bias = partial(_alibi_of, function, heads)
             yield Part(f"{name} for {heads} heads", lambda bias=bias: bias, None, "bias", None)
 

@@ -34,7 +34,7 @@ class FewerRowsError(CallFailedError):
 
 
 class OtherResultError(CallFailedError):
-    """The thing answered, but with something that no other shape of content would change."""
+    """The thing answered with something that no other shape of content would change."""
 
 
 class UnfitError(OtherResultError):
@@ -166,14 +166,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for JSON, which has no infinity: numbers that are none are None."""
+        names = ("subject", "kind", "understood", "identity", "status", "ok", "length")
         return {
-            "subject": self.subject,
-            "kind": self.kind,
-            "understood": self.understood,
-            "identity": self.identity,
-            "status": self.status,
-            "ok": self.ok,
-            "length": self.length,
+            **{name: getattr(self, name) for name in names},
             "faults": [_plain(asdict(fault)) for fault in self.faults],
             "notes": [_plain(asdict(fault)) for fault in self.notes],
             "ignored": self.left_out,
@@ -184,12 +179,10 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{self.subject}: {self.understood}"]
-        if self.identity:
-            lines.append(f"  is {self.identity}")
+        lines += [f"  is {self.identity}"] if self.identity else []
         for fault in self.found:
             lines.append(f"  {fault.severity.upper()} {fault.name}: {fault.said}")
-            if fault.remedy:
-                lines.append(f"    do: {fault.remedy}")
+            lines += [f"    do: {fault.remedy}"] if fault.remedy else []
             if fault.severity != "note":
                 lines += [f"    >>> {line}" for line in fault.reproduction.splitlines()]
         lines += [f"  passed: {v.question} ({v.told})" for v in self.passed]
@@ -208,8 +201,7 @@ class Report:
         parts = []
         for severity in ("wrong", "lossy"):
             names = [fault.name for fault in self.found if fault.severity == severity]
-            if names:
-                parts.append(f"{len(names)} {severity}: {', '.join(names)}")
+            parts += [f"{len(names)} {severity}: {', '.join(names)}"] if names else []
         return f"{'; '.join(parts) or 'Nothing wrong was found'} ({counts})."
 
 
@@ -229,6 +221,7 @@ def merged(name: str, reports: Iterable[Report]) -> Report:
         whole.verdicts += [
             replace(v, question=f"{report.subject}: {v.question}") for v in report.verdicts
         ]
-    for position in sorted({p for report in reports for p in report.errors}):
-        whole.errors[position] = max(report.errors.get(position, 0.0) for report in reports)
+        for position, error in report.errors.items():
+            whole.errors[position] = max(whole.errors.get(position, 0.0), error)
+    whole.errors = dict(sorted(whole.errors.items()))
     return whole

@@ -4,7 +4,9 @@ import copy
 import inspect
 import types
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import update_wrapper
 from typing import Any
 
 import torch
@@ -18,19 +20,10 @@ GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
 """What stands for a width, a number of heads or a length that a constructor asks for."""
 
 OWN_GUESSES = {
-    "dropout": 0.0,
-    "dropout_p": 0.0,
-    "p_dropout": 0.0,
-    "num_buckets": 32,
-    "max_distance": 128,
-    "relative_attention_num_buckets": 32,
-    "bidirectional": True,
-    "device": None,
-    "padding_idx": 1,
-    "rotary_dim": 64,
-    "is_neox_style": True,
-    "dtype": torch.float32,
-}
+    "dropout": 0.0, "dropout_p": 0.0, "p_dropout": 0.0, "num_buckets": 32, "max_distance": 128,
+    "relative_attention_num_buckets": 32, "bidirectional": True, "device": None, "padding_idx": 1,
+    "rotary_dim": 64, "is_neox_style": True, "dtype": torch.float32,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,8 +90,7 @@ def _copied_function(function: types.FunctionType) -> types.FunctionType:
         copy.deepcopy(function.__defaults__), tuple(map(again, function.__closure__ or ())),
     )  # fmt: skip
     made.__kwdefaults__ = function.__kwdefaults__
-    made.__doc__, made.__module__ = function.__doc__, function.__module__
-    return made
+    return update_wrapper(made, function)
 
 
 def _bound(function: Any, arguments: Mapping[str, Any]) -> Any:
@@ -128,12 +120,10 @@ def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
     def fresh() -> Any:
         if not first:
             first.append(made())
-        if not isinstance(first[0], nn.Module):
-            return made()
-        try:
-            return copy.deepcopy(first[0])
-        except Exception:
-            return made()
+        if isinstance(first[0], nn.Module):
+            with suppress(Exception):
+                return copy.deepcopy(first[0])
+        return made()
 
     return fresh
 
@@ -168,6 +158,4 @@ def _namespace(factory: Any) -> dict[str, Any]:
     owner = factory if isinstance(factory, type | types.FunctionType) else type(factory)
     module = inspect.getmodule(owner)
     found = dict(vars(module)) if module is not None else {}
-    if isinstance(factory, types.FunctionType):
-        found = {**found, **factory.__globals__}
-    return found
+    return found | (factory.__globals__ if isinstance(factory, types.FunctionType) else {})

@@ -1,6 +1,7 @@
 """How a subject is called: which adapter fits, and which fits better."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from posenc.audit.adapters import added, bias, expression, grid, rotary
@@ -46,10 +47,17 @@ def understood(
     """How a subject is called."""
     if call is not None:
         return expression.called(subject, call, layout, dim, kind)
+    if kind is not None:
+        names = TRIED[kind]
+    elif any(callable(getattr(subject.fresh(), method, None)) for method in ROTATING):
+        names = TRIED["rotary"]
+    else:
+        is_laid_out = layout is not None or dim is not None
+        names = tuple(sorted(ADAPTERS, key=lambda each: is_laid_out and "bias" in each))
     nearly: NearlyError | None = None
-    for each in _tried(subject, kind, is_laid_out=layout is not None or dim is not None):
+    for name in names:
         try:
-            view = ADAPTERS[each](subject, layout, dim)
+            view = ADAPTERS[name](subject, layout, dim)
         except AddsNothingError:
             raise
         except NearlyError as reason:
@@ -67,47 +75,23 @@ def understood(
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
 
 
-def _tried(subject: Subject, kind: str | None, *, is_laid_out: bool) -> tuple[str, ...]:
-    """The adapters to try, in their order."""
-    if kind is not None:
-        return TRIED[kind]
-    if any(callable(getattr(subject.fresh(), m, None)) for m in ROTATING):
-        return TRIED["rotary"]
-    return tuple(sorted(ADAPTERS, key=lambda each: is_laid_out and "bias" in each))
-
-
 def _other_than_added(subject: Subject, view: Any, layout: str | None, dim: int | None) -> Any:
-    """What else it is that looks like a table or a sum, if it is."""
-    if view.by_guess:
-        return _rotates(subject, layout, dim)
-    if view.layout in added.GRIDS and not view.declared:
-        return _goes_by_distance(subject)
-    return None
-
-
-def _goes_by_distance(subject: Subject) -> Any:
-    """It as a bias of scores, where it takes them by another name; None where it is none.
-
-    Scores [batch, heads, q_len, k_len] look like a map of height and width.
-    """
-    try:
-        found = bias.bias_of(subject, None, None, loosely=True)
-        square = found.square(16)
-    except (CannotCheckError, NotAskedError):
-        return None
-    steps = (square[:, 1:, 1:] - square[:, :-1, :-1]).nan_to_num(0.0)
-    return found if bool(steps.abs().max() < 1e-5) and bool(square.std() > 0) else None
-
-
-def _rotates(subject: Subject, layout: str | None, dim: int | None) -> Any:
-    """It as something that rotates its content; None where this does not fit.
+    """What else it is that looks like a table or a sum, if it is.
 
     What slices and broadcasts takes positions for content too, and gives what looks like a table.
+    Scores [batch, heads, q_len, k_len] by another name look like a map of height and width.
     """
-    try:
-        view = rotary.rotary_of(subject, layout, dim)
-        return view if (rotary.measured(view) or 0) >= 2 else None
-    except CannotCheckError:
-        if next(grid.readings(subject, layout, dim), None):
-            raise  # it is asked on a grid
-        return None
+    if view.by_guess:
+        try:
+            rotates = rotary.rotary_of(subject, layout, dim)
+            return rotates if (rotary.measured(rotates) or 0) >= 2 else None
+        except CannotCheckError:
+            if next(grid.readings(subject, layout, dim), None):
+                raise  # it is asked on a grid
+    elif view.layout in added.GRIDS and not view.declared:
+        with suppress(CannotCheckError, NotAskedError):
+            found = bias.bias_of(subject, None, None, loosely=True)
+            square = found.square(16)
+            steps = (square[:, 1:, 1:] - square[:, :-1, :-1]).nan_to_num(0.0)
+            return found if bool(steps.abs().max() < 1e-5) and bool(square.std() > 0) else None
+    return None

@@ -2,26 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Specimen:
-    """One module.
-
-    Attributes:
-        name: Its name in the zoo.
-        thing: A class, a function, or what builds the thing.
-        faults: The names of all that is wrong or lossy with it, and of nothing else.
-        says: A part of the line that says what it is.
-        options: Of the check.
-    """
+    """One module, the names of all that is wrong or lossy with it, and a part of what it is."""
 
     name: str
     thing: Callable[..., Any]
     faults: frozenset[str] = frozenset()
     says: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)  # of the check
 
     def __str__(self) -> str:
         return self.name
@@ -35,3 +29,26 @@ def right(thing: Callable[..., Any], says: str, *lossy: str, **options: Any) -> 
 def wrong(thing: Callable[..., Any], name: str, *faults: str, **options: Any) -> Specimen:
     """A module with these faults and no others."""
     return Specimen(name, thing, frozenset(faults), "", options)
+
+
+def slip(base: type, name: str, /, *faults: str, **given: Any) -> Specimen:
+    """``base`` with these faults, by other attributes and methods.
+
+    A method is given that of the base to call, behind itself.
+    """
+    space = {key: over(base, key, each) if callable(each) else each for key, each in given.items()}
+    title = "".join(word.capitalize() for word in name.replace(",", "").split())
+    return wrong(type(title, (base,), {**space, "__module__": __name__}), name, *faults)
+
+
+def over(base: type, key: str, method: Any) -> Any:
+    """A method that is given that of the base."""
+
+    usual = getattr(base, key)
+
+    @wraps(usual)
+    def replaced(self: Any, *given: Any, **named: Any) -> Any:
+        bound = signature(usual).bind(self, *given, **named)
+        return method(self, lambda *a: usual(self, *a), *bound.args[1:])
+
+    return replaced

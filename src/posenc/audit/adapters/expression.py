@@ -35,8 +35,8 @@ def called(
         raise CannotCheckError(f"the call {text!r} is no expression: {error.msg}") from None
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     code = compile(tree, "<call>", "eval")
-    known = {"subject", "torch", *NAMES}
-    if strange := sorted(used - known - set(subject.namespace) - set(dir(builtins))):
+    known = {"subject", "torch", *NAMES, *subject.namespace, *dir(builtins)}
+    if strange := sorted(used - known):
         raise CannotCheckError(
             f"the call {text!r} uses {', '.join(strange)}; it may use subject, torch, "
             f"{', '.join(NAMES)} and what stands beside the subject"
@@ -48,7 +48,9 @@ def called(
         given = {name: value for name, value in named.items() if name in used}
         return witnessed(lambda: eval(code, scope), given)  # the user's own words
 
-    kind = kind if kind in FORMS else _kind(used)
+    if kind not in FORMS:
+        of_scores = used & {"q_len", "k_len", "scores"}
+        kind = "rotary" if used & {"q", "k"} else "bias" if of_scores else "added"
     if kind != "bias" and not layouts.orders(layout, ORDERS[kind]):
         raise CannotCheckError(
             f"layout is {layout!r}; what is {kind} takes one of {', '.join(ORDERS[kind])} here"
@@ -63,12 +65,6 @@ def called(
         raise CannotCheckError(_complaint(subject, call, dim)) from None
     view.given = {"call": text, "kind": kind, **({"dim": dim} if dim else {})}
     return view
-
-
-def _kind(used: set[str]) -> str:
-    if used & {"q", "k"}:
-        return "rotary"
-    return "bias" if used & {"q_len", "k_len", "scores"} else "added"
 
 
 def _complaint(subject: Subject, call: Call, dim: int | None) -> str:

@@ -32,9 +32,8 @@ class Form:
     kind: "type[OnAxis]"  # what holds it
     fresh: Callable[[], Any]  # gives a copy of it
     axes: int  # coordinates of a token
-    last: bool  # whether positions are ``[batch, seq, axes]``, and not ``[axes, batch, seq]``
-    # how many coordinates each axis has, where it refuses others
-    limits: tuple[int, ...] | None = None
+    last: bool  # whether positions are [batch, seq, axes], and not [axes, batch, seq]
+    limits: tuple[int, ...] | None = None  # coordinates of each axis, where it refuses others
 
     @property
     def told(self) -> str:
@@ -45,6 +44,10 @@ class Form:
     def turned(self, axis: int | None) -> "OnAxis":
         """A fresh copy, asked along one axis, or at points by their numbers."""
         return self.kind(self.fresh(), axis, self).eval()
+
+    def each(self) -> Iterator["OnAxis"]:
+        """A fresh copy for each axis."""
+        return map(self.turned, range(self.axes))
 
     def numbered(self, points: Tensor) -> Tensor:
         """One number for each of ``points [n, axes]``."""
@@ -61,7 +64,10 @@ class Form:
 
 
 class OnAxis(nn.Module):
-    """A thing that takes several coordinates a token, asked along one; the others stand at 0."""
+    """A thing that takes several coordinates a token, asked along one; the others stand at 0.
+
+    Without an ``axis`` positions are the numbers of points.
+    """
 
     wrapped: Any
 
@@ -80,8 +86,7 @@ class OnAxis(nn.Module):
         else:
             if limits is not None and bool((line >= limits[self.axis]).any()):
                 raise CallFailedError(f"its axis has {limits[self.axis]} coordinates")
-            still = torch.zeros_like(line)
-            each = [line if axis == self.axis else still for axis in range(axes)]
+            each = [line * (axis == self.axis) for axis in range(axes)]
         return torch.stack(each, dim=-1 if self.form.last else 0)
 
 
@@ -105,33 +110,24 @@ def readings(
     subject: Subject, layout: str | None, width: int | None
 ) -> Iterator[tuple[RotaryView, Form]]:
     """The ways to call something with points, each along an axis that turns."""
-    for kind, (axes, last) in product(_kinds(subject), ((2, True), (3, True), (3, False))):
+    thing = subject.fresh()
+    calls = calls_of(thing) if callable(thing) else ()
+    required = [call.required for call in calls if call.name == "subject"]
+    kinds = [ByPoints] if {"q", "k", "positions"} in required else []
+    if {"x", "positions"} in required or {"q", "positions"} in required:
+        kinds.append(OneByPoints)
+    for kind, (axes, last) in product(kinds, ((2, True), (3, True), (3, False))):
         form = Form(kind, subject.fresh, axes, last)
         for axis in range(axes):
             try:
                 view = rotary_of(form.along(subject, axis), layout, width)
             except CannotCheckError:
                 continue
-            if _is_as_wide(view, subject.fresh()):
+            # with other coordinates a head would be wider than it says
+            said = [getattr(thing, name, view.dim) for name in ("head_dim", "head_size")]
+            if all(width == view.dim for width in said):
                 yield view, replace(form, limits=_limits(form, view))
             break
-
-
-def _is_as_wide(view: RotaryView, thing: Any) -> bool:
-    """Whether a head is as wide as it says; with other coordinates it would be wider."""
-    said = [getattr(thing, name, view.dim) for name in ("head_dim", "head_size")]
-    return all(width == view.dim for width in said)
-
-
-def _kinds(subject: Subject) -> Iterator[type[OnAxis]]:
-    thing = subject.fresh()
-    if not callable(thing):
-        return
-    required = [call.required for call in calls_of(thing) if call.name == "subject"]
-    if {"q", "k", "positions"} in required:
-        yield ByPoints
-    if {"x", "positions"} in required or {"q", "positions"} in required:
-        yield OneByPoints
 
 
 def _limits(form: Form, view: RotaryView) -> tuple[int, ...] | None:

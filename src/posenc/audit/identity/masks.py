@@ -39,25 +39,19 @@ def mask(away: Tensor) -> Mask:
         return Mask("hides no key")
     if bool((away == away[:1]).all()):
         return _of_one(away[0])
-    each, (back, ahead) = [_of_one(head) for head in away], _one_way(away)
+    later = torch.ones(away.shape[-2:], dtype=torch.bool).triu(1)
+    no_later, no_earlier = away[:, later].all(1), away[:, later.T].all(1)
+    own = ~away.diagonal(0, 1, 2).any(1)
+    back, ahead = own & no_later & ~no_earlier, own & no_earlier & ~no_later
     opposite = bool(back.any() and ahead.any())
+    each = [_of_one(head) for head in away]
     for number, found in enumerate(each):
         if found.slip and not (opposite and ahead[number]):
             return Mask(f"{found.said} (in head {number})", slip=True)
     if opposite:
-        return Mask(
-            "hides the keys after each query in some heads, and those before it in others",
-            doubtful=True,
-        )
+        said = "hides the keys after each query in some heads, and those before it in others"
+        return Mask(said, doubtful=True)
     return Mask("hides other keys in each head", doubtful=any(one.doubtful for one in each))
-
-
-def _one_way(away: Tensor) -> tuple[Tensor, Tensor]:
-    """Which heads look back alone, and which ahead alone; all see each query's own key."""
-    later = torch.ones(away.shape[-2:], dtype=torch.bool).triu(1)
-    no_later, no_earlier = away[:, later].all(1), away[:, later.T].all(1)
-    own = ~away.diagonal(0, 1, 2).any(1)
-    return own & no_later & ~no_earlier, own & no_earlier & ~no_later
 
 
 def _of_one(away: Tensor) -> Mask:
@@ -66,36 +60,25 @@ def _of_one(away: Tensor) -> Mask:
     index = torch.arange(len(away))
     apart = index[:, None] - index
     if not torch.equal(away, torch.where(apart >= 0, past[apart.abs()], later[apart.abs()])):
-        return _by_place(away)
+        if none := away.all(1).nonzero().flatten().tolist():
+            return Mask(f"hides every key of the query at {none[0]}", slip=True)
+        return Mask("hides keys by their places, as blocks do")
     own, before, after = bool(past[0]), past[1:], later[1:]
     if own:
-        sides = [("before", before), ("after", after)]
-        others = " and ".join(f"those {side}" for side, far in sides if bool(far.any()))
-        if not others:
-            return Mask("hides each query's own key, and no others", doubtful=True)
-        return Mask(f"hides each query's own key, and {others} it", slip=True)
-    if bool(before.all()) and bool(after.all()):
-        return Mask("hides all keys but each query's own", doubtful=True)
+        others = bool(before.any() or after.any())
+        beside = "and others beside it" if others else "and no others"
+        return Mask(f"hides each query's own key, {beside}", slip=others, doubtful=not others)
     if bool(before.all()):
-        return Mask("hides every key before each query", slip=True)
+        only = bool(after.all())
+        said = (
+            "hides all keys but each query's own" if only else "hides every key before each query"
+        )
+        return Mask(said, slip=not only, doubtful=only)
     back, ahead = (int((~far).cumprod(0).sum()) for far in (before, after))
     if not (bool(before[back:].all()) and bool(after[ahead:].all())):
         return Mask("hides some keys by their distance, between others")
-    if back == len(before):
-        if ahead == 0:
-            return Mask("hides the keys after each query, and no others")
-        leaked = "the next one" if ahead == 1 else f"the next {ahead}"
-        return Mask(f"hides keys after each query, but not {leaked}", slip=True)
-    if ahead == 0:
-        return Mask(f"hides the keys after each query, and those more than {back} before it")
-    if ahead == len(after):
-        return Mask(f"hides the keys more than {back} before each query, and none after it")
-    return Mask(f"hides the keys more than {back} before each query and more than {ahead} after it")
-
-
-def _by_place(away: Tensor) -> Mask:
-    """Of what goes by more than distance, as blocks do."""
-    none = away.all(1).nonzero().flatten().tolist()
-    if none:
-        return Mask(f"hides every key of the query at {none[0]}", slip=True)
-    return Mask("hides keys by their places, as blocks do")
+    sides = [f"more than {back} before each query"] if back < len(before) else []
+    if ahead < len(after):
+        sides.append(f"more than {ahead} after each query" if ahead else "after each query")
+    leaks = not sides[1:] and 0 < ahead < len(after)
+    return Mask(f"hides the keys {' and '.join(sides)}, and no others", slip=leaks)

@@ -259,6 +259,31 @@ def _grown(shape: Structure) -> Rotation | None:
     return None
 
 
+def resembles(shape: Structure) -> str:
+    """The nearest schedule, in words; empty where some pairs turn against others."""
+    omegas = shape.speeds
+    if not len(omegas) or float(omegas.min()) <= 0:
+        return ""
+    plain = [Rotation(shape, Geometric(shape.width, base)) for base in STRETCHED]
+    known = [each for each in (*plain, *_stretched(shape)) if len(each.rates) == len(omegas)]
+    for each in plain if known else ():
+        stretch = each.rates / omegas
+        if abs(stretch[-1] - 1) < 1e-3 < stretch[0] - 1:
+            return (
+                f"; it is {each.named} with fast pairs divided by {stretch[0]:.3g} and slow ones "
+                f"left alone, as where the borders of YaRN or Llama 3 are exchanged"
+            )
+    off = lambda each: (each.rates / omegas).log().abs().max().item()  # noqa: E731
+    if not known:
+        return ""
+    near = min(known, key=off)
+    ratio = omegas / near.rates
+    pair = int(ratio.log().abs().argmax())
+    return (
+        f"; nearest is {near.named}, as whose pair {pair} it turns {ratio[pair]:.3g} times as fast"
+    )
+
+
 def stretched(shape: Structure) -> Rotation | None:
     """Powers of a base times any angle a step, as where coordinates go from −1 to 1."""
     omegas = shape.speeds

@@ -12,7 +12,6 @@ from torch import Tensor
 from posenc.audit.identity.schedules import KNOWN, nearest, shortest
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention, timestep
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.positions import consecutive
 
 NEAR = 24
 """Positions by which a table is fitted: float32 angles are still good there."""
@@ -35,16 +34,15 @@ WHOLE = 1e-5
 
 @dataclass(frozen=True)
 class Sinusoid:
-    """A fitted table."""
+    """A fitted table: ours, times a number."""
 
-    encoding: Sinusoidal  # ours, which it equals near position 0
+    encoding: Sinusoidal  # which it equals near position 0
     size: float  # what its sines and cosines are multiplied with
     off: float  # how far it is from ours there
 
-    def exact(self, positions: Tensor | int) -> Tensor:
+    def exact(self, positions: Tensor) -> Tensor:
         """Our rows at these positions, float64."""
-        line = consecutive(positions) if isinstance(positions, int) else positions
-        return self.size * self.encoding.table(line, dtype=torch.float64)
+        return self.size * self.encoding.table(positions, dtype=torch.float64)
 
     @property
     def is_plain(self) -> bool:
@@ -63,44 +61,37 @@ class Sinusoid:
         )
 
 
-def identify(rows: Tensor, coarse: float = CLOSE) -> Sinusoid | None:
-    """The sinusoidal encoding that these rows ``[seq, dim]`` are, if they are one."""
-    rows = rows[:NEAR].double()
-    size = _size(rows)
-    if not isfinite(size) or size < 1e-6:
-        return None
-    for scale, known in product(dict.fromkeys((1.0, size)), (True, False)):
-        best: tuple[float, Form, float] | None = None
-        for form, base in _candidates(rows.shape[1], rows / scale, known):
-            off = _off(rows / scale, form, base)
-            if best is None or off < best[0]:
-                best = off, form, base
-            if off < 3e-6:
-                break
-        if best is not None and best[0] < coarse:
-            off, form, base = best
-            encoding = Sinusoidal(
-                rows.shape[1], base, convention=form.convention, offset=form.offset
-            )
-            return Sinusoid(encoding, scale, off)
-    return None
-
-
 @dataclass(frozen=True)
 class Form:
     """One convention at one width, its exponents as floats: many bases are tried with it."""
 
+    dim: int
     convention: Convention
     offset: int
-    sines: tuple[float, ...]
-    cosines: tuple[float, ...]
-    sine_channels: tuple[int, ...]
-    cosine_channels: tuple[int, ...]
+    exponents: tuple[tuple[float, ...], tuple[float, ...]]  # of sines and of cosines
+    channels: tuple[tuple[int, ...], tuple[int, ...]]
 
     @property
     def first(self) -> int:
         """The number of the first position."""
         return self.convention.first + self.offset
+
+    def angles(self, base: float, count: int) -> list[Tensor]:
+        """Those of the first positions, for sines and for cosines."""
+        positions = torch.arange(self.first, self.first + count, dtype=torch.float64)[:, None]
+        rates = ([base**-e for e in side] for side in self.exponents)
+        return [positions * torch.tensor(side, dtype=torch.float64) for side in rates]
+
+    def off(self, rows: Tensor, angles: list[Tensor]) -> Tensor:
+        """How far rows are from sines and cosines of these angles."""
+        made = torch.zeros_like(rows)
+        for channels, each, wave in zip(self.channels, angles, (torch.sin, torch.cos), strict=True):
+            made[:, channels] = wave(each)
+        return (rows - made).abs()
+
+    def ours(self, base: float) -> Sinusoidal:
+        """The encoding of this convention."""
+        return Sinusoidal(self.dim, base, convention=self.convention, offset=self.offset)
 
 
 @cache
@@ -110,12 +101,32 @@ def _forms(dim: int) -> tuple[Form, ...]:
     for offset, convention in product((0, 1, 2), conventions):
         try:
             held = convention.sincos(dim, 10_000.0)
-        except ValueError:
+        except ValueError:  # a width that it does not have
             continue
-        exponents = [tuple(map(float, powers.exponents)) for powers in (held.sines, held.cosines)]
+        sines, cosines = (tuple(map(float, p.exponents)) for p in (held.sines, held.cosines))
         channels = tuple(held.sine_channels), tuple(held.cosine_channels)
-        found.append(Form(convention, offset, exponents[0], exponents[1], *channels))
+        found.append(Form(dim, convention, offset, (sines, cosines), channels))
     return tuple(found)
+
+
+def identify(rows: Tensor, coarse: float = CLOSE) -> Sinusoid | None:
+    """The sinusoidal encoding that these rows ``[seq, dim]`` are, if they are one."""
+    rows = rows[:NEAR].double()
+    size = _size(rows)
+    if not isfinite(size) or size < 1e-6:
+        return None
+    for scale, known in product(dict.fromkeys((1.0, size)), (True, False)):
+        best: tuple[float, Form, float] | None = None
+        for form, base in _candidates(rows / scale, known):
+            off = _off(rows / scale, form, base)
+            if best is None or off < best[0]:
+                best = off, form, base
+            if off < 3e-6:
+                break
+        if best is not None and best[0] < coarse:
+            off, form, base = best
+            return Sinusoid(form.ours(base), scale, off)
+    return None
 
 
 def _size(rows: Tensor) -> float:
@@ -123,9 +134,9 @@ def _size(rows: Tensor) -> float:
     return (2 * rows.square().sum(1).mean() / rows.shape[1]).sqrt().item()
 
 
-def _candidates(dim: int, rows: Tensor, known: bool) -> Iterator[tuple[Form, float]]:
+def _candidates(rows: Tensor, known: bool) -> Iterator[tuple[Form, float]]:
     """Every convention with the base that it means here: a known one, or as measured."""
-    for form in _forms(dim):
+    for form in _forms(rows.shape[1]):
         measured = _base(rows, form)
         if measured is None:
             bases: tuple[float | None, ...] = (*KNOWN[:3], 1e-4, 1.0) if known else ()
@@ -137,7 +148,7 @@ def _candidates(dim: int, rows: Tensor, known: bool) -> Iterator[tuple[Form, flo
 def _base(rows: Tensor, form: Form) -> float | None:
     """The base that one channel of sines means: sin(ω) = value at position 1, ω = base^(−e)."""
     row, at = (0, 1) if form.first == 1 else (1, form.first + 1)
-    for channel, e in zip(form.sine_channels, form.sines, strict=False):
+    for channel, e in zip(form.channels[0], form.exponents[0], strict=False):
         value = rows[row, channel].item()
         if 0.15 < e < 0.9 and 1e-5 < value < 0.8:
             return (asin(value) / at) ** (-1 / e)
@@ -150,55 +161,39 @@ def _off(rows: Tensor, form: Form, base: float) -> float:
     Frequencies that grow with the channel make large angles there, too: what float32 loses of
     these is no distance.
     """
-    made, lost = torch.zeros_like(rows), torch.zeros_like(rows)
-    positions = torch.arange(form.first, form.first + len(rows), dtype=torch.float64)[:, None]
-    rates = [
-        torch.tensor([base**-e for e in side], dtype=torch.float64)
-        for side in (form.sines, form.cosines)
-    ]
-    made[:, form.sine_channels] = (positions * rates[0]).sin()
-    made[:, form.cosine_channels] = (positions * rates[1]).cos()
+    angles = form.angles(base, len(rows))
+    off = form.off(rows, angles)
     if base < 1:
-        lost[:, form.sine_channels] = positions * rates[0] * FLOAT32
-        lost[:, form.cosine_channels] = positions * rates[1] * FLOAT32
-    return ((rows - made).abs() - lost).max().clamp(min=0).item()
+        for channels, each in zip(form.channels, angles, strict=True):
+            off[:, channels] -= each * FLOAT32
+    return off.max().clamp(min=0).item()
 
 
 def with_rounded_frequencies(rows: Tensor, dtype: torch.dtype) -> Sinusoid | None:
     """The encoding whose frequencies, rounded to ``dtype``, give these rows."""
     rows = rows[:NEAR].double()
-    positions = torch.arange(len(rows), dtype=torch.float64)
-    for convention, base in product(("paper", "concatenated"), KNOWN[:3]):
-        try:
-            encoding = Sinusoidal(rows.shape[1], base, convention=convention)
-        except ValueError:  # a width that it does not have
-            continue
-        sincos = encoding.waveform
-        made = torch.zeros_like(rows)
-        for powers, channels, function in (
-            (sincos.sines, sincos.sine_channels, torch.sin),
-            (sincos.cosines, sincos.cosine_channels, torch.cos),
-        ):
-            omegas = torch.tensor(
-                [base ** -float(e) for e in powers.exponents], dtype=torch.float64
-            )
-            made[:, list(channels)] = function(positions[:, None] * omegas.to(dtype).double())
-        if (made - rows).abs().max() < CLOSE * 5:
-            return Sinusoid(encoding, 1.0, (rows - encoding.table(
-                consecutive(len(rows)), dtype=torch.float64)).abs().max().item())  # fmt: skip
+    usual = [
+        form
+        for form in _forms(rows.shape[1])
+        if form.convention.name in ("paper", "concatenated") and not form.offset
+    ]
+    for form, base in product(usual, KNOWN[:3]):
+        exact = form.angles(base, len(rows))
+        rounded = [
+            torch.arange(len(rows), dtype=torch.float64)[:, None] * each[1].to(dtype).double()
+            for each in exact
+        ]
+        if form.off(rows, rounded).max() < CLOSE * 5:
+            return Sinusoid(form.ours(base), 1.0, form.off(rows, exact).max().item())
     return None
 
 
 def twice(rows: Tensor) -> str | None:
     """``sine`` or ``cosine`` where one of them stands for both, else None."""
     rows = rows[:NEAR].double()
-    dim = rows.shape[1]
-    if dim % 2:
+    if rows.shape[1] % 2:
         return None
-    for first, second in (
-        (rows[:, 0::2], rows[:, 1::2]),
-        (rows[:, : dim // 2], rows[:, dim // 2 :]),
-    ):
+    for first, second in ((rows[:, 0::2], rows[:, 1::2]), rows.chunk(2, 1)):
         if torch.allclose(first, second, atol=1e-6) and varies_somewhere(first):
             return "sine" if first[0].abs().max() < 1e-6 else "cosine"
     return None
@@ -228,11 +223,14 @@ def has_whole_angles(rows: Tensor) -> bool:
 
 
 def _counted(is_whole: Tensor) -> Tensor:
-    """To which number each channel counts, at each position by 1 or not at all; −1 for none."""
-    reached = is_whole[0] & (torch.arange(is_whole.shape[-1]) <= LATEST)
+    """To which number each channel counts, at each position by 1 or not at all; −1 for none.
+
+    ``is_whole`` says whether each channel is that of each number, ``[seq, dim, numbers]``.
+    """
+    numbers = torch.arange(is_whole.shape[-1])
+    reached = is_whole[0] & (numbers <= LATEST)
     for here in is_whole[1:]:
         reached = here & (reached | reached.roll(1, -1))
-    numbers = torch.arange(is_whole.shape[-1])
     return torch.where(reached, numbers, -1).amax(-1)
 
 

@@ -1,5 +1,6 @@
 """Questions to all that encodes positions: what calls leave behind, and how precise they are."""
 
+from collections.abc import Iterator
 from inspect import isfunction
 from typing import Any
 
@@ -37,19 +38,14 @@ def keeps_no_state(q: Inquiry) -> Answer:
         ("state-between-calls", seq, torch.float32, seq),
         ("history-changes-result", far, torch.float32, seq),
         ("state-between-calls", max(2, seq // 2), torch.float32, seq),
+        ("state-between-calls", other // 2, torch.float32, other),
         ("first-dtype-cached", seq, torch.bfloat16, seq),
         ("first-dtype-cached", seq, torch.float16, seq),
     ]
-    if other > seq:
-        cases.insert(3, ("state-between-calls", other // 2, torch.float32, other))
-    if q.view.fixed:
-        cases = [case for case in cases if case[1] == seq]
-
-    def call(seq: int, dtype: torch.dtype, by: Any) -> Tensor:
-        return q.made(q.content(seq).to(dtype), by=by)
-
-    fresh = q.view.subject.fresh
-    return _after_other_positions(q, q.most(23)) or after_calls(call, fresh, cases)
+    call = lambda seq, dtype, by: q.made(q.content(seq).to(dtype), by=by)  # noqa: E731
+    cases = [case for case in cases if case[3] >= seq and (case[1] == seq or not q.view.fixed)]
+    state = _after_other_positions(q, q.most(23))
+    return state or after_calls(call, q.view.subject.fresh, cases)
 
 
 def _after_other_positions(q: Inquiry, seq: int) -> Answer | None:
@@ -65,9 +61,8 @@ def _after_other_positions(q: Inquiry, seq: int) -> Answer | None:
         ("between the same first and last position", fewer[None], line[None]),
         ("whose second row has other positions", line.expand(2, -1), torch.stack((line, fewer))),
     ):
-        if q.view.moves == "offset" and bool((before.diff() != 1).any() | (then.diff() != 1).any()):
-            continue
-        if len(then) > 1 and not q.by_rows:
+        jumps = bool((before.diff() != 1).any() | (then.diff() != 1).any())
+        if (q.view.moves == "offset" and jumps) or (len(then) > 1 and not q.by_rows):
             continue
         x, used = q.content(seq, len(then)), q.view.subject.fresh()
         try:
@@ -89,40 +84,36 @@ def same_however_it_is_given(q: Inquiry) -> Answer:
     for side in q.sides:
         x = q.sample()
         plain = q.made(x, side=side)
-        said = alike(
-            (*_ways(q, x, plain, side), *q.own_ways(x, plain, side)),
-            max(1.0, (x if x.any() else plain).abs().max().item()),
-        )
+        ways = (*_ways(q, x, plain, side), *q.own_ways(x, plain, side))
+        said = alike(ways, max(1.0, (x if x.any() else plain).abs().max().item()))
         if not isinstance(said, str):
             return said
         answer = answer or said
     return answer
 
 
-def _ways(q: Inquiry, x: Tensor, plain: Tensor, side: str) -> list[Way]:
+def _ways(q: Inquiry, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
     def batch(size: int) -> tuple[Tensor, Tensor]:
-        more = torch.cat((x, x[:1].expand(size - len(x), *x.shape[1:])))
-        made = q.made(more, side=side)
-        return made, torch.cat((plain, plain[:1].expand(size - len(x), *plain.shape[1:])))
+        whole, wanted = (
+            torch.cat((t, t[:1].expand(size - len(x), *t.shape[1:]))) for t in (x, plain)
+        )
+        return q.made(whole, side=side), wanted
 
     def narrow(dtype: torch.dtype, rows: int | None = None) -> tuple[Tensor, Tensor]:
         return q.made(x.to(dtype), side=side)[..., :rows, :], plain[..., :rows, :]
 
-    ways: list[Way] = [
-        ("in a batch of 3", q.dense, lambda: batch(3)),
-        ("in a batch of 5", q.dense, lambda: batch(5)),
-        ("in float64", q.wide, lambda: narrow(torch.float64)),
-        ("in float16", max(q.wide, q.in_float16), lambda: narrow(torch.float16)),
-        # of later tokens, positions in 16 bits are a loss, which is asked for elsewhere
-        ("in bfloat16", max(q.wide, ROUNDED), lambda: narrow(torch.bfloat16, 3)),
-    ]
+    yield "in a batch of 3", q.dense, lambda: batch(3)
+    yield "in a batch of 5", q.dense, lambda: batch(5)
+    yield "in float64", q.wide, lambda: narrow(torch.float64)
+    yield "in float16", max(q.wide, q.in_float16), lambda: narrow(torch.float16)
+    # of later tokens, positions in 16 bits are a loss, which is asked for elsewhere
+    yield "in bfloat16", max(q.wide, ROUNDED), lambda: narrow(torch.bfloat16, 3)
     thing = q.view.subject.fresh()
     if isinstance(thing, nn.Module):
         thing, drawn = training(thing), q.drawn(x)
-        trained = lambda: (q.made(drawn, by=thing, side=side), q.made(drawn, side=side))  # noqa: E731
         chance = by_chance(lambda: q.made(drawn, by=thing, side=side))
-        ways.append((CHANCE if chance else "in training", q.dense, trained))
-    return ways
+        trained = lambda: (q.made(drawn, by=thing, side=side), q.made(drawn, side=side))  # noqa: E731
+        yield CHANCE if chance else "in training", q.dense, trained
 
 
 @question(after=NO_PLACE)
@@ -160,11 +151,12 @@ def survives_a_cast(q: Inquiry) -> Answer:
     if q.is_trained:
         raise NotAskedError("it has parameters, which a cast must round")
     at, exact = q.far_rows()
-    off, row = q.farthest(q.far_rows(torch.bfloat16, module.bfloat16())[1], exact)
+    made = q.far_rows(torch.bfloat16, module.bfloat16())[1]
+    off, row = q.farthest(made, exact)
     if off < ROUNDED:
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     said = f"after .bfloat16() a token at {at[row]:,} is {off:.3g} off; one rounding costs 0.004"
-    return fault("cast-breaks-it", said, off)
+    return _lost("cast-breaks-it", said, off, made, exact)
 
 
 @question(after=NO_NUMBER)
@@ -197,8 +189,7 @@ def keeps_16_bits(q: Inquiry) -> Answer:
     at, exact = q.far_rows()
     made = q.far_rows(torch.bfloat16)[1]
     off, row = q.farthest(made, exact)
-    lost = rows.lost_rows(made[0], exact[0]) if q.counts_rows else 0
-    if off >= ROUNDED or lost:
+    if off >= ROUNDED or (q.counts_rows and rows.lost_rows(made[0], exact[0])):
         said = f"in bfloat16 a token at {at[row]:,} is {off:.3g} off: positions or angles are held"
         return _lost("positions-in-16-bits", f"{said} in 16 bits", off, made, exact)
     came = q.made(q.content(q.most(2)).bfloat16()).dtype

@@ -54,8 +54,8 @@ class Axes:
     @cached_property
     def near(self) -> list[Tensor]:
         """R(0), R(1), … of queries along each axis."""
-        turned = (self.form.turned(axis) for axis in range(self.form.axes))
-        return [self.view.matrices(n, by=by) for n, by in zip(self.limits, turned, strict=True)]
+        each = zip(self.limits, self.form.each(), strict=True)
+        return [self.view.matrices(n, by=by) for n, by in each]
 
     @cached_property
     def channels(self) -> list[list[int]]:
@@ -88,15 +88,10 @@ class Axes:
         for axis, each in enumerate(self.near):
             turns = each[points[:, axis]] if axis == 0 else each[points[:, axis]] @ back
             wanted = torch.einsum("nij,hnj->hni", turns, wanted)
-        worst, place = 0.0, 0
-        for side in made:
-            if side is None:
-                continue
-            off = (side[0].double() - wanted[: side.shape[1]]).abs().amax((0, 2))
-            off = off.nan_to_num(torch.inf)
-            if float(off.max()) > worst:
-                worst, place = float(off.max()), int(off.argmax())
-        return worst / float(probe.abs().max()), points[place].tolist()
+        sides = [side[0].double() for side in made if side is not None]
+        offs = [(side - wanted[: len(side)]).abs().amax((0, 2)) for side in sides]
+        off = torch.stack(offs).amax(0).nan_to_num(torch.inf)
+        return float(off.max() / probe.abs().max()), points[int(off.argmax())].tolist()
 
 
 def ask_axes(q: Axes) -> str | Fault:
@@ -112,8 +107,7 @@ def ask_axes(q: Axes) -> str | Fault:
             said = f"{names[a]} and {names[b]} turn the same by the same angles: (1, 2) is (2, 1)"
             return fault("positions-shared", said, 2.0)
     if view.sees_keys:
-        turned = (q.form.turned(axis) for axis in range(q.form.axes))
-        keys = [view.matrices(SEQ, "k", by=by) for by in turned]
+        keys = [view.matrices(SEQ, "k", by=by) for by in q.form.each()]
         for a, b in pairs:
             if apart(near[a], keys[a]) > SMALL >= apart(near[a], keys[b]):
                 said = f"{names[b]} turn those channels of keys that {names[a]} turn of queries"
@@ -169,7 +163,11 @@ def report_of(
     verdicts_of: Callable[[RotaryInquiry], list[Verdict]],
     expected: Any = None,
 ) -> Report:
-    """All that is found: the axes first, and if they are sound, each as on a line."""
+    """All that is found: the axes first, and if they are sound, each as on a line.
+
+    Of ``readings``, the ways to call it, the first in which axes are sound counts. ``verdicts_of``
+    asks the questions of a line.
+    """
     tried: list[tuple[Axes, Verdict]] = []
     for view, form in readings:
         axes = Axes(view, form, length or LENGTH, expected)
@@ -187,10 +185,9 @@ def report_of(
     for axis, name in enumerate(NAMES[axes.form.axes]):
         limit = axes.form.limits[axis] if axes.form.limits else LENGTH
         inquiry = AxisInquiry(_narrow(axes, axis, subject), min(axes.length, limit))
-        part = Report(name, "rotary", "", _said(inquiry, name, axes.view.dim))
-        part.verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
-        part.errors, part.length = inquiry.errors, inquiry.length
-        parts.append(part)
+        verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
+        said = _said(inquiry, name, axes.view.dim)
+        parts.append(Report(name, "rotary", "", said, verdicts, inquiry.errors, inquiry.length))
     whole = merged(subject.name, parts)
     whole.kind, whole.understood = "rotary", understood
     whole.verdicts.insert(0, first)

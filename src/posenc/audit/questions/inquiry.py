@@ -1,7 +1,7 @@
 """A subject whose tokens receive something by their place, with what several questions need."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -162,9 +162,9 @@ class Inquiry(ABC):
         """Content to be given in other ways."""
         return self.content(9, 2, seed=11)
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> list[Way]:
+    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterable[Way]:
         """Other ways to give content, of this place alone."""
-        return []
+        return ()
 
     def in_longer_rows(self) -> tuple[str, float] | None:
         """What the first tokens of long rows are otherwise than in short ones, and by how much."""

@@ -209,32 +209,25 @@ def rows_have_their_own_positions(q: Inquiry) -> Answer:
             at = starts[:, None] + torch.arange(count)
             x = q.content(count, len(starts), seed=4)
             try:
-                off = _off_from_rows(q, x, at)
+                off = max(_off_from_rows(q, x, at, side) for side in q.sides)
             except NotAskedError:
                 continue
             worst, asked = max(worst, off), [*asked, count]
             if off >= ROUNDING:
                 said = f"rows of {count} that begin at {listed(starts)} are up to {off:.3g} away"
-                shared = max(apart(m, m[:1].expand_as(m)) for m in _first_for_all(q, x, at)) == 0
-                remedy = FIRST_ROW if shared else ""
+                equal = x[:1].expand_as(x).contiguous()
+                made = [q.made(equal, at, side=side) for side in q.sides]
+                shared = all(not apart(m, m[:1].expand_as(m)) for m in made)
+                said += " from these rows alone" + ": all stand where the first does" * shared
                 name = "padding-shifts-positions" if count == 1 else q.of_rows
-                return fault(name, f"{said} from these rows alone", off, remedy=remedy)
+                return fault(name, said, off, remedy=FIRST_ROW if shared else "")
             break
     if not asked:
         raise NotAskedError("it refuses positions for each row")
     return f"{worst:.1g} apart from the rows alone, of {' and '.join(map(str, asked))} tokens"
 
 
-def _off_from_rows(q: Inquiry, x: Tensor, at: Tensor) -> float:
+def _off_from_rows(q: Inquiry, x: Tensor, at: Tensor, side: str) -> float:
     """How far rows of a batch come out from themselves alone."""
-    offs = []
-    for side in q.sides:
-        made = q.made(x, at, side=side)
-        alone = [q.made(x[i : i + 1], at[i][None], side=side) for i in range(len(x))]
-        offs.append(apart(made, torch.cat(alone)))
-    return max(offs)
-
-
-def _first_for_all(q: Inquiry, x: Tensor, at: Tensor) -> list[Tensor]:
-    """What equal content of all rows comes to."""
-    return [q.made(x[:1].expand_as(x).contiguous(), at, side=side) for side in q.sides]
+    alone = [q.made(x[i : i + 1], at[i][None], side=side) for i in range(len(x))]
+    return apart(q.made(x, at, side=side), torch.cat(alone))

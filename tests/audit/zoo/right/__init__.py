@@ -1,1 +1,5 @@
-"""Modules of the public styles that do what they should."""
+"""Modules of the public styles, with no slip."""
+
+from tests.audit.zoo.right import added, bias, grids, hidden, rotary
+
+RIGHT = [*added.RIGHT, *rotary.RIGHT, *bias.RIGHT, *grids.RIGHT, *hidden.RIGHT]

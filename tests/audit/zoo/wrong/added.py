@@ -4,7 +4,7 @@ import math
 
 import torch
 from tests.audit.zoo.right.added import PatchesAlone
-from tests.audit.zoo.specimen import wrong
+from tests.audit.zoo.specimen import slip, wrong
 from torch import nn
 
 
@@ -26,111 +26,64 @@ class Sum(nn.Module):
         self.d_model, self.max_len = d_model, max_len
         self.register_buffer("pe", sines(max_len, d_model))
 
+    def places(self, x):
+        return torch.arange(x.shape[1])
+
+    def table(self, x):
+        return self.pe[self.places(x)].to(x.dtype)
+
     def forward(self, x):
-        return x + self.pe[: x.shape[1]].to(x.dtype)
+        return x + self.table(x)
 
 
-class Nothing(Sum):
-    """Every token at position 3."""
+class Behind(Sum):
+    """Behind a cache it begins at its offset."""
 
-    def forward(self, x):
-        return x + self.pe[3].to(x.dtype)
-
-
-class OffByOne(Sum):
-    """Behind a cache it begins one too early."""
+    def start(self, offset, length):
+        return offset
 
     def forward(self, x, offset=0):
-        start = offset - 1 if offset > 0 else 0
+        start = self.start(offset, x.shape[1])
         return x + self.pe[start : start + x.shape[1]].to(x.dtype)
-
-
-class ForgetsTheCache(Sum):
-    """Takes an offset and does not use it for one token."""
-
-    def forward(self, x, offset=0):
-        start = 0 if x.shape[1] == 1 else offset
-        return x + self.pe[start : start + x.shape[1]].to(x.dtype)
-
-
-class Halved(Sum):
-    """Every position stands for two tokens."""
-
-    def forward(self, x):
-        return x + self.pe[torch.arange(x.shape[1]) // 2].to(x.dtype)
-
-
-def angles_divided_whole(x):
-    """x: [batch, seq, dim]"""
-    divisors = 10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])
-    angles = torch.arange(x.shape[1])[:, None] // divisors
-    return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
 
 
 class Clamped(Sum):
     """Beyond the table the last row."""
 
-    def forward(self, x):
-        return x + self.pe[torch.arange(x.shape[1]).clamp(max=self.max_len - 1)].to(x.dtype)
-
-
-class Wrapped(Sum):
-    """Beyond the table from the first row on."""
-
-    def forward(self, x):
-        return x + self.pe[torch.arange(x.shape[1]) % self.max_len].to(x.dtype)
-
-
-class Stops(Sum):
-    """Beyond the table nothing is added."""
-
-    def forward(self, x):
-        pe = torch.zeros(x.shape[1], self.d_model)
-        pe[: self.max_len] = self.pe[: x.shape[1]]
-        return x + pe.to(x.dtype)
-
-
-class Truncates(Sum):
-    """Longer rows lose their end."""
-
-    def forward(self, x):
-        x = x[:, : self.max_len]
-        return x + self.pe[: x.shape[1]].to(x.dtype)
+    def places(self, x):
+        return super().places(x).clamp(max=self.max_len - 1)
 
 
 class WritesIntoInput(Sum):
     def forward(self, x):
-        x += self.pe[: x.shape[1]].to(x.dtype)
+        x += self.table(x)
         return x
 
 
 class ShrinkingCache(Sum):
     """Keeps the table of the longest row, scaled to it."""
 
-    def __init__(self):
-        super().__init__()
-        self.longest = 0
+    longest = 0
 
-    def forward(self, x):
+    def table(self, x):
         self.longest = max(self.longest, x.shape[1])
         stretch = max(1.0, self.longest / 64)
-        angles = torch.arange(x.shape[1]).double()[:, None] / stretch
-        rate = 10000.0 ** -(torch.arange(0, self.d_model, 2).double() / self.d_model)
-        made = torch.stack(((angles * rate).sin(), (angles * rate).cos()), -1).flatten(1)
-        return x + made.to(x.dtype)
+        angles = self.places(x).double()[:, None] / stretch * self.rates()
+        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
+
+    def rates(self):
+        return 10000.0 ** -(torch.arange(0, self.d_model, 2).double() / self.d_model)
 
 
 class CachesFirstDtype(Sum):
     """Keeps the table in the dtype of whoever came first."""
 
-    def __init__(self):
-        super().__init__()
-        self.kept = None
+    kept = None
 
-    def forward(self, x):
+    def table(self, x):
         if self.kept is None or len(self.kept) < x.shape[1]:
             self.kept = sines(max(x.shape[1], 16), self.d_model).to(x.dtype)
-        return x + self.kept[: x.shape[1]]
+        return self.kept[: x.shape[1]]
 
 
 class CountsCalls(Sum):
@@ -140,44 +93,36 @@ class CountsCalls(Sum):
         super().__init__()
         self.seen = 0
 
-    def forward(self, x):
+    def table(self, x):
         made = sines(x.shape[1], self.d_model, start=self.seen)
         self.seen += x.shape[1]
-        return x + made.to(x.dtype)
+        return made.to(x.dtype)
 
 
-class FromTheEnd(Sum):
-    """Counts from the last token."""
+class Angles(Sum):
+    """Sines on the fly."""
 
-    def forward(self, x):
-        return x + self.pe[: x.shape[1]].flip(0).to(x.dtype)
+    def rates(self, x):
+        return 10000.0 ** (-torch.arange(0, self.d_model, 2).double() / self.d_model)
 
+    def line(self, x):
+        return self.places(x).double()
 
-def timestep_grows(timesteps, dim=32, max_period=10000):
-    """Diffusion steps without the minus, in float32."""
-    half = dim // 2
-    rate = torch.exp(math.log(max_period) * torch.arange(half, dtype=torch.float32) / half)
-    args = timesteps[:, None].float() * rate[None]
-    return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
-
-
-def tripled_pairs(x):
-    """The pairs' exponents squared."""
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: (2 * i / d) ** 2).to(x.dtype)
+    def table(self, x):
+        angles = self.line(x)[:, None] * self.rates(x)
+        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
 
 
-def divides_whole(x):
-    return x + sines(x.shape[1], x.shape[2], exponent=lambda i, d: 2 * i // d).to(x.dtype)
+class CastsFrequencies(Angles):
+    """A buffer of frequencies, which a cast rounds."""
 
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rate", Angles.rates(self, None).float())
+        self.pe = None
 
-def sine_twice(x):
-    made = sines(x.shape[1], x.shape[2])
-    made[:, 1::2] = made[:, 0::2]
-    return x + made.to(x.dtype)
-
-
-def scaled(x):
-    return x + 2.5 * sines(x.shape[1], x.shape[2]).to(x.dtype)
+    def rates(self, x):
+        return self.rate.float()
 
 
 class HalfTable(Sum):
@@ -187,41 +132,15 @@ class HalfTable(Sum):
         super().__init__()
         self.pe = self.pe.bfloat16()
 
-    def forward(self, x):
-        return x + self.pe[: x.shape[1]].to(x.dtype)
 
-
-class HalfFrequencies(Sum):
-    """Frequencies in bfloat16, angles in float32."""
+class WithinAutocast(nn.Module):
+    """A product of matrices, which autocast rounds."""
 
     def forward(self, x):
-        i = torch.arange(self.d_model // 2, dtype=torch.float64)
-        rate = (10000.0 ** (-2 * i / self.d_model)).bfloat16().double()
-        angles = torch.arange(x.shape[1])[:, None] * rate
-        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
-
-
-class PositionsInContentDtype(Sum):
-    """Positions and angles in the dtype of the content."""
-
-    def forward(self, x):
-        rate = 10000.0 ** (-torch.arange(0, self.d_model, 2).double() / self.d_model)
-        angles = torch.arange(x.shape[1]).to(x.dtype)[:, None] * rate.to(x.dtype)
-        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
-
-
-class CastsFrequencies(Sum):
-    """A buffer of frequencies, which a cast rounds."""
-
-    def __init__(self):
-        super().__init__()
-        rate = 10000.0 ** (-torch.arange(0, self.d_model, 2).double() / self.d_model)
-        self.register_buffer("rate", rate.float())
-        self.pe = None
-
-    def forward(self, x):
-        angles = torch.arange(x.shape[1]).float()[:, None] * self.rate.float()
-        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
+        """x: [batch, seq, dim]"""
+        rates = 10000.0 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+        angles = torch.arange(x.shape[1]).float()[:, None] @ rates[None]
+        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).to(x.dtype)
 
 
 class Unused(nn.Module):
@@ -244,7 +163,48 @@ class PaddingCounts(nn.Module):
         return x + sines(x.shape[1], x.shape[2]).to(x.dtype)
 
 
-CAST = "cast-breaks-it"
+class EncodesTheBatch(nn.Module):
+    """x: [seq, batch, dim]; encodes axis 1."""
+
+    def forward(self, x):
+        return x + sines(128, 64)[: x.shape[1]].to(x.dtype)
+
+
+def angles_divided_whole(x):
+    """x: [batch, seq, dim]"""
+    divisors = 10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])
+    angles = torch.arange(x.shape[1])[:, None] // divisors
+    return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+
+
+def timestep_grows(timesteps, dim=32, max_period=10000):
+    """Diffusion steps without the minus, in float32."""
+    half = dim // 2
+    rate = torch.exp(math.log(max_period) * torch.arange(half, dtype=torch.float32) / half)
+    args = timesteps[:, None].float() * rate[None]
+    return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
+
+
+def of_exponent(exponent):
+    return lambda x: x + sines(x.shape[1], x.shape[2], exponent=exponent).to(x.dtype)
+
+
+def squared():
+    return of_exponent(lambda i, d: (2 * i / d) ** 2)
+
+
+def divided_whole():
+    return of_exponent(lambda i, d: 2 * i // d)
+
+
+def sine_twice(x):
+    made = sines(x.shape[1], x.shape[2])
+    made[:, 1::2] = made[:, 0::2]
+    return x + made.to(x.dtype)
+
+
+def scaled(x):
+    return x + 2.5 * sines(x.shape[1], x.shape[2]).to(x.dtype)
 
 
 def fractional_rows():
@@ -256,29 +216,43 @@ def fractional_rows():
 
 WRONG = [
     wrong(fractional_rows, "rows by /", "rows-not-whole"),
-    wrong(Nothing, "one position for all", "encodes-nothing"),
-    wrong(OffByOne, "one early behind a cache", "off-by-one-after-cache"),
-    wrong(ForgetsTheCache, "forgets the cache", "decoding-differs-from-prefill"),
-    wrong(Halved, "all tokens share", "positions-shared"),
     wrong(angles_divided_whole, "angles divided by //", "angles-rounded"),
-    wrong(Clamped, "clamped", "clamped"),
-    wrong(Wrapped, "wrapped", "wrapped"),
-    wrong(Stops, "stops", "stops"),
-    wrong(Truncates, "truncates", "truncated-silently"),
-    wrong(WritesIntoInput, "writes", "input-written"),
-    wrong(ShrinkingCache, "dynamic", "history-changes-result"),
-    wrong(CachesFirstDtype, "dtype of the first", "first-dtype-cached"),
-    wrong(CountsCalls, "counts calls", "state-between-calls"),
-    wrong(FromTheEnd, "from the end", "depends-on-length"),
     wrong(timestep_grows, "sign of the exponent of steps", "wrong-exponent"),
-    wrong(tripled_pairs, "squared exponent", "unknown-frequencies"),
-    wrong(divides_whole, "exponent of an integer division", "wrong-exponent"),
+    wrong(squared, "squared exponent of sines", "unknown-frequencies"),
+    wrong(divided_whole, "exponent of an integer division", "wrong-exponent"),
     wrong(sine_twice, "sine twice", "sine-twice"),
     wrong(scaled, "times 2.5", "table-scaled"),
-    wrong(HalfTable, "table in bfloat16", "table-in-16-bits"),
-    wrong(HalfFrequencies, "frequencies in bfloat16", "frequencies-in-16-bits"),
-    wrong(PositionsInContentDtype, "positions in bfloat16", "positions-in-16-bits"),
-    wrong(CastsFrequencies, "frequencies that are cast", CAST),
+    wrong(Clamped, "clamped sum", "clamped"),
+    wrong(WritesIntoInput, "sum that writes", "input-written"),
+    wrong(ShrinkingCache, "dynamic sum", "history-changes-result"),
+    wrong(CachesFirstDtype, "dtype of the first sum", "first-dtype-cached"),
+    wrong(CountsCalls, "counts calls", "state-between-calls"),
+    wrong(HalfTable, "sum of a table in bfloat16", "table-in-16-bits"),
+    wrong(CastsFrequencies, "frequencies of a sum that are cast", "cast-breaks-it"),
+    wrong(WithinAutocast, "a sum within autocast", "autocast-breaks-it"),
     wrong(Unused, "unused parameter", "parameter-without-gradient"),
     wrong(PaddingCounts, "padding counts", "padding-shifts-positions"),
-]
+    wrong(EncodesTheBatch, "encodes the batch", "batch-axis-encoded"),
+    slip(Sum, "one position for all", "encodes-nothing",
+         table=lambda s, of, x: s.pe[3].to(x.dtype)),
+    slip(Sum, "all tokens share", "positions-shared", places=lambda s, of, x: of(x) // 2),
+    slip(Sum, "wrapped sum", "wrapped", places=lambda s, of, x: of(x) % s.max_len),
+    slip(Sum, "sum that stops", "stops", table=lambda s, of, x: nn.functional.pad(
+        s.pe[: x.shape[1]], (0, 0, 0, max(0, x.shape[1] - s.max_len))).to(x.dtype)),
+    slip(Sum, "truncates", "truncated-silently", forward=lambda s, of, x: of(x[:, : s.max_len])),
+    slip(Sum, "from the end", "depends-on-length", places=lambda s, of, x: of(x).flip(0)),
+    slip(Sum, "large embeddings dropped", "depends-on-how-it-is-given",
+         forward=lambda s, of, x: of(x * (x.abs() < 50))),
+    slip(Sum, "scaled gradients", "gradient-otherwise",
+         forward=lambda s, of, x: of(0.1 * x + 0.9 * x.detach())),
+    slip(Sum, "cut in training", "gradient-cut",
+         forward=lambda s, of, x: of(x.detach() if s.training else x)),
+    slip(Behind, "sum one early behind a cache", "off-by-one-after-cache",
+         start=lambda s, of, offset, length: max(offset - 1, 0)),
+    slip(Behind, "forgets the cache", "decoding-differs-from-prefill",
+         start=lambda s, of, offset, length: 0 if length == 1 else offset),
+    slip(Angles, "frequencies of a sum in bfloat16", "frequencies-in-16-bits",
+         rates=lambda s, of, x: of(x).bfloat16().double()),
+    slip(Angles, "sum of positions in bfloat16", "positions-in-16-bits",
+         rates=lambda s, of, x: of(x).to(x.dtype), line=lambda s, of, x: of(x).to(x.dtype)),
+]  # fmt: skip

@@ -1,9 +1,8 @@
 """What is done to queries and keys, with one slip each."""
 
-import math
-
 import torch
-from tests.audit.zoo.specimen import wrong
+from tests.audit.zoo.right.rotary import OutsideOfAutocast
+from tests.audit.zoo.specimen import slip, wrong
 from torch import nn
 
 
@@ -14,6 +13,10 @@ def halves(x):
 
 def neighbors(x):
     return torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
+
+
+def twice(rates):
+    return torch.cat((rates, rates))
 
 
 class Turn(nn.Module):
@@ -49,131 +52,20 @@ class Turn(nn.Module):
 class BatchAxis(nn.Module):
     """x: [batch, heads, seq, head_dim], turned by the row of the batch."""
 
+    def line(self, x):
+        return torch.arange(x.shape[0])[:, None, None, None]
+
     def forward(self, x):
-        rates = 10000.0 ** -(torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
-        angles = torch.arange(x.shape[0])[:, None, None, None] * torch.cat((rates, rates))
+        """x: [batch, heads, seq, head_dim]"""
+        angles = self.line(x) * twice(Turn.rates(Turn()))
         return (x * angles.cos() + halves(x) * angles.sin()).to(x.dtype)
 
 
-class HeadAxis(nn.Module):
-    """x: [batch, heads, seq, head_dim], turned by the number of the head."""
+class HeadAxis(BatchAxis):
+    """By the number of the head."""
 
-    def forward(self, x):
-        rates = 10000.0 ** -(torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
-        angles = torch.arange(x.shape[1])[None, :, None, None] * torch.cat((rates, rates))
-        return (x * angles.cos() + halves(x) * angles.sin()).to(x.dtype)
-
-
-class OnlyQueries(Turn):
-    def keys(self, k, positions):
-        return k
-
-
-class OnlyKeys(Turn):
-    def forward(self, q, k, positions):
-        return q, self.turn(k, positions)
-
-
-class KeysBackwards(Turn):
-    def keys(self, k, positions):
-        return self.turn(k, -positions)
-
-
-class KeysLate(Turn):
-    """Keys at the next position."""
-
-    def keys(self, k, positions):
-        return self.turn(k, 2 * positions)
-
-
-class NoSign(Turn):
-    """Both sines are positive."""
-
-    def turn(self, x, positions):
-        cos, sin = self.waveform(positions)
-        a, b = x.chunk(2, -1)
-        return (x * cos + torch.cat((b, a), -1) * sin).to(x.dtype)
-
-
-class MixedPairing(Turn):
-    """Cosines for neighbors, halves turned."""
-
-    def waveform(self, positions):
-        both = self.angles(positions).repeat_interleave(2, -1)
-        return both.cos(), both.sin()
-
-
-class OneStill(Turn):
-    """The last pair never turns."""
-
-    def rates(self):
-        made = super().rates()
-        made[-1] = 0
-        return made
-
-
-class Fourfold(Turn):
-    """4i instead of 2i."""
-
-    def rates(self):
-        return self.base ** -(2 * torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
-
-
-class Squared(Turn):
-    """Exponents squared."""
-
-    def rates(self):
-        return self.base ** -((torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim) ** 2)
-
-
-class SineForCosine(Turn):
-    def waveform(self, positions):
-        _, sin = super().waveform(positions)
-        return sin, sin
-
-
-class Clamps(Turn):
-    max_len = 512
-
-    def places(self, positions):
-        return positions.clamp(max=self.max_len - 1).double()
-
-
-class Wraps(Turn):
-    max_len = 512
-
-    def places(self, positions):
-        return (positions % self.max_len).double()
-
-
-class Stops(Turn):
-    """Nothing turns beyond a length."""
-
-    max_len = 512
-
-    def places(self, positions):
-        return torch.where(positions < self.max_len, positions, 0).double()
-
-
-class SharesPositions(Turn):
-    def places(self, positions):
-        return (positions - (positions >= 9).long()).double()
-
-
-class Bfloat16Positions(Turn):
-    def places(self, positions):
-        return positions.bfloat16().double()
-
-
-class Bfloat16Rates(Turn):
-    def rates(self):
-        return super().rates().bfloat16().double()
-
-
-class Bfloat16Table(Turn):
-    def waveform(self, positions):
-        cos, sin = super().waveform(positions)
-        return cos.bfloat16().float(), sin.bfloat16().float()
+    def line(self, x):
+        return torch.arange(x.shape[1])[None, :, None, None]
 
 
 class CastRates(Turn):
@@ -210,12 +102,23 @@ class OneBehind(Turn):
         return self.turn(q, positions), self.turn(k, positions)
 
 
+class SlicesToItsEnd(Turn):
+    """A table that is cut where it is read: beyond its end nothing is left."""
+
+    def __init__(self, max_len=256):
+        super().__init__()
+        self.max_len = max_len
+
+    def forward(self, q, k, start_pos=0):
+        """q: [batch, heads, seq, head_dim]"""
+        at = torch.arange(self.max_len)[None, start_pos : start_pos + q.shape[2]]
+        return super().forward(q, k, at)
+
+
 class Dynamic(Turn):
     """The base follows the longest row so far."""
 
-    def __init__(self):
-        super().__init__()
-        self.longest = 0
+    longest = 0
 
     def turn(self, x, positions):
         self.longest = max(self.longest, int(positions.max()) + 1)
@@ -227,47 +130,14 @@ class Dynamic(Turn):
 class FirstDtype(Turn):
     """Keeps cosines in the dtype of whoever came first."""
 
-    def __init__(self):
-        super().__init__()
-        self.kept = None
+    kept = None
 
     def turn(self, x, positions):
         if self.kept is None:
-            both = torch.cat((self.rates(), self.rates())) * torch.arange(2048)[:, None]
+            both = twice(self.rates()) * torch.arange(2048)[:, None]
             self.kept = both.cos().to(x.dtype), both.sin().to(x.dtype)
         cos, sin = (t[positions][:, None] for t in self.kept)
         return x * cos + halves(x) * sin
-
-
-class ByLength(Turn):
-    """Stretched to the length of the row."""
-
-    def places(self, positions):
-        return positions.double() * 16 / positions.shape[1]
-
-
-class Interleaved(Turn):
-    """Right in itself; the configuration beside it is of a model of halves."""
-
-    def __init__(self):
-        super().__init__()
-        self.config = {
-            "model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "rope_theta": 1e4,
-        }  # fmt: skip
-
-    def turn(self, x, positions):
-        both = self.angles(positions).repeat_interleave(2, -1)
-        return (x * both.cos() + neighbors(x) * both.sin()).to(x.dtype)
-
-
-class OtherBase(Turn):
-    """Base 10,000 beside a configuration of 500,000."""
-
-    def __init__(self):
-        super().__init__()
-        self.config = {
-            "model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "rope_theta": 5e5,
-        }  # fmt: skip
 
 
 class FirstPlaces(Turn):
@@ -282,62 +152,135 @@ class FirstPlaces(Turn):
 
 
 class OtherDtype(Turn):
-    """A sign that float64 has not."""
+    """A sign that another dtype has not."""
+
+    narrow = torch.float64
 
     def waveform(self, positions):
         cos, sin = super().waveform(positions)
         return cos, sin * self.sign
 
     def turn(self, x, positions):
-        self.sign = -1 if x.dtype == torch.float64 else 1
+        self.sign = -1 if x.dtype == self.narrow else 1
         return super().turn(x, positions)
 
 
-class NarrowSign(OtherDtype):
-    """A sign that bfloat16 has not."""
+class Backward(torch.autograd.Function):
+    """Turns gradients as it turned content, where the transpose turns back."""
+
+    @staticmethod
+    def forward(ctx, x, cos, sin):
+        ctx.save_for_backward(cos, sin)
+        return (x * cos + halves(x) * sin).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        cos, sin = ctx.saved_tensors
+        return (gradient * cos + halves(gradient) * sin).to(gradient.dtype), None, None
+
+
+class Part(Turn):
+    """Turns the first half of the channels, and halves the rest."""
+
+    def rates(self):
+        return super().rates()[::2]
 
     def turn(self, x, positions):
-        self.sign = -1 if x.dtype == torch.bfloat16 else 1
-        return Turn.turn(self, x, positions)
+        return torch.cat((super().turn(x[..., :16], positions), 0.5 * x[..., 16:]), -1)
 
 
-class Log10(Turn):
-    """exp(−log10(base) · 2i/d)."""
+def still(rates):
+    rates[-1] = 0
+    return rates
 
-    base = math.exp(4)
+
+def by_neighbors(s, of, x, positions):
+    both = s.angles(positions).repeat_interleave(2, -1)
+    return (x * both.cos() + neighbors(x) * both.sin()).to(x.dtype)
 
 
+def mixed(s, of, positions):
+    both = s.angles(positions).repeat_interleave(2, -1)
+    return both.cos(), both.sin()
+
+
+def no_sign(s, of, x, positions):
+    cos, sin = s.waveform(positions)
+    a, b = x.chunk(2, -1)
+    return (x * cos + torch.cat((b, a), -1) * sin).to(x.dtype)
+
+
+def shares(share):
+    """Powers of the base by another exponent."""
+    line = torch.arange(0, 32, 2, dtype=torch.float64) / 32
+    return lambda s, of: s.base ** -share(line)
+
+
+LLAMA = {"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "rope_theta": 1e4}
 WRONG = [
-    wrong(Log10, "log10", "wrong-exponent"),
     wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
     wrong(HeadAxis, "head axis", "head-axis-encoded"),
-    wrong(OnlyQueries, "only queries", "only-queries-rotated"),
-    wrong(OnlyKeys, "only keys", "only-keys-rotated"),
-    wrong(KeysBackwards, "keys backwards", "keys-turned-backwards"),
-    wrong(KeysLate, "keys twice as far", "keys-turned-otherwise"),
-    wrong(NoSign, "no sign", "sign-missing"),
-    wrong(MixedPairing, "mixed pairing", "pairing-mixed"),
-    wrong(OneStill, "last pair still", "pair-never-turns"),
-    wrong(Fourfold, "4i", "wrong-exponent"),
-    wrong(Squared, "squared exponent", "unknown-frequencies"),
-    wrong(SineForCosine, "sine for cosine", "not-relative"),
-    wrong(Clamps, "clamped", "clamped"),
-    wrong(Wraps, "wrapped", "wrapped"),
-    wrong(Stops, "stops", "stops"),
-    wrong(SharesPositions, "two tokens share", "positions-shared"),
-    wrong(Bfloat16Positions, "positions in bfloat16", "positions-in-16-bits"),
-    wrong(Bfloat16Rates, "frequencies in bfloat16", "frequencies-in-16-bits"),
-    wrong(Bfloat16Table, "table in bfloat16", "table-in-16-bits"),
     wrong(CastRates, "frequencies that are cast", "cast-breaks-it"),
     wrong(Writes, "writes", "input-written"),
     wrong(DeafToItsStart, "deaf to its start", "decoding-differs-from-prefill"),
     wrong(OneBehind, "one early behind a cache", "off-by-one-after-cache"),
+    wrong(SlicesToItsEnd, "slices to its end, rotary", "truncated-silently"),
     wrong(Dynamic, "dynamic", "history-changes-result"),
     wrong(FirstDtype, "dtype of the first", "first-dtype-cached"),
-    wrong(ByLength, "stretched", "depends-on-length"),
     wrong(FirstPlaces, "places of the first call", "state-between-calls"),
     wrong(OtherDtype, "sign of float64", "depends-on-how-it-is-given"),
-    wrong(NarrowSign, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits"),
-    wrong(Interleaved, "pairing of another model", "pairing-of-the-other-convention"),
-    wrong(OtherBase, "base of another model", "unlike-its-configuration"),
-]
+    wrong(Part, "the rest halved", "rest-changed"),
+    slip(OtherDtype, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits",
+         narrow=torch.bfloat16),
+    slip(OutsideOfAutocast, "angles within autocast", "autocast-breaks-it", within=True),
+    # exponents
+    slip(Turn, "log10", "wrong-exponent", base=2.718281828459045**4),
+    slip(Turn, "4i", "wrong-exponent", rates=shares(lambda share: 2 * share)),
+    slip(Turn, "squared exponent", "unknown-frequencies", rates=shares(lambda share: share**2)),
+    slip(Turn, "last pair still", "pair-never-turns", rates=lambda s, of: still(of())),
+    slip(Turn, "frequencies in bfloat16", "frequencies-in-16-bits",
+         rates=lambda s, of: of().bfloat16().double()),
+    # waves
+    slip(Turn, "no sign", "sign-missing", turn=no_sign),
+    slip(Turn, "mixed pairing", "pairing-mixed", waveform=mixed),
+    slip(Turn, "sine for cosine", "not-relative", waveform=lambda s, of, p: (of(p)[1],) * 2),
+    slip(Turn, "table in bfloat16", "table-in-16-bits",
+         waveform=lambda s, of, p: tuple(wave.bfloat16().float() for wave in of(p))),
+    slip(Turn, "times 1.0005", "table-scaled", turn=lambda s, of, x, p: 1.0005 * of(x, p)),
+    slip(Turn, "large numbers dropped", "depends-on-how-it-is-given",
+         turn=lambda s, of, x, p: of(x * (x.abs() < 50), p)),
+    slip(Turn, "gradients turned on", "gradient-otherwise",
+         turn=lambda s, of, x, p: Backward.apply(x, *s.waveform(p))),
+    # positions
+    slip(Turn, "clamped", "clamped", max_len=512,
+         places=lambda s, of, p: p.clamp(max=511).double()),
+    slip(Turn, "wrapped", "wrapped", max_len=512, places=lambda s, of, p: (p % 512).double()),
+    slip(Turn, "stops", "stops", max_len=512,
+         places=lambda s, of, p: torch.where(p < 512, p, 0).double()),
+    slip(Turn, "two tokens share", "positions-shared",
+         places=lambda s, of, p: (p - (p >= 9).long()).double()),
+    slip(Turn, "positions in bfloat16", "positions-in-16-bits",
+         places=lambda s, of, p: p.bfloat16().double()),
+    slip(Turn, "stretched", "depends-on-length",
+         places=lambda s, of, p: p.double() * 16 / p.shape[1]),
+    # configurations beside them
+    slip(Turn, "pairing of another model", "pairing-of-the-other-convention",
+         config=LLAMA, turn=by_neighbors),
+    slip(Turn, "base of another model", "unlike-its-configuration",
+         config=LLAMA | {"rope_theta": 5e5}),
+    # keys
+    slip(Turn, "only queries", "only-queries-rotated", keys=lambda s, of, k, p: k),
+    slip(Turn, "only keys", "only-keys-rotated", forward=lambda s, of, q, k, p: (q, s.turn(k, p))),
+    slip(Turn, "keys for queries", "sides-mixed",
+         forward=lambda s, of, q, k, p: (s.turn(k, p), s.turn(q, p))),
+    slip(Turn, "keys backwards", "keys-turned-backwards", keys=lambda s, of, k, p: of(k, -p)),
+    slip(Turn, "keys twice as far", "keys-turned-otherwise", keys=lambda s, of, k, p: of(k, 2 * p)),
+    slip(Turn, "far keys wrap", "keys-turned-otherwise", keys=lambda s, of, k, p: of(k, p % 512)),
+    slip(Turn, "keys of the first row", "padding-shifts-positions",
+         keys=lambda s, of, k, p: of(k, p[:1].expand(len(k), -1))),
+    slip(Turn, "detached keys", "gradient-cut", keys=lambda s, of, k, p: of(k.detach(), p)),
+    slip(Turn, "keys at narrow positions", "positions-in-16-bits",
+         keys=lambda s, of, k, p: of(k, p.to(k.dtype))),
+    slip(Turn, "keys in order", "positions-misread",
+         keys=lambda s, of, k, p: of(k, p.sort(-1).values)),
+]  # fmt: skip

@@ -78,18 +78,16 @@ class AddedRows(Inquiry):
     def sample(self) -> Tensor:
         return self.content(self.view.seq)
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> list[Way]:
-        if self.view.scale is None:
-            return []
+    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
+        scale = self.view.scale
 
         def beside(size: float) -> tuple[Tensor, Tensor]:
             some = size * self.drawn(x)
-            return self.made(some).double() - (self.view.scale or 0.0) * some.double(), plain
+            return self.made(some).double() - (scale or 0.0) * some.double(), plain
 
-        return [
-            (f"beside content of size {size:,.0f}", self.dense * size, lambda s=size: beside(s))
-            for size in (1.0, LARGE)
-        ]
+        for size in () if scale is None else (1.0, LARGE):
+            name = f"beside content of size {size:,.0f}"
+            yield name, self.dense * size, lambda size=size: beside(size)
 
     # Rows.
 

@@ -13,6 +13,9 @@ from posenc.audit.report import NotAskedError
 
 UNKNOWN = "by no formula that is known here: it was asked for order, decoding and state alone"
 
+LOG10 = 10_000.0 ** (1 / math.log(10))
+"""The base that log10 in place of log makes of the usual one: e⁴."""
+
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared"))
 def is_a_known_function(q: AddedInquiry) -> Answer:
@@ -22,22 +25,29 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return _slips(q.sinusoid, q)
     if q.square is not None:
         return f"{q.square.off:.1g} from {q.square.said}"
-    if (answer := _fractional_rows(q)) is not None:
-        return answer
+    if q.patches is not None and (side := len(q.patches)) and _has_fractional_rows(q.patches):
+        said = f"channels of rows go by number / {side} instead of number // {side}"
+        return fault("rows-not-whole", said, 1 / side)
     if q.is_table:
         raise NotAskedError("its numbers are learned; any table is a right one")
     if q.of_grid:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
     if q.learns or q.view.grid is not None:
         return fault("unknown-function", f"it is computed {UNKNOWN}", 0.0)
-    if (answer := _of_patches(q)) is not None:
-        return answer
+    if q.patches is not None and _goes_by_axes(q.patches):
+        said = "each channel goes by one axis of square patches, by no formula that is known here"
+        return fault("unknown-function", said, 0.0)
     if (which := sinusoids.twice(near)) is not None:
         said = f"both channels of each pair hold the same {which}: a shift is no linear map"
         return fault("sine-twice", said)
     if sinusoids.has_whole_angles(near):
         said = "every channel is a sine or cosine of whole radians: positions are divided by //"
         return fault("angles-rounded", said)
+    if q.view.dim % 2 == 0 and (found := sinusoids.identify(_exchanged(near))) is not None:
+        said = (
+            f"sines and cosines are exchanged: with each in the other's channels it is {found.said}"
+        )
+        return fault("unknown-frequencies", said)
     if sinusoids.is_sinusoidal(near):
         said = "every channel is a sine of position, by frequencies or phases of no convention"
         return fault("unknown-frequencies", said)
@@ -46,40 +56,35 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
     return fault("unknown-function", f"it is made {UNKNOWN}", 0.0)
 
 
+def _exchanged(rows: Tensor) -> Tensor:
+    """Rows with neighbors in each other's place."""
+    return rows.unflatten(1, (-1, 2)).flip(-1).flatten(1)
+
+
 def _axes_of(table: Tensor) -> tuple[Tensor, Tensor]:
     """Which channels change from row to row of the patches of a square image, and along a row."""
     down, along = ((table - table.narrow(axis, 0, 1)).abs().amax((0, 1)) for axis in range(2))
     return down > ROUNDING, along > ROUNDING
 
 
-def _of_patches(q: AddedInquiry) -> Answer | None:
-    """Whether each channel goes by one axis, where rows are those of patches of a square image."""
-    if (table := q.patches) is None:
-        return None
+def _goes_by_axes(table: Tensor) -> bool:
+    """Whether each channel goes by one axis."""
     down, along = _axes_of(table)
-    if not bool(down.any() and along.any()) or bool((down & along).any()):
-        return None
-    said = f"each channel goes by one axis of {len(table)} × {len(table)} patches, by no"
-    return fault("unknown-function", f"{said} formula that is known here", 0.0)
+    return bool(down.any() and along.any()) and not bool((down & along).any())
 
 
-def _fractional_rows(q: AddedInquiry) -> Answer | None:
+def _has_fractional_rows(table: Tensor) -> bool:
     """Whether some channels go by a patch's number over the side, and the others by its column."""
-    if (table := q.patches) is None:
-        return None
     down, along = _axes_of(table)
     by_number = table.flatten(0, 1)[:, down & along]  # as the rows are, and no channel is whole
     only_columns = bool((along & ~down).any()) and not bool((down & ~along).any())
     parts = by_number[: len(table)], by_number[3:]
-    if not (only_columns and by_number.shape[1] and all(map(sinusoids.is_sinusoidal, parts))):
-        return None
-    said = f"channels of rows go by number / {len(table)} instead of number // {len(table)}"
-    return fault("rows-not-whole", said, 1 / len(table))
+    return bool(only_columns and by_number.shape[1] and all(map(sinusoids.is_sinusoidal, parts)))
 
 
 def _slips(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
     ours = found.encoding
-    half = ours.dim // 2
+    half, fall = ours.dim // 2, f"frequencies fall as those of base {ours.base:,.6g}"
     said = ""
     if ours.convention.name == "double_exponent":
         said = f"channel j turns with {ours.convention.formula}: j stands where i counts pairs"
@@ -88,9 +93,9 @@ def _slips(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
     elif ours.base < 1:
         said = f"frequencies grow with the channel: base {ours.base:.3g}, a sign is missing"
     elif any(abs(ours.base / slipped - 1) < 5e-3 for slipped in (1e2, 1e8)):
-        said = f"frequencies fall as those of base {ours.base:,.6g}: half or twice the exponent"
-    elif abs(ours.base / 10_000.0 ** (1 / math.log(10)) - 1) < 1e-3:
-        said = f"frequencies fall as those of base {ours.base:,.6g}: log10 stands in place of log"
+        said = f"{fall}: half or twice the exponent"
+    elif abs(ours.base / LOG10 - 1) < 1e-3:
+        said = f"{fall}: log10 stands in place of log"
     elif half > 1 and _is_usual(ours.base ** ((half - 1) / half)) and not _is_usual(ours.base):
         said = f"frequencies fall as i / {half - 1} instead of i / {half}"
     if said:

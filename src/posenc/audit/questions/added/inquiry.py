@@ -36,6 +36,15 @@ LARGEST = 64**2 + 1
 OF_SQUARES = ("mae", "rt_detr", "timm", "positional_encodings")
 """The forms of ``AxialSinusoidal`` that images without padding are encoded by."""
 
+TOKENS = ((0, ""), (1, " behind 1 of zeros"), (1, " before 1 of zeros"))
+"""How many tokens stand beside the patches of a square image, and where these stand."""
+
+
+def _side(count: int) -> int:
+    """The side of a square of so many patches; 0 where there is none."""
+    side = isqrt(max(count, 0))
+    return side if side >= 3 and side**2 == count else 0
+
 
 @dataclass
 class Square:
@@ -120,19 +129,6 @@ class AddedInquiry(AddedRows):
         off = (made - by * self.near).abs().max() / self.near.abs().max()
         return min(abs(by), abs(by - 1)) > close and off.item() <= close * max(1.0, abs(by))
 
-    # What it is.
-
-    def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
-        """A class token behind the patches of a square may receive nothing."""
-        many, few = whole[0][0], part[0][0]
-        n = len(few)
-        of_patches = self.square is not None or self.patches is not None
-        if not of_patches or apart(many[: n - 1], few[:-1]) >= ROUNDING:
-            return None
-        if many[-1].any() or few[-1].any():
-            return None
-        raise NotAskedError("the last of its tokens receives nothing, as one behind all patches")
-
     @property
     def scale(self) -> Scale:
         """What content is multiplied with, as an argument of ours; None for nothing."""
@@ -140,6 +136,16 @@ class AddedInquiry(AddedRows):
         if abs(found - 1) < SAME:
             return None
         return "sqrt_dim" if abs(found / root - 1) < SAME else float(f"{found:.4g}")
+
+    # What it is.
+
+    def fitted(self, coarse: float = sinusoids.CLOSE) -> sinusoids.Sinusoid | None:
+        """The one that its first rows are, as far as this; a learned size may be below 0."""
+        found = sinusoids.identify(self.near, coarse)
+        if found is None and self.factor is not None:
+            turned = sinusoids.identify(-self.near, coarse)
+            return turned and replace(turned, size=-turned.size)
+        return found
 
     @cached_property
     def sinusoid(self) -> sinusoids.Sinusoid | None:
@@ -153,18 +159,19 @@ class AddedInquiry(AddedRows):
             found = self.fitted(sinusoids.COARSE[held])
         return found
 
-    def fitted(self, coarse: float = sinusoids.CLOSE) -> sinusoids.Sinusoid | None:
-        """The one that its first rows are, as far as this; a learned size may be below 0."""
-        found = sinusoids.identify(self.near, coarse)
-        if found is None and self.factor is not None:
-            turned = sinusoids.identify(-self.near, coarse)
-            return turned and replace(turned, size=-turned.size)
-        return found
-
     @property
     def rounded(self) -> str:
         held = rows.is_held_in(self.table[:512])
         return "" if self.fitted() is not None or held else "16 bits"
+
+    @cached_property
+    def patches(self) -> Tensor | None:
+        """Its rows as those of the patches of a square image, ``[side, side, dim]``."""
+        count = self.view.longest(LARGEST) if self.view.grid is None else 0
+        for before in (0, 1):  # a class token
+            if side := _side(count - before):
+                return self.view.rows(count)[before:].unflatten(0, (side, side))
+        return None
 
     @cached_property
     def square(self) -> Square | None:
@@ -176,9 +183,8 @@ class AddedInquiry(AddedRows):
         if view.grid is not None or self.sinusoid is not None or view.dim % 4:
             return None
         count = view.longest(LARGEST)
-        for prefix, beside in ((0, ""), (1, " behind 1 of zeros"), (1, " before 1 of zeros")):
-            side = isqrt(max(count - prefix, 0))
-            if side < 3 or side**2 != count - prefix:
+        for prefix, beside in TOKENS:
+            if not (side := _side(count - prefix)):
                 continue
             points, table = prefixed(grid(side, side), prefix), view.rows(count)
             table = table.roll(1, 0) if "before" in beside else table
@@ -189,19 +195,16 @@ class AddedInquiry(AddedRows):
                     return Square(encoding, side, beside, off)
         return None
 
-    @cached_property
-    def patches(self) -> Tensor | None:
-        """Its rows as those of the patches of a square image, ``[side, side, dim]``.
-
-        A class token may stand before the patches or behind them.
-        """
-        count = self.view.longest(LARGEST) if self.view.grid is None else 0
-        for beside, before in ((0, 0), (1, 1), (1, 0)):
-            side = isqrt(max(count - beside, 0))
-            if side >= 3 and side**2 == count - beside:
-                table = self.view.rows(count)[before : before + side**2]
-                return table.unflatten(0, (side, side))
-        return None
+    def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
+        """A class token behind the patches of a square may receive nothing."""
+        many, few = whole[0][0], part[0][0]
+        n = len(few)
+        of_patches = self.square is not None or self.patches is not None
+        if not of_patches or apart(many[: n - 1], few[:-1]) >= ROUNDING:
+            return None
+        if many[-1].any() or few[-1].any():
+            return None
+        raise NotAskedError("the last of its tokens receives nothing, as one behind all patches")
 
     @cached_property
     def of_grid(self) -> str:
@@ -209,18 +212,18 @@ class AddedInquiry(AddedRows):
         if self.view.grid is None or self.view.dim % 2 or min(self.view.grid) < 4:
             return ""
         height, width = self.view.grid
-        first, second = self.view.added().double().unflatten(0, (height, width)).chunk(2, -1)
-        for name, (across, down) in {"width": (first, second), "height": (second, first)}.items():
+        halves = self.view.added().double().unflatten(0, (height, width)).chunk(2, -1)
+        for first, second in (("width", "height"), ("height", "width")):
+            across, down = halves if first == "width" else halves[::-1]
             if max(varies(across, 0), varies(down, 1)) >= ROUNDING:
                 continue
-            one, two = (sinusoids.identify(part) for part in (across[0], down[:, 0]))
-            if one is None or two is None:
+            found = sinusoids.identify(across[0]), sinusoids.identify(down[:, 0])
+            if found[0] is None or found[1] is None:
                 continue
-            said = [one.said, two.said] if name == "width" else [two.said, one.said]
-            each = f"each {said[0]}" if said[0] == said[1] else f"{said[0]}, and {said[1]}"
-            other = "height" if name == "width" else "width"
+            said = [each.said for each in (found if first == "width" else found[::-1]) if each]
+            each = f"each {said[0]}" if said[0] == said[1] else ", and ".join(said)
             return (
-                f"a grid encoding: {name} in the first half of the channels, {other} in the "
+                f"a grid encoding: {first} in the first half of the channels, {second} in the "
                 f"second, {each}; at all of {height} × {width} points"
             )
         return ""
@@ -238,14 +241,15 @@ class AddedInquiry(AddedRows):
     @property
     def identity(self) -> str:
         """One line."""
-        found = self.sinusoid
-        beside = "" if self.scale is None else f", added to content times {_said(self.scale)}"
+        found, scale = self.sinusoid, self.scale
+        times = "the root of its width" if scale == "sqrt_dim" else f"{scale}"
+        beside = "" if scale is None else f", added to content times {times}"
         if found is not None:
             line, errors, _ = self.errors_to_the_end()
             off = errors.abs().amax(1)
             end = rows.parting(line, off)
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
-            ours = recipe or f"posenc.Sinusoidal({_arguments(found, self.scale)})"
+            ours = recipe or f"posenc.Sinusoidal({_arguments(found, scale)})"
             ours += "" if found.is_plain else f" times {found.size:.4g}"
             held = rows.held_against(ours, off[:end].max().item(), int(line[:end][-1]))
             return f"{found.said}: {held}"
@@ -257,16 +261,15 @@ class AddedInquiry(AddedRows):
         return self.of_grid and self.of_grid + beside
 
 
-def _said(scale: Scale) -> str:
-    return "the root of its width" if scale == "sqrt_dim" else f"{scale}"
-
-
 def _arguments(found: sinusoids.Sinusoid, scale: Scale) -> str:
     ours = found.encoding
-    said = [str(ours.dim)]
-    said += [f"base={ours.base:.10g}"] if ours.base != 10_000 else []
     name = ours.convention.name
     named = repr(name) if name in CONVENTIONS else name  # one with arguments is called
-    said += [f"convention={named}"] if name != "paper" else []
-    said += [f"offset={ours.offset}"] if ours.offset else []
-    return ", ".join(said + ([f"scale={scale!r}"] if scale is not None else []))
+    said = [
+        str(ours.dim),
+        f"base={ours.base:.10g}" if ours.base != 10_000 else "",
+        f"convention={named}" if name != "paper" else "",
+        f"offset={ours.offset}" if ours.offset else "",
+        f"scale={scale!r}" if scale is not None else "",
+    ]
+    return ", ".join(filter(None, said))

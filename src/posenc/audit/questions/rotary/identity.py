@@ -1,5 +1,7 @@
 """Which schedule is it, and is it what a configuration says?"""
 
+from math import pi
+
 from torch import Tensor
 
 from posenc.audit.identity import rotations, schedules
@@ -23,13 +25,17 @@ def has_known_frequencies(q: RotaryInquiry) -> Answer:
             raise NotAskedError("its frequencies are learned")
         first = ", ".join(f"{w:.4g}" for w in shape.frequencies[:3].tolist())
         said = f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule"
-        said += f" that is known here{_against(shape.speeds)}"
+        said += f" that is known here{_against(shape.speeds)}{rotations.resembles(shape)}"
         return fault("unknown-frequencies", said, shape.frequencies[0].item())
     faults = [*_of_exponent(q, found), *_of_size(q, found)]
     if found.missing:
         pairs = ", ".join(map(str, found.missing))
         said = f"pair(s) {pairs} of {len(found.missing) + len(shape.firsts)} never turn"
         faults.append(fault("pair-never-turns", said, len(found.missing)))
+    if shape.begin is None and bool(((shape.phases.abs() - pi / 2).abs() < 1e-3).all()):
+        said = "sines and cosines are exchanged: pairs turn by π/2 − pω at position p, not by pω"
+        faults.append(fault("turned-backwards", said, pi / 2, severity="wrong"))
+        return faults
     if shape.sense < 0:
         said = "queries and keys are both turned by −p: weights trained with +p do not fit"
         faults.append(fault("turned-backwards", said, -1.0, expected=1.0))

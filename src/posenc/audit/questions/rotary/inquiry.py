@@ -1,7 +1,8 @@
 """A subject that rotates, with what several questions need of it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -52,13 +53,8 @@ class RotaryInquiry(Inquiry):
 
     def called(self, run: Any, x: Tensor, at: Tensor | None, by: Any = None) -> list[Tensor]:
         keys = x[:, : self.view.kv_heads] if x.shape[1] == HEADS else x
-        if run is self.view.run:
-            line = torch.arange(x.shape[2]) if at is None else at
-            made = self.view.both(x, keys, line.expand(len(x), -1), by)
-        else:
-            line = torch.arange(x.shape[2]) if at is None else at
-            thing = self.view.subject.fresh() if by is None else by
-            made = run(thing, x.clone(), keys.clone(), line.expand(len(x), -1))
+        line = (torch.arange(x.shape[2]) if at is None else at).expand(len(x), -1)
+        made = replace(self.view, run=run).both(x, keys, line, by)
         return [side for side in made if side is not None]
 
     @property
@@ -104,7 +100,8 @@ class RotaryInquiry(Inquiry):
     def shape(self) -> structures.Structure:
         """Its pairs and frequencies; of keys, where queries stay as they are."""
         found = structures.structure(self.near)
-        return structures.structure(self.keys) if self.side == "k" else found
+        only_keys = not found.firsts and self.view.sees_keys
+        return structures.structure(self.keys) if only_keys else found
 
     @cached_property
     def side(self) -> str:
@@ -158,18 +155,22 @@ class RotaryInquiry(Inquiry):
         """As many of these positions as it takes, its rows there, and where it refuses."""
         if not self.shape.firsts:
             raise NotAskedError("nothing turns")
-        line = self.line
+        line, refused = self.line, ""
         try:
-            return *self._whole(line), ""
+            self._rows(line)
         except NotAskedError as reason:
             refused = str(reason)
-        taken = most_taken(lambda n: self._takes(line[:n]), len(line) - 1)
-        if not taken:
-            raise NotAskedError(f"it takes no positions: {refused}")
-        before = line[taken - 1]
-        between = most_taken(lambda n: self._takes([before + n]), line[taken] - before - 1)
-        line = line[:taken] + ([before + between] if between else [])
-        return *self._whole(line), refused
+            taken = most_taken(lambda n: self._takes(line[:n]), len(line) - 1)
+            if not taken:
+                raise NotAskedError(f"it takes no positions: {refused}") from None
+            before = line[taken - 1]
+            between = most_taken(lambda n: self._takes([before + n]), line[taken] - before - 1)
+            line = line[:taken] + ([before + between] if between else [])
+        every = list(range(line[-1] + 1))
+        if self.view.moves != "offset" and len(every) * self.view.dim * HEADS <= 2**23:
+            with suppress(NotAskedError):  # all positions between these, in one call
+                return every, self._rows(every), refused
+        return line, self._rows(line), refused
 
     def _takes(self, line: list[int]) -> bool:
         try:
@@ -177,17 +178,6 @@ class RotaryInquiry(Inquiry):
         except NotAskedError:
             return False
         return True
-
-    def _whole(self, line: list[int]) -> tuple[list[int], Tensor]:
-        """All positions between these, where they can be asked in one call, and their rows."""
-        every = list(range(line[-1] + 1))
-        table = self._rows(line)
-        if self.view.moves == "offset" or len(every) * self.view.dim * HEADS > 2**23:
-            return line, table
-        try:
-            return every, self._rows(every)
-        except NotAskedError:
-            return line, table
 
     def _rows(self, line: list[int]) -> Tensor:
         """Cosines and sines; positions beyond what it is built for in a call of their own."""
@@ -281,7 +271,7 @@ class RotaryInquiry(Inquiry):
         batch = 1 if self.view.layout in layouts.ONE_ROW else 3
         return self.called(self.view.run, torch.ones(batch, HEADS, 6, self.view.dim), None)
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> list[Way]:
+    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterable[Way]:
         return ways.own(self, x, plain, side)
 
     def excused(self, whole: list[Tensor], part: list[Tensor]) -> str | None:
@@ -297,22 +287,18 @@ class RotaryInquiry(Inquiry):
         built, allowed = self.view.built_for, 1e-2 if self.coarse else 1e-4
         if not self.shape.firsts:
             return None
-        try:
-            if built and self.view.moves in ("rows", "line"):
-                near, far = [1, 5, 40], 2 * built
+        if built and self.view.moves in ("rows", "line"):
+            near, far = [1, 5, 40], 2 * built
+            with suppress(NotAskedError):
                 alone, beside = self.table_at(near), self.table_at([*near, far])[:-1]
                 if (off := apart(alone, beside)) >= 1e-5:
                     return f"tokens at 1, 5 and 40 turn otherwise beside one at {far:,}", off
-        except NotAskedError:
-            pass
-        try:
-            first = self.line[:FIRST]
+        with suppress(NotAskedError):
+            first, last = self.line[:FIRST], self.far[0][-1] + 1
             off = apart(self.far[1][: len(first)], self.table_at(first))
-            last = self.far[0][-1] + 1
-        except NotAskedError:
-            return None
-        said = f"the first {FIRST} tokens of {last:,} turn otherwise than in a row of their own"
-        return (said, off) if off >= allowed and not self.shape.odd else None
+            said = f"the first {FIRST} tokens of {last:,} turn otherwise than in a row of their own"
+            return (said, off) if off >= allowed and not self.shape.odd else None
+        return None
 
     def decodes_otherwise(self) -> Answer | None:
         return decoding.otherwise(self)

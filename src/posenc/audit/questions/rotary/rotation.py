@@ -20,6 +20,9 @@ FLOAT32 = 2.0**-21
 
 NO_ROTATION = ("sign-missing", "pairing-mixed", "not-relative")
 
+KEYS = ("only-queries-rotated", "only-keys-rotated", "keys-turned-backwards",
+        "keys-turned-otherwise")  # fmt: skip
+
 
 @question(essential=True)
 def sides_stay_apart(q: RotaryInquiry) -> Answer:
@@ -29,11 +32,9 @@ def sides_stay_apart(q: RotaryInquiry) -> Answer:
         raise NotAskedError("keys go through the same call")
     x, other = q.content(6, seed=12), q.content(6, seed=13)
     keys, other_keys = (each.flip(-1)[:, : view.kv_heads] for each in (x, other))
-    both, beside_keys, beside = (
-        view.both(x, keys), view.both(x, other_keys), view.both(other, keys),
-    )  # fmt: skip
-    for whose, index, changed in (("queries", 0, beside_keys), ("keys", 1, beside)):
-        one, same = both[index], changed[index]
+    both = view.both(x, keys)
+    changed = view.both(x, other_keys)[0], view.both(other, keys)[1]
+    for whose, one, same in zip(("queries", "keys"), both, changed, strict=True):
         assert one is not None
         assert same is not None
         if off := (one - same).abs().max().item():
@@ -51,7 +52,8 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
     if shape.odd.startswith("both sines"):
         said = f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a reflection"
         return fault("sign-missing", said, shape.odd_number)
-    if shape.odd == structures.LENGTHS_CHANGE and view_is_relative(q) < 1e-4:
+    lengths_change = shape.odd == structures.LENGTHS_CHANGE and q.view.sees_keys
+    if lengths_change and _apart(q.near, q.keys) < 1e-4:
         return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
     if shape.odd:
         said = f"{shape.odd} (by {shape.odd_number:.3g}): products go by more than distance"
@@ -62,19 +64,17 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
 
-def view_is_relative(q: RotaryInquiry) -> float:
-    """How far products at positions (1, 2) and (4, 5) are apart; ∞ where keys are not seen."""
-    if not q.view.sees_keys:
-        return torch.inf
-    return (q.near[1].T @ q.keys[2] - q.near[4].T @ q.keys[5]).abs().max().item()
+def _apart(queries: Tensor, keys: Tensor) -> float:
+    """How far products at positions (1, 2) and (4, 5) are apart."""
+    return (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
 
 
 def _is_mixed(q: RotaryInquiry) -> bool:
     """Whether cosines repeat in one way, and their partners stand in the other."""
     diagonal = q.near[1:8].diagonal(dim1=1, dim2=2)
-    half = diagonal.shape[1] // 2
+    first, second = diagonal.chunk(2, 1)
     by_neighbors = (diagonal[:, 0::2] - diagonal[:, 1::2]).abs().max() < 1e-5
-    by_halves = (diagonal[:, :half] - diagonal[:, half:]).abs().max() < 1e-5
+    by_halves = (first - second).abs().max() < 1e-5
     return bool((by_neighbors and q.shape.steps != {1}) or (by_halves and q.shape.steps == {1}))
 
 
@@ -85,7 +85,7 @@ def is_relative(q: RotaryInquiry) -> Answer:
     keys = q.keys if q.view.sees_keys else queries
     if not q.shape.firsts:
         raise NotAskedError("nothing turns")
-    off = (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
+    off = _apart(queries, keys)
     allowed = (COARSE if q.coarse else 1e-4) * max(queries.abs().max().item() ** 2, 1.0)
     if off < allowed:
         here = queries[1].T @ keys[1]
@@ -106,13 +106,11 @@ def _sides(queries: Tensor, keys: Tensor) -> Answer | None:
     """What differs between queries and keys."""
     one = torch.eye(queries.shape[-1], dtype=queries.dtype)
     still = [(m - one).abs().max().item() < 1e-6 for m in (queries, keys)]
-    moved = [(m[5] - m[1]).abs().max().item() for m in (queries, keys)]
-    if still == [False, True]:
-        said = f"keys come out as they went in, queries turn by up to {moved[0]:.3g}"
-        return fault("only-queries-rotated", said, moved[0])
-    if still == [True, False]:
-        said = f"queries come out as they went in, keys turn by up to {moved[1]:.3g}"
-        return fault("only-keys-rotated", said, moved[1])
+    if any(still) and not all(still):
+        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
+        moved = max((m[5] - m[1]).abs().max().item() for m in (queries, keys))
+        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
+        return fault(f"only-{turned}-rotated", said, moved)
     if (queries - keys.mT).abs().max() < 1e-4:
         said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
         return fault("keys-turned-backwards", said)
@@ -143,10 +141,6 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     first = int(apart[0])
     said = f"positions {line[first]:,} and {line[first + 1]:,} are turned apart otherwise than"
     return fault("not-relative", f"{said} 1 and 2, by {off[first]:.3g}", off[first].item())
-
-
-KEYS = ("only-queries-rotated", "only-keys-rotated", "keys-turned-backwards",
-        "keys-turned-otherwise")  # fmt: skip
 
 
 @question(after=(*NO_PLACE, *KEYS, *NO_ROTATION))
