@@ -57,14 +57,6 @@ def test_a_model_is_asked_with_the_function_that_its_attention_calls(model_type)
     assert "half pairing" in of_attention(model_type, rope_interleave=False)
 
 
-@pytest.mark.slow("two more models")
-@pytest.mark.parametrize(
-    ("model_type", "pairing"), [("deepseek_v32", "interleaved"), ("qwen2_vl_text", "half")]
-)
-def test_what_an_indexer_or_images_are_turned_by_is_not_taken(model_type, pairing):
-    assert f"{pairing} pairing" in of_attention(model_type)
-
-
 def test_which_of_two_functions_applies_a_module_alone_is_said_to_be_unseen():
     from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3RotaryEmbedding
 
@@ -130,16 +122,6 @@ def test_configurations_of_transformers(kind, fields, says):
     assert says in report.identity
     assert report.status == (0 if says else 1), str(report)
     assert ("depends-on-length" in names(report)) == (not says)
-
-
-def test_a_whole_model_is_asked_by_its_parts():
-    from transformers import LlamaConfig, LlamaModel
-
-    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
-    model = LlamaModel(LlamaConfig(**sizes, vocab_size=16, intermediate_size=16))
-    before = {name: tensor.clone() for name, tensor in model.named_buffers()}
-    assert "LlamaRotaryEmbedding at rotary_emb" in check(model).identity
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.named_buffers())
 
 
 @pytest.mark.slow("models of several parts")

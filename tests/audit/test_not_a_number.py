@@ -4,7 +4,8 @@ import json
 
 import pytest
 import torch
-from torch import nan, nn
+from tests.audit.zoo.right.bias import apart
+from torch import inf, nan, nn
 
 from posenc import ALiBi, Rotary, Sinusoidal
 from posenc.audit import check
@@ -12,8 +13,6 @@ from posenc.audit import check
 
 class Added(nn.Module):
     """Sines whose rows from ``first`` on are ``value``."""
-
-    table: torch.Tensor
 
     def __init__(self, first: int = 4096, value: float = nan):
         super().__init__()
@@ -33,9 +32,8 @@ class Turned(nn.Module):
         self.first, self.queries, self.rotary = first, queries, Rotary(32)
 
     def forward(self, q, k, positions):
-        table = self.rotary.table(positions)
         lost = (positions >= self.first)[:, None, :, None]
-        q, k = self.rotary.encode_queries(q, table), self.rotary.encode_keys(k, table)
+        q, k = self.rotary(q, k, positions)
         return (q.masked_fill(lost, nan) if self.queries else q), k.masked_fill(lost, nan)
 
 
@@ -64,67 +62,43 @@ class Logarithm(nn.Module):
         self.slope = nn.Parameter(torch.ones(8, 1, 1))
 
     def forward(self, q_len, k_len):
-        distance = (torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)).abs().float()
+        distance = apart(q_len, k_len).abs().float()
         return -torch.where(distance > 0, self.slope * distance.log(), 0.0)
 
 
 class Remembering(Added):
     """Gives no numbers once it has seen 16 bits."""
 
+    seen = False
+
     def forward(self, x):
-        made = super().forward(x) * (nan if getattr(self, "seen", False) else 1.0)
-        self.seen = getattr(self, "seen", False) or x.dtype != torch.float32
+        made = super().forward(x) * (nan if self.seen else 1.0)
+        self.seen = self.seen or x.dtype != torch.float32
         return made
 
 
-def found(thing):
+CASES = [
+    *((Added(first, value), {"not-a-number": first}, "position") for first in (40, 100, 2000)
+      for value in (nan, inf)),
+    *((Turned(first), {"not-a-number": first}, f"to position {first - 1:,}")
+      for first in (100, 2000)),
+    (Turned(100, queries=False), {"keys-turned-otherwise": None}, ""),
+    *((Bias(first), {"not-a-number": first}, None) for first in (5, 20, 100, 1500)),
+    (Bias(1500, -inf), {}, "ALiBi"),  # which may hide keys
+    (Logarithm(), {"not-a-number": None}, ""),
+    (Remembering(), {"first-dtype-cached": None}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("thing", "faults", "says"), CASES)
+def test_numbers_that_are_none_are_found(thing, faults, says):
     report = check(thing, length=2048)
-    return report, {fault.name: fault.number for fault in report.found if fault.severity == "wrong"}
-
-
-@pytest.mark.parametrize("value", [nan, torch.inf])
-@pytest.mark.parametrize("first", [40, 100, 2000])
-def test_rows_that_are_no_numbers_are_found(first, value):
-    report, wrong = found(lambda: Added(first, value))
-    assert wrong == {"not-a-number": first}
-    assert "nan" not in report.identity
-    assert not any("nan" in each.told for each in report.passed)
-
-
-@pytest.mark.parametrize("first", [100, 2000])
-def test_rotations_that_are_no_numbers_are_found(first):
-    report, wrong = found(lambda: Turned(first))
-    assert wrong["not-a-number"] == first
-    assert f"to position {first - 1:,}" in report.identity
-    assert not any("nan" in each.told for each in report.passed)
-
-
-def test_keys_that_are_no_numbers_are_found():
-    _, wrong = found(lambda: Turned(100, queries=False))
-    assert set(wrong) == {"keys-turned-otherwise"}
-
-
-@pytest.mark.parametrize("first", [5, 20, 100, 1500])
-def test_biases_that_are_no_numbers_are_found(first):
-    report, wrong = found(lambda: Bias(first))
-    assert wrong == {"not-a-number": first}
-    assert report.identity == ""
-
-
-def test_a_bias_may_hide_keys():
-    report, wrong = found(lambda: Bias(1500, -torch.inf))
-    assert wrong == {}
-    assert "ALiBi" in report.identity
-
-
-def test_gradients_that_are_no_numbers_are_found():
-    _, wrong = found(Logarithm)
-    assert set(wrong) == {"not-a-number"}
-
-
-def test_state_that_makes_numbers_vanish_is_found():
-    _, wrong = found(Remembering)
-    assert set(wrong) == {"first-dtype-cached"}
+    wrong = {fault.name: fault.number for fault in report.found if fault.severity == "wrong"}
+    for name, number in faults.items():
+        assert number in (None, wrong[name])
+    assert set(wrong) == set(faults)
+    assert says in report.identity if says is not None else report.identity == ""
+    assert "not-a-number" not in faults or not any("nan" in each.told for each in report.passed)
 
 
 class LostOnceUsed(nn.Module):
@@ -141,6 +115,6 @@ class LostOnceUsed(nn.Module):
 
 def test_reports_are_json_where_a_number_is_infinite():
     report = check(LostOnceUsed, dim=32)
-    assert max(fault.number for fault in report.faults) == torch.inf
+    assert max(fault.number for fault in report.faults) == inf
     told = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     assert None in [fault["number"] for fault in told["faults"]]

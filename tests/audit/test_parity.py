@@ -39,26 +39,6 @@ def test_the_effect_on_scores_is_that_of_hand_made_heads():
     assert found.divergence == pytest.approx(kl)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "encoding", "dtype", "equal", "stages"),
-    [
-        ("vllm", "flash-attention", SMALL, torch.bfloat16, True, [True, True, True]),
-        ("vllm", "sglang", SMALL, torch.bfloat16, False, [True, True, False]),
-        ("vllm", "transformers", SMALL, torch.bfloat16, False, [True, True, True]),
-        ("vllm", "transformers", SCALED, torch.bfloat16, False, [False, False, True]),
-        ("vllm", "vllm-native", SMALL, torch.float32, True, [True, True, True]),
-        # torchtune pairs neighbors; in float32 it is transformers with permuted channels
-        ("transformers", "torchtune", SMALL, torch.float32, True, [True, True, True]),
-        ("transformers", "torchtune", Rotary(8, head_dim=16), torch.float32, True, [True] * 3),
-    ],
-)
-def test_profiles(a, b, encoding, dtype, equal, stages):
-    found = parity(a, b, encoding=encoding, length=200, dtype=dtype)
-    assert (found.is_equal, found.status) == (equal, 0 if equal else 1)
-    assert [stage.is_none for stage in found.stages] == stages
-    assert (found.effects[0].score == 0.0) is equal
-
-
 def test_units_of_the_kept_table_are_those_of_its_dtype():
     """Both keep bfloat16, whose neighbors are 65,536 units of float32 apart."""
     scaled = Rotary(Linear(Geometric(64), 3))
@@ -186,19 +166,7 @@ def test_weights_of_a_file(path, form):
     # larger content: larger scores, and larger changes of them
     assert given.spread > 3 * random.spread
     assert given.score > random.score
-    save_file({"other": torch.zeros(2)}, path)
-    with pytest.raises(CannotCheckError, match="other"):
-        parity("vllm", "sglang", **GIVEN, weights=path)
-
-
-def test_the_projections_are_of_the_layer_that_is_said(path):
-    some = torch.randn(32, 24, generator=torch.Generator().manual_seed(0))
-    save_file({NAME.format(i, n): 2**i * some for i in (0, 1, 10) for n in "qk"}, path)
-    spreads = [
-        parity("vllm", "sglang", **GIVEN, weights=path, layer=i).effects[1].spread
-        for i in (0, 1, 10)
-    ]
-    assert spreads == pytest.approx([spreads[0] * 4**i for i in (0, 1, 10)], rel=0.01)
+    save_file(tensors if form == "projections" else {"other": torch.zeros(2)}, path)
     with pytest.raises(CannotCheckError, match="layer 2"):
         parity("vllm", "sglang", **GIVEN, weights=path, layer=2)
 
@@ -207,8 +175,6 @@ def test_the_projections_are_of_the_layer_that_is_said(path):
     ("heads", "kv_heads", "taken", "queries", "keys"),
     [
         (8, 2, 2, [0, 1, 4, 5], [0, 1]),
-        (8, 8, 2, [0, 0, 1, 1], [0, 1]),
-        (4, 1, 2, [0, 1, 2, 3], [0, 0]),
         (32, 8, 4, [0, 4, 8, 12], [0, 1, 2, 3]),
         (6, 3, 4, [0, 2, 4, 1], [0, 1, 2, 0]),
     ],

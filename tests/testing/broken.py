@@ -125,12 +125,6 @@ class RefusesItsBase(Sinusoidal):
         return super().encode(x, table)
 
 
-class ClaimsTooLittle(Sinusoidal):
-    def __init__(self, dim):
-        super().__init__(dim)
-        self.keeps_norm = False
-
-
 class CutsAPart(Learned):
     """One of its two parameters never gets a gradient."""
 
@@ -149,13 +143,6 @@ class RoundsInside(Learned):
         rows = super().table(positions, dtype=dtype)
         narrow = self.weight.dtype in NARROW
         return rows.to(torch.float8_e4m3fn).to(rows.dtype) if narrow else rows
-
-
-class MadeOnTheCpu(Learned):
-    """Takes a device and a dtype, and makes its parameters as it likes."""
-
-    def __init__(self, dim, max_len, *, device=None, dtype=None):
-        super().__init__(dim, max_len)
 
 
 class HasNoFactory(TokenEncoding):
@@ -193,12 +180,6 @@ class Hides(Sinusoidal):
 
     def __init__(self, dim):
         super().__init__(dim)
-        self.kept = [torch.zeros(3)]
-
-
-class HidesDeeper(Sinusoidal):
-    def __init__(self, dim):
-        super().__init__(dim)
         self.kept = {"rows": (torch.zeros(3),)}
 
 
@@ -216,16 +197,13 @@ BASE = {"base": 100.0}
 COARSE = [
     Broken(Tutorial, ("owns_parameters_only", "casts", "arguments_matter")),
     Broken(Hides, ("owns_parameters_only",)),
-    Broken(HidesDeeper, ("owns_parameters_only",)),
     Broken(RemembersLength, ("purity", "prefill_equals_decoding")),
     Broken(IgnoresBase, ("arguments_matter",), BASE),
     Broken(RefusesItsBase, ("arguments_matter",), BASE),
-    Broken(MadeOnTheCpu, ("parameters_are_made_as_asked",)),
     Broken(HasNoFactory, ("parameters_are_made_as_asked",)),
     Broken(RoundsInside, ("casts",)),
     Broken(CutsAPart, ("gradients_stay_finite",)),
     Broken(DividesByItsRow, ("prefill_equals_decoding", "claims")),
-    Broken(ClaimsTooLittle, ("claims",)),
     broken("BatchAxis", Sinusoidal, "encodes_the_sequence",
            encode=lambda s, of, x, t: x + s.table(consecutive(len(x))).unsqueeze(1)),
     broken("FloatPositions", Sinusoidal, "neighbors_stay_distinct",
@@ -244,18 +222,10 @@ COARSE = [
     broken("CutsTheContent", Temperature, "gradients_stay_finite",
            encode=lambda s, of, x, t, q=None, **n: of(x.detach(), t) + 0 * q.sum()),
     broken("CutsKeys", Shaw, "gradients_stay_finite", encode=cut_keys),
-    broken("ClaimsPairs", CoPE, "claims", is_pairwise=True),
-    broken("DeniesPairs", ALiBi, "claims", is_pairwise=False),
-    broken("LooksAtTheLength", Temperature, "claims",
-           encode=lambda s, of, x, t, **n: of(x, t) / x.shape[-1]),
     broken("ReadsNeighborsInSilence", DAPEv2, "claims", reads_neighbors=False),
-    broken("ClaimsNeighbors", ALiBi, "claims", reads_neighbors=True),
     broken("ClaimsLaterKeys", ALiBi, "claims", reads_later=True),
     broken("ReadsTheTokenBefore", CABLE, "prefill_equals_decoding", "sharded",
            key_features=lambda s, of, hidden: of(hidden + hidden.roll(1, -2))),
-    broken("ChangesOutputInSilence", ALiBi, "claims",
-           encode_output=lambda s, of, out, weights, table: 2 * out),
-    broken("ClaimsOutput", Rotary, "claims", changes_output=True),
     broken("WritesInPlace", Sinusoidal, "content_is_left_alone",
            encode=lambda s, of, x, t: x.add_(t.to(x.dtype))),
     broken("GivesItsTable", Sinusoidal, "content_is_left_alone",

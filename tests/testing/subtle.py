@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from tests.testing.broken import NARROW, Broken, broken
+from tests.testing.broken import Broken, broken
 
 from posenc import (
     AdditiveGRAPE,
@@ -77,12 +77,6 @@ def rounded(s, of, positions, **given):
     return of(positions, **given)
 
 
-def in_narrow_numbers(s, of, positions, *, dtype=None):
-    if dtype in NARROW and isinstance(positions, torch.Tensor):
-        positions = positions.to(dtype).long()
-    return of(positions, dtype=dtype)
-
-
 def by_place(s, of, q_positions, k_positions, **given):
     made = of(q_positions, k_positions, **given)
     return made.where(made > -50, (q_positions % 7).unsqueeze(-1).to(made.dtype))
@@ -91,35 +85,22 @@ def by_place(s, of, q_positions, k_positions, **given):
 SUBTLE = [
     Broken(CountsInTraining, ("training_changes_nothing_but_by_chance",)),
     Broken(CopiesWithoutItsGain, ("copies",)),
-    broken("DetachesKeysApart", Rotary, "gradients",
-           encode_keys=lambda s, of, k, t: of(k.detach(), t)),
     broken("LeavesOneQueryAlone", Rotary, "prefill_equals_decoding",
            encode_queries=lambda s, of, q, t, **n: q.clone() if q.shape[-2] == 1 else of(q, t)),
     broken("CompilesToOtherKeys", Rotary, "compiled_equals_eager",
            encode_keys=scaled(lambda s, k: 2 if torch.compiler.is_compiling() else 1)),
     broken("ValuesByLength", CounterRotary, "prefill_equals_decoding",
            encode_values=scaled(lambda s, v: 1 / v.shape[-2])),
-    broken("ValuesInFloat32", CounterRotary, "shape_and_dtype",
-           encode_values=lambda s, of, v, t: of(v, t).float()),
     broken("LeavesHalvesOfTheOutput", CounterRotary, "dtypes_agree",
            encode_output=lambda s, of, out, t: out.clone() if out.dtype == torch.float16
            else of(out, t)),
-    broken("AddsToValuesOfOneQuery", Shaw, "prefill_equals_decoding",
-           encode_output=lambda s, of, out, *n: of(out, *n) + (out.shape[-2] == 1)),
     broken("WritesToItsTable", Sinusoidal, "content_is_left_alone",
            encode=lambda s, of, x, t: of(x, t.mul_(2))),
     broken("DoublesWithGradients", Sinusoidal, "gradients_change_nothing",
            encode=scaled(lambda s, x: 2 if x.requires_grad else 1)),
-    broken("DoublesInInference", Sinusoidal, "gradients_change_nothing",
-           encode=scaled(lambda s, x: 2 if torch.is_inference_mode_enabled() else 1)),
     broken("HasNoFirstRow", Sinusoidal, "claims", takes_reals=False,
            table=lambda s, of, p, **n: of(p, **n) * (p > 0).unsqueeze(-1)),
     broken("RoundsCoordinates", Sinusoidal, "reals", table=rounded),
-    broken("MixesTwoBatchAxes", Sinusoidal, "rows_stand_alone",
-           encode=lambda s, of, x, t: of(x, t).flip(0) if x.ndim > 3 else of(x, t)),
-    broken("DoublesNarrowTables", Sinusoidal, "dtypes_agree",
-           table=lambda s, of, p, dtype=None: of(p, dtype=dtype) * (1 + (dtype == NARROW[0]))),
-    broken("CountsInNarrowNumbers", Sinusoidal, "dtypes_agree", table=in_narrow_numbers),
     broken("TakesOneForTheUsualScale", Shaw, "scale_and_key_heads",
            encode=lambda s, of, *x, scale=None, **n: of(*x, scale=scale or 1.0, **n)),
     broken("RepeatsKeyHeads", AdditiveGRAPE, "scale_and_key_heads",
@@ -134,27 +115,13 @@ SUBTLE = [
            encode=lambda s, of, x, t: of(x / x.norm(dim=-1, keepdim=True), t)),
     broken("LosesFarDistances", T5Bias, "stays_finite",
            profile=lambda s, of, d, **n: of(d, **n).masked_fill(d.abs() > 4000, torch.nan)),
-    broken("WrongGradientOfBatches", Sinusoidal, "gradients",
-           encode=backward(lambda g: g.ndim > 2 and len(g) > 1)),
     broken("WrongGradientOfLaterTokens", Temperature, "gradients",
            encode=backward(lambda g: g.shape[-1] > 3)),
     broken("WrongGradientInFloat32", Sinusoidal, "gradients_of_narrow_content",
            encode=backward(lambda g: g.dtype == torch.float32)),
-    broken("WrongGradientInBfloat16", Sinusoidal, "gradients_of_narrow_content",
-           encode=backward(lambda g: g.dtype == torch.bfloat16)),
-    broken("DoublesBfloat16", Sinusoidal, "dtypes_agree",
-           encode=scaled(lambda s, x: 2 if x.dtype == torch.bfloat16 else 1)),
-    broken("LeavesHalvesAlone", Temperature, "dtypes_agree",
-           encode=lambda s, of, x, t, **n: x + 0 if x.dtype == torch.float16 else of(x, t, **n)),
     broken("WrongInLateRows", Sinusoidal, "rows_stand_alone", encode=one_row),
     broken("KeysAtPlacesOfTheFirstRow", Rotary, "kept_rows_serve",
            encode_keys=lambda s, of, k, t: of(k, t[:1].expand_as(t) if t.ndim > 3 else t)),
-    broken("LeavesNarrowKeysAlone", Rotary, "kept_rows_serve",
-           encode_keys=lambda s, of, k, t: k.clone() if k.dtype == NARROW[0] else of(k, t)),
-    broken("TurnsKeysTheOtherWay", Rotary, "kept_rows_serve",
-           encode_keys=lambda s, of, k, t: of(k.flip(-1), t).flip(-1)),
-    broken("ScalesInTraining", Rotary, "training_changes_nothing_but_by_chance",
-           encode_queries=lambda s, of, q, t, **n: of(q, t) * (1.1 if s.training else 1.0)),
     broken("FoldsFarPlaces", Rotary, "neighbors_stay_distinct",
            table=lambda s, of, p, **n: of(torch.where(p > 2**30, p // 2 * 2, p), **n)),
 ]  # fmt: skip
