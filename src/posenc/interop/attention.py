@@ -63,19 +63,14 @@ def unregister_attention() -> None:
 
 @dataclass(frozen=True, eq=False)
 class ToldBias:
-    """A bias that a model would hand on as a matrix.
+    """A bias that a model would hand on as a matrix."""
 
-    Attributes:
-        encoding: What is added to scores; ``None`` where the model would add zeros.
-        counts_padding: Whether distances count the padding between two tokens.
-        first: Where the first query stands, the keys being 0, 1, 2, …; ``None`` where the model
-            adds m · j for key j, which is ALiBi of a query that no key it sees stands after.
-        requires_grad: As of a tensor, for models that ask.
-    """
-
-    encoding: ScoreBias | None
-    counts_padding: bool = True
+    encoding: ScoreBias | None  # what is added to scores; None where the model would add zeros
+    counts_padding: bool = True  # whether distances count the padding between two tokens
+    # Where the first query stands, the keys being 0, 1, 2, …; None where the model adds m · j for
+    # key j, which is ALiBi of a query that no key it sees stands after.
     first: int | Tensor | None = None
+    # As of a tensor, for models that ask.
     requires_grad = False
 
 
@@ -97,18 +92,7 @@ def attend(
 ) -> tuple[Tensor, None]:
     """One layer of attention, called as ``transformers`` calls its attention interface.
 
-    Args:
-        module: The layer.
-        query: ``[batch, heads, q_len, head_dim]``.
-        key: ``[batch, kv_heads, k_len, head_dim]``.
-        value: Likewise.
-        attention_mask: As ``told_or_drawn`` made it, or any tensor that a caller gave the model.
-        scaling: What products are multiplied with; 1/√head_dim if not given.
-        is_causal: For layers without a mask; if not given, what the module says.
-        s_aux: A sink for each head.
-        position_bias: What is added to scores.
-        cu_seq_lens_q: Where documents of a packed row begin, and the last ends.
-        others: What else the model says; it must not change attention.
+    ``position_bias`` is added to scores; ``others`` must not change attention.
 
     Returns:
         ``[batch, q_len, heads, value_dim]``, and no weights.

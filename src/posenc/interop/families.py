@@ -5,8 +5,8 @@ and from small models of them that ran. A type has, as far as it differs from mo
 
 ``defaults names parts usual flat dropped filled derived kept theta sense partly``
     What its class has by default, how it calls its fields, and what its parts are.
-``pairing sections scale indexer refused rotates``
-    Its rotation: pairs, axes, the scale of its scores, and whether it can be read.
+``pairing backwards sections scale indexer refused rotates``
+    Its rotation: pairs, direction, axes, scale of scores, and whether it can be read.
 ``by_type inside own rotary_dim head full_head_dim``
     The fields of its bases and widths, where they have names of their own.
 ``layers nope ends_full layer_theta scaled_layers needs``

@@ -102,10 +102,6 @@ def softmax_scale_from_config(
         config: As of ``rotary_from_config``.
         layer_type: Which layers, where these differ in it.
 
-    Raises:
-        ValueError: As of ``rotary_from_config``.
-        OSError: The file cannot be read.
-
     Example:
         >>> softmax_scale_from_config({"model_type": "granite", "attention_multiplier": 0.0078125,
         ...                            "hidden_size": 256, "num_attention_heads": 4})
@@ -127,10 +123,6 @@ def rotaries_from_config(
     Args:
         config: As of ``rotary_from_config``.
         length: As of ``rotary_from_config``.
-
-    Raises:
-        ValueError: As of ``rotary_from_config``, or the number of layers is not given.
-        OSError: The file cannot be read.
 
     Example:
         >>> config = {"model_type": "smollm3", "hidden_size": 64, "num_attention_heads": 4,

@@ -89,16 +89,12 @@ def _notes(config: Configuration) -> tuple[str, ...]:
 
 def _local(config: Configuration, part: Part) -> Part:
     """GPT-Neo's layers, some of which see the last ``window_size`` keys alone."""
-    given = config.values["attention_types"]
-    try:
-        kinds = [kind for several, times in given for kind in list(several) * times]
-        size = {"global": None, "local": config.whole("window_size")}
-        layers = [
-            replace(layer, layer_type=kind, window=size[kind])
-            for kind, layer in zip(kinds, part.layers, strict=True)
-        ]
-    except (TypeError, ValueError, KeyError):
-        raise ValueError(f"attention_types is {given!r}; global or local is needed.") from None
+    kinds = [kind for several, n in config.values["attention_types"] for kind in [*several] * n]
+    size = {"global": None, "local": config.whole("window_size")}
+    layers = [
+        replace(layer, layer_type=kind, window=size[kind])
+        for kind, layer in zip(kinds, part.layers, strict=True)
+    ]
     return replace(part, layers=tuple(layers))
 
 
@@ -108,8 +104,6 @@ def _tokens(config: Configuration, said: Mapping[str, Any]) -> TokenEncoding:
     if "sines" in said:
         return Sinusoidal(width, convention=said["sines"], offset=first)
     rows = config.whole(said["learned"]) + said.get("beyond", 0)
-    if rows <= first:
-        raise ValueError(f"The table has {rows} rows, and the first position is row {first}.")
     return Learned(width, rows - first, offset=first, device=META)
 
 
@@ -205,8 +199,8 @@ def _windowed(config: Configuration, name: str) -> Part:
     field = "num_attention_heads" if config.model_type == "clap_audio_model" else "num_heads"
     depths, heads = config.listed("depths"), config.listed(field)
     window = config.whole("window_size")
-    if not depths or not heads or len(depths) != len(heads):
-        raise ValueError(f"depths is {depths!r} and {field} {heads!r}; one number a stage each.")
+    if not depths or not heads:
+        raise ValueError(f"The configuration has no depths or no {field}.")
     layers: list[LayerSetup] = []
     for stage, (count, number) in enumerate(zip(depths, heads, strict=True)):
         held = Positional(scores=_bias_of_stage(config, stage, number, window))
@@ -302,19 +296,14 @@ def _table(config: Configuration) -> tuple[list[Any], tuple[str, ...]]:
 def patches_of(config: Configuration) -> tuple[int, ...]:
     """Rows and columns of the patches of an image as large as those that a model was trained on."""
     if _heeded(config, "num_patches") is not None:
-        side = isqrt(config.whole("num_patches"))
-        if side**2 != config.whole("num_patches"):
-            raise ValueError(f"num_patches is {config.whole('num_patches')}; no square.")
-        return side, side
+        return (isqrt(config.whole("num_patches")),) * 2
     given = (
         _heeded(config, "pretrain_image_size") or config.get("image_size"),
         config.get("patch_size"),
     )
     size, patch = (tuple(x) if isinstance(x, list | tuple) else (x, x) for x in given)
-    sides = (*size, *patch)
-    whole = len(sides) == 4 and all(isinstance(x, int) and x > 0 for x in sides)
-    if not whole or any(a < b for a, b in zip(size, patch, strict=True)):
-        raise ValueError(f"image_size is {size} and patch_size {patch}; patches must fit in.")
+    if None in (*size, *patch):
+        raise ValueError(f"image_size is {size} and patch_size {patch}; both are needed.")
     return tuple(a // b for a, b in zip(size, patch, strict=True))
 
 

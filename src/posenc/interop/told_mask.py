@@ -18,32 +18,21 @@ class ToldMask:
     """Which keys each query may see, without the matrix of queries × keys.
 
     A model hands it on to its attention, and must do nothing else with it.
-
-    Attributes:
-        q_len: Number of queries.
-        k_len: Number of keys.
-        first_query: Where the first query stands.
-        first_key: Where the first key stands.
-        is_causal: Whether later keys are hidden.
-        window: How many positions a query sees to each side, its own among them.
-        padding: ``[batch, k_len]``, true where a key is real; ``None``: all are.
-        q_documents: ``[batch, q_len]``: the document, or the chunk, of each query.
-        documents: ``[batch, k_len]``: that of each key.
-        kept: What layers that share it need not compute each anew.
-        ndim: That of the matrix it stands for.
     """
 
-    q_len: int
-    k_len: int
-    first_query: int = 0
-    first_key: int = 0
-    is_causal: bool = False
-    window: int | None = None
-    padding: Tensor | None = None
+    q_len: int  # number of queries
+    k_len: int  # number of keys
+    first_query: int = 0  # where the first query stands
+    first_key: int = 0  # where the first key stands
+    is_causal: bool = False  # whether later keys are hidden
+    window: int | None = None  # how many positions a query sees to each side, its own among them
+    padding: Tensor | None = None  # ``[batch, k_len]``, true where a key is real; ``None``: all are
+    # ``[batch, q_len]``: the document, or the chunk, of each query
     q_documents: Tensor | None = None
-    documents: Tensor | None = None
+    documents: Tensor | None = None  # ``[batch, k_len]``: that of each key
+    # what layers that share it need not compute each anew
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-    ndim = 4
+    ndim = 4  # that of the matrix it stands for
 
     def to(self, *_: Any, **__: Any) -> "ToldMask":
         """Itself: it has no dtype, and lies where the model is."""

@@ -21,24 +21,15 @@ EXACT = 1e-10
 
 @dataclass(frozen=True)
 class Rotation:
-    """What is done to a head.
+    """What is done to a head."""
 
-    Attributes:
-        width: Channels that are handed over.
-        pairs: The two channels of each pair that turns.
-        frequencies: ``[pairs]`` in float64: radians a position, below 0 where the first channel
-            turns away from the second.
-        factor: What all channels that turn are multiplied with.
-        axes: Of each pair, the axis of positions that it follows; None where there is one axis.
-        reorders: Whether the channels come out in another order.
-    """
-
-    width: int
-    pairs: tuple[tuple[int, int], ...]
-    frequencies: Tensor
-    factor: float
+    width: int  # channels that are handed over
+    pairs: tuple[tuple[int, int], ...]  # the two channels of each pair that turns
+    frequencies: Tensor  # ``[pairs]`` in float64: radians a position; below 0 they turn backwards
+    factor: float  # what all channels that turn are multiplied with
+    # of each pair, the axis of positions that it follows; None where there is one axis
     axes: tuple[int, ...] | None = None
-    reorders: bool = False
+    reorders: bool = False  # whether the channels come out in another order
 
     @property
     def pairing(self) -> Literal["half", "interleaved"] | None:

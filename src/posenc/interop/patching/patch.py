@@ -112,9 +112,8 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
-        ValueError: It is patched already, what it gives is not what its configuration means,
-            ``rotary`` does not fit, or its weights were converted (``convert_pairing``) and it was
-            loaded without their rotation.
+        ValueError: It is patched already, what it gives is not what its configuration means, or
+            ``rotary`` does not fit.
 
     Example:
         >>> import torch
@@ -304,11 +303,7 @@ def _take(place: Place, ours: Ours) -> None:
 
 
 def unpatch(model: nn.Module) -> None:
-    """Take our encoding out again; model and configuration are what they were.
-
-    Raises:
-        ValueError: The model is not patched.
-    """
+    """Take our encoding out again; model and configuration are what they were."""
     patched = [(place, place.ours) for place in places_of(model) if place.ours]
     if not patched:
         raise ValueError("The model is not patched; there is nothing to undo.")

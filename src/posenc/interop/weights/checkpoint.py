@@ -165,10 +165,6 @@ def convert_weights(
         config: Of the model, with ``posenc_pairing`` where the weights were converted before.
         to: The pairing.
 
-    Raises:
-        ValueError: By the configuration they are in that pairing already, the layout of the model
-            type is not known, or as of ``row_orders``.
-
     Example:
         >>> import torch
         >>> config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,

@@ -69,9 +69,8 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
         to: ``"half"`` or ``"interleaved"``. The pairing that it has already changes nothing.
 
     Raises:
-        ValueError: The layout of its weights or its manner of rotating is not known, heads rotate
-            one pair alone, or the measurement failed; or it has the pairing already, and was loaded
-            without its rotation. The model is as it was.
+        ValueError: The layout of its weights or its manner of rotating is not known, or the
+            measurement failed. The model is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -93,8 +92,6 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     for name in orders:
         if name not in parameters or not parameters[name].is_floating_point():
             raise ValueError(f"{name} is no floating parameter; quantized models are not served.")
-        if parameters[name].is_meta:
-            raise ValueError(f"{name} is on the meta device. Load the weights.")
     _turn(model, to, orders)
     with torch.no_grad():
         for name, order in orders.items():
@@ -115,9 +112,6 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
 
     Returns:
         The model.
-
-    Raises:
-        ValueError: Its configuration says nothing of a conversion, or as of ``convert_pairing``.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
