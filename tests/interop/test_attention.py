@@ -5,77 +5,45 @@ import functools
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    BertConfig,
-    BloomConfig,
-    CohereConfig,
-    DynamicCache,
-    Gemma2Config,
-    Gemma3TextConfig,
-    GPT2Config,
-    GPTNeoXConfig,
-    GptOssConfig,
-    Llama4TextConfig,
-    LlamaConfig,
-    MistralConfig,
-    ModernBertConfig,
-    OPTConfig,
-    Phi3Config,
-    Qwen2Config,
-    Qwen3Config,
-    Qwen3MoeConfig,
-    StaticCache,
-    ViTConfig,
-    ViTModel,
-)
+import transformers as tf
 
 from posenc.interop.huggingface import register_attention, unregister_attention
 
-SIZES = {
-    "vocab_size": 97,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 256,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
+SIZES = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}  # fmt: skip
 HALVES = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
 EXPERTS = {"num_local_experts": 2, "num_experts_per_tok": 1}
 
 DECODERS = {
-    "llama": LlamaConfig(**SIZES),
-    "gemma2": Gemma2Config(**SIZES, head_dim=8, sliding_window=5, attn_logit_softcapping=0.5,
+    "llama": tf.LlamaConfig(**SIZES),
+    "gemma2": tf.Gemma2Config(**SIZES, head_dim=8, sliding_window=5, attn_logit_softcapping=0.5,
                            query_pre_attn_scalar=2),
-    "gpt_oss": GptOssConfig(**SIZES, head_dim=8, **HALVES, **EXPERTS),
-    "llama4": Llama4TextConfig(**SIZES, head_dim=8, attention_chunk_size=5, num_local_experts=2,
+    "gpt_oss": tf.GptOssConfig(**SIZES, head_dim=8, **HALVES, **EXPERTS),
+    "llama4": tf.Llama4TextConfig(**SIZES, head_dim=8, attention_chunk_size=5, num_local_experts=2,
                                intermediate_size_mlp=48,
                                layer_types=["chunked_attention", "full_attention"]),
 }  # fmt: skip
 MORE_DECODERS = {
-    "mistral": MistralConfig(**SIZES, sliding_window=5),
-    "gemma3": Gemma3TextConfig(**SIZES, head_dim=8, **HALVES),
-    "qwen2": Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1),
-    "qwen3": Qwen3Config(**SIZES, head_dim=8),
-    "qwen3_moe": Qwen3MoeConfig(**SIZES, head_dim=8, num_experts=2, num_experts_per_tok=1,
+    "mistral": tf.MistralConfig(**SIZES, sliding_window=5),
+    "gemma3": tf.Gemma3TextConfig(**SIZES, head_dim=8, **HALVES),
+    "qwen2": tf.Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=5,
+                            max_window_layers=1),
+    "qwen3": tf.Qwen3Config(**SIZES, head_dim=8),
+    "qwen3_moe": tf.Qwen3MoeConfig(**SIZES, head_dim=8, num_experts=2, num_experts_per_tok=1,
                                 moe_intermediate_size=16),
-    "phi3": Phi3Config(**SIZES, sliding_window=5),
-    "cohere": CohereConfig(**SIZES),
-    "gpt_neox": GPTNeoXConfig(**{k: v for k, v in SIZES.items() if "key_value" not in k}),
-    "gpt2": GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=64,
+    "phi3": tf.Phi3Config(**SIZES, sliding_window=5),
+    "cohere": tf.CohereConfig(**SIZES),
+    "gpt_neox": tf.GPTNeoXConfig(**{k: v for k, v in SIZES.items() if "key_value" not in k}),
+    "gpt2": tf.GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=64,
                        eos_token_id=None, bos_token_id=1, pad_token_id=0),
-    "opt": OPTConfig(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
+    "opt": tf.OPTConfig(vocab_size=97, hidden_size=32, ffn_dim=48, num_hidden_layers=2,
                      num_attention_heads=4, max_position_embeddings=64, word_embed_proj_dim=32,
                      pad_token_id=0, eos_token_id=None),
 }  # fmt: skip
 ENCODERS = {
-    "bert": BertConfig(**SIZES),
-    "modernbert": ModernBertConfig(**SIZES, local_attention=6,
+    "bert": tf.BertConfig(**SIZES),
+    "modernbert": tf.ModernBertConfig(**SIZES, local_attention=6,
                                    layer_types=["sliding_attention", "full_attention"]),
 }  # fmt: skip
 CONFIGS = DECODERS | MORE_DECODERS | ENCODERS
@@ -102,7 +70,7 @@ def registered():
 def built(name: str):
     torch.manual_seed(0)
     config = copy.deepcopy(CONFIGS[name])
-    kind = AutoModelForMaskedLM if name in ENCODERS else AutoModelForCausalLM
+    kind = tf.AutoModelForMaskedLM if name in ENCODERS else tf.AutoModelForCausalLM
     return kind.from_config(config, attn_implementation="eager").eval()
 
 
@@ -133,8 +101,8 @@ def steps(cache_of):
 RUNS = {
     "prefill": lambda model: model(IDS).logits,
     "left padding": lambda model: model(IDS, attention_mask=REAL).logits[REAL.bool()],
-    "dynamic cache": steps(lambda config: DynamicCache(config=config)),
-    "static cache": steps(lambda config: StaticCache(config=config, max_cache_len=20)),
+    "dynamic cache": steps(lambda config: tf.DynamicCache(config=config)),
+    "static cache": steps(lambda config: tf.StaticCache(config=config, max_cache_len=20)),
 }
 
 
@@ -167,9 +135,9 @@ def test_encoders_see_both_ways(name, padded):
 
 
 def test_images_are_seen_whole():
-    config = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+    config = tf.ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
                        intermediate_size=16, image_size=8, patch_size=2)  # fmt: skip
-    model = ViTModel(config).eval()
+    model = tf.ViTModel(config).eval()
     pixels = torch.randn(1, 3, 8, 8)
     with torch.no_grad():
         theirs = model(pixels).last_hidden_state
@@ -263,8 +231,8 @@ def test_weights_of_attention_are_refused(name):
 
 
 def test_a_model_that_forms_its_own_scores_is_refused():
-    config = BloomConfig(vocab_size=97, hidden_size=16, n_layer=1, n_head=2)
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="posenc")
+    config = tf.BloomConfig(vocab_size=97, hidden_size=16, n_layer=1, n_head=2)
+    model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="posenc")
     with pytest.raises(TypeError, match="ToldMask"):
         model(IDS)
 

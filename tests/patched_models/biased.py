@@ -5,24 +5,7 @@ import functools
 
 import pytest
 import torch
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    FalconConfig,
-    FalconForCausalLM,
-    MptConfig,
-    MptForCausalLM,
-    MT5Config,
-    MT5ForConditionalGeneration,
-    Pop2PianoConfig,
-    Pop2PianoForConditionalGeneration,
-    SwitchTransformersConfig,
-    SwitchTransformersForConditionalGeneration,
-    T5Config,
-    T5ForConditionalGeneration,
-    UMT5Config,
-    UMT5ForConditionalGeneration,
-)
+import transformers as tf
 
 from posenc.interop.huggingface import patch_biases
 
@@ -37,12 +20,12 @@ ENDS = {"pad_token_id": 0, "eos_token_id": None}
 FALCON = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
           "alibi": True, "attn_implementation": "sdpa"}  # fmt: skip
 DECODERS = {
-    "bloom": (BloomForCausalLM,
-              BloomConfig(vocab_size=97, hidden_size=48, n_layer=2, n_head=6, **ENDS)),
-    "mpt": (MptForCausalLM,
-            MptConfig(vocab_size=97, d_model=48, n_layers=2, n_heads=6, max_seq_len=256, **ENDS)),
-    "falcon": (FalconForCausalLM, FalconConfig(**FALCON, **ENDS)),
-    "falcon, grouped": (FalconForCausalLM, FalconConfig(
+    "bloom": (tf.BloomForCausalLM,
+              tf.BloomConfig(vocab_size=97, hidden_size=48, n_layer=2, n_head=6, **ENDS)),
+    "mpt": (tf.MptForCausalLM, tf.MptConfig(
+        vocab_size=97, d_model=48, n_layers=2, n_heads=6, max_seq_len=256, **ENDS)),
+    "falcon": (tf.FalconForCausalLM, tf.FalconConfig(**FALCON, **ENDS)),
+    "falcon, grouped": (tf.FalconForCausalLM, tf.FalconConfig(
         **FALCON, **ENDS, new_decoder_architecture=True, num_kv_heads=2)),
 }  # fmt: skip
 T5 = {"vocab_size": 97, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 4,
@@ -50,12 +33,13 @@ T5 = {"vocab_size": 97, "d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 2, "
       "eos_token_id": 1}  # fmt: skip
 FEW = {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
 PAIRS = {
-    "t5": (T5ForConditionalGeneration, T5Config(**T5)),
-    "umt5": (UMT5ForConditionalGeneration, UMT5Config(**T5, relative_attention_num_buckets=20)),
-    "mt5": (MT5ForConditionalGeneration, MT5Config(**T5)),
-    "switch": (SwitchTransformersForConditionalGeneration,
-               SwitchTransformersConfig(**T5, **FEW)),
-    "pop2piano": (Pop2PianoForConditionalGeneration, Pop2PianoConfig(**T5)),
+    "t5": (tf.T5ForConditionalGeneration, tf.T5Config(**T5)),
+    "umt5": (tf.UMT5ForConditionalGeneration,
+             tf.UMT5Config(**T5, relative_attention_num_buckets=20)),
+    "mt5": (tf.MT5ForConditionalGeneration, tf.MT5Config(**T5)),
+    "switch": (tf.SwitchTransformersForConditionalGeneration,
+               tf.SwitchTransformersConfig(**T5, **FEW)),
+    "pop2piano": (tf.Pop2PianoForConditionalGeneration, tf.Pop2PianoConfig(**T5)),
 }  # fmt: skip
 MODELS = DECODERS | PAIRS
 
