@@ -111,10 +111,11 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
         for table in part if isinstance(part, list) else [part]:
             if isinstance(table, dict):
                 _list_single(table, {"steps"} if name == "extensions" else set())
-    values["encodings"] = [*values.get("encodings", ()), *({"name": u, "use": [u]} for u in more)]
-    for task in values.get("tasks", ()):
-        if named := task.get("encodings"):
-            named.extend(more)
+    for use in more:  # a class of one's own goes by its name
+        name = use.partition("(")[0].rpartition(":")[2] if ":" in use else use
+        values.setdefault("encodings", []).append({"name": name, "use": [use]})
+        for task in values.get("tasks", ()):
+            task.get("encodings", []).append(name)
     found = converted(values, _File)
     budget, rest = _parted(found.training, BUDGET)
     tuning = _at("training", converted, rest, _Tuning)

@@ -125,8 +125,9 @@ class Lab:
             plan = (local if self.engine == "local" else ray).run()
         found = counts(plan, store)
         print(f"{found['made']} of {found['total']} runs made, {found['failed']} failed")
-        for task in compared(grid, store).tasks if found["made"] else ():
-            print(task.title, *sentences(task), sep="\n  ")
+        if any(store.is_done(run.id) for run in plan.runs if run.kind == "reported"):
+            for task in compared(grid, store).tasks:
+                print(task.title, *sentences(task), sep="\n  ")
         return int(found["failed"] > 0)
 
     def _status(self, store: "Store") -> int:
