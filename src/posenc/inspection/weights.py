@@ -1,5 +1,4 @@
-"""What the weights beside a configuration say of it: widths and rows by their shapes, pairing and
-sines by tables."""
+"""Checks a configuration against the weights beside it: widths, rows, sines and pairing."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -83,19 +82,18 @@ def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
 
 
 def _unheld(stored: Mapping[str, Stored]) -> str:
-    """What to say where nothing was held against what was read: whose names speak of positions."""
-    telling = {  # of the layers once
+    """What to say where there was nothing to compare: which names mention positions."""
+    telling = {  # one line for all layers
         re.sub(r"\.\d+(?=\.)", ".*", name): list(each.shape)
         for name, each in stored.items()
         if TELLING.search(name)
     }
     if not telling:
-        return "none of their names is known here to tell of positions."
+        return "no tensor name mentions positions."
     named = ", ".join(f"{name} {shape}" for name, shape in list(telling.items())[:NAMED])
     more = f", and {len(telling) - NAMED} more" if len(telling) > NAMED else ""
     return (
-        "nothing in them was held against what was read. These names tell of positions: "
-        f"{named}{more}."
+        f"nothing to compare with the configuration. Names that mention positions: {named}{more}."
     )
 
 
@@ -145,7 +143,7 @@ HELD: Mapping[str, tuple[str, str, Any]] = {
 
 
 def _held(text: str, stored: Mapping[str, Stored]) -> str | None:
-    """What the table of an encoding says of it; None without one."""
+    """Compares the table of an encoding with it; None without one."""
     kind = text.partition("(")[0]
     if kind not in HELD:
         return None
@@ -174,7 +172,7 @@ def _sines(each: Stored, encoding: Sinusoidal) -> str:
     told = rows.any(1)  # the row of padding is zero
     rounding = 1e-4 + 2 * torch.finfo(DTYPES[each.dtype]).eps  # of angles, and of the table
     alike = told.any() and ((rows - exact)[told].abs() <= rounding).all()
-    return f"{'the' if alike else 'other numbers than the'} sines and cosines that were read"
+    return f"{'the' if alike else 'other numbers than the'} expected sines and cosines"
 
 
 def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -> str | None:
@@ -185,7 +183,7 @@ def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -
         if number and int(number[1]) not in places:
             continue
         if each.dtype in PACKED:
-            return f"{name} is packed in {each.dtype}, so that its shape tells no width."
+            return f"{name} is packed in {each.dtype}, so its shape does not give the width."
         width = each.shape[0]
         if width % head_dim:
             return f"{name} is {width} wide, no multiple of the head width {head_dim}."
@@ -195,8 +193,8 @@ def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -
 
 def _frequencies(pairs: int, stored: Mapping[str, Stored]) -> str | None:
     for name, each in _matching(r"inv_freq$", stored):
-        agrees = "as read" if each.shape == (pairs,) else f"{pairs} were read"
-        return f"{name} holds {each.shape[-1]} frequencies, {agrees}; they tell no pairing."
+        agrees = "as expected" if each.shape == (pairs,) else f"expected {pairs}"
+        return f"{name} holds {each.shape[-1]} frequencies, {agrees}."
     return None
 
 
@@ -210,6 +208,6 @@ def _pairing(read: str, stored: Mapping[str, Stored]) -> str | None:
         halves, neighbors = torch.equal(first, second), torch.equal(rows[:, ::2], rows[:, 1::2])
         if halves or neighbors:
             pairing = "half" if halves else "interleaved"
-            agrees = "as read" if pairing == read else f"{read} read"
-            return f"{name} repeats its columns as of {pairing} pairing ({agrees})."
+            agrees = "as expected" if pairing == read else f"expected {read}"
+            return f"{name} repeats its columns as {pairing} pairing does ({agrees})."
     return None
