@@ -145,12 +145,13 @@ def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Ro
         if trained and trained < abs(before) < float("inf")
     ]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
+    is_longrope = rope.kind == "longrope"
     return RotaryNumbers(
         layer_type=layer.layer_type,
         base=rope.base,
         scaling=rope.kind,
         factor=rope.factor,
-        long_factors=_long_factors(rope, target),
+        long_factors=(target or 0) > rope.length("trained_length") if is_longrope else None,
         rotated_dim=rotary.rotated_dim,
         head_dim=rotary.head_dim,
         rotated=rotary.rotated,
@@ -180,12 +181,6 @@ def _trained(rope: Rope) -> Schedule:
     while isinstance(inner := getattr(schedule, "of", None), Schedule):
         schedule = inner
     return schedule
-
-
-def _long_factors(rope: Rope, target: int | None) -> bool | None:
-    if rope.kind != "longrope":
-        return None
-    return (target or 0) > rope.length("trained_length")
 
 
 Value = TypeVar("Value")

@@ -53,27 +53,20 @@ def scaling_of(
         (21, 25, 18, 18)
     """
     before, after = plain.wavelengths(), scaled.wavelengths()
-    growth = [_growth(a, b) for a, b in zip(before, after, strict=True)]
-    most = max(growth)
+    growth = [1.0 if a == b else b / a for a, b in zip(before, after, strict=True)]
+    most = max(growth)  # infinite where a pair no longer turns
+    bands: list[Band] = [
+        "kept" if abs(g - 1) < 1e-6
+        else "stretched" if g == most or abs(g / most - 1) < 1e-6
+        else "mixed"
+        for g in growth
+    ]  # fmt: skip
     return Scaling(
         before,
         after,
-        tuple(_band(g, most) for g in growth),
+        tuple(bands),
         tuple(trained_length / abs(wavelength) for wavelength in before),
         sum(abs(wavelength) > trained_length for wavelength in before),
         sum(abs(wavelength) > target_length for wavelength in after),
         scaled.attention_factor,
     )
-
-
-def _growth(before: float, after: float) -> float:
-    """How many times as long a wavelength became; that of a pair that does not turn is infinite."""
-    return 1.0 if before == after else after / before
-
-
-def _band(growth: float, most: float) -> Band:
-    if abs(growth - 1) < 1e-6:
-        return "kept"
-    if growth == most:  # infinite ones, too
-        return "stretched"
-    return "stretched" if abs(growth / most - 1) < 1e-6 else "mixed"
