@@ -27,6 +27,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc.encodings.shapes import (
+    Attended,
     Dtype,
     Embeddings,
     Heads,
@@ -189,9 +190,7 @@ class QueryKeyEncoding(Described, ABC):
         """``v`` changed by the table of the keys; called where ``changes_values`` is true."""
         return v
 
-    def encode_output(
-        self, out: Float[Tensor, "*batch heads q_len value_dim"], table: Tensor
-    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+    def encode_output(self, out: Attended, table: Tensor) -> Attended:
         """The result of attention changed by the table of the queries; see ``changes_output``."""
         return out
 
@@ -271,9 +270,7 @@ class ScoreEncoding(Described, ABC):
         read content.
         """
 
-    def encode_output(
-        self, out: Float[Tensor, "*batch heads q_len value_dim"], weights: Scores, table: Tensor
-    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+    def encode_output(self, out: Attended, weights: Scores, table: Tensor) -> Attended:
         """The result of attention, with what positions add to values; see ``changes_output``."""
         return out
 

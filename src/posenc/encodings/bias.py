@@ -9,7 +9,6 @@ from types import CellType, FunctionType
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.encodings.base import ScoreEncoding, check_pairs
@@ -20,6 +19,7 @@ from posenc.encodings.shapes import (
     K,
     KeyRow,
     Places,
+    Profile,
     Q,
     QueryRow,
     Scale,
@@ -86,14 +86,10 @@ class RelativeBias(ScoreBias):
     is_relative = has_profile = True
 
     @abstractmethod
-    def profile(
-        self, distance: WholeDistance, *, dtype: Dtype = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         """The bias of every head at each distance."""
 
-    def table(
-        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None) -> Biases:
         """``profile`` at every pair of positions."""
         distance = checked_distances(q_positions, k_positions, reals=self.takes_reals)
         return self.profile(distance, dtype=dtype).movedim(0, -3)  # type: ignore[arg-type]
@@ -131,9 +127,7 @@ class FunctionBias(RelativeBias):
                 if isinstance(value, nn.Parameter | nn.Module):
                     setattr(self.held, name, value)
 
-    def profile(
-        self, distance: WholeDistance, *, dtype: Dtype = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = checked(distance)
         made = self.function(distance.flatten()).to(dtype or torch.float32)
         return made.expand(self.heads, -1).unflatten(-1, distance.shape)
@@ -191,13 +185,11 @@ class BiasSum(ScoreBias):
         self.training = self.parts.training = any(part.training for part in self.parts)
         take_claims(self, *self.parts)  # type: ignore[arg-type]
 
-    def table(
-        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None) -> Biases:
         first, *others = (part.table(q_positions, k_positions, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
 
-    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         first, *others = (part.profile(distance, dtype=dtype) for part in self.parts)  # type: ignore[operator]
         return sum(others, start=first)
 
@@ -227,13 +219,11 @@ class BiasHeads(ScoreBias):
     def _rows(self) -> slice:
         return slice(self.chosen.start, self.chosen.stop, self.chosen.step)
 
-    def table(
-        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None) -> Biases:
         table = self.of.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         return table[..., self._rows, :, :]
 
-    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         return self.of.profile(distance, dtype=dtype)[self._rows]  # type: ignore[operator]
 
     def extra_repr(self) -> str:

@@ -32,9 +32,15 @@ Heads = Float[Tensor, "*batch _ _ head_dim"]
 Scores = Float[Tensor, "*batch heads q_len k_len"]
 Q = Float[Tensor, "*batch heads q_len head_dim"] | None
 K = Float[Tensor, "*batch kv_heads k_len head_dim"] | None
+Attended = Float[Tensor, "*batch heads q_len value_dim"]
+
+# Tables of rotations: as they are made, and as they are read.
+CosSin = Float[Tensor, "*batch seq 2 pairs"]
+CosSinRows = Float[Tensor, "*rows 2 pairs"]
 
 # Tables of pairs: a number for each head, one for all heads, q − k, or both positions.
 Biases = Float[Tensor, "*rows heads q_len k_len"]
 PairFactors = Float[Tensor, "*rows q_len k_len"]
 Distances = Int64[Tensor, "*rows q_len k_len"]
+Profile = Float[Tensor, "heads *shape"]
 BothPositions = Int64[Tensor, "*rows 2 q_len k_len"]

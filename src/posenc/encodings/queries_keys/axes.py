@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table, sincos_of
-from posenc.encodings.shapes import Dtype, Heads, Points
+from posenc.encodings.shapes import CosSin, CosSinRows, Dtype, Heads, Points
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.frequencies.schedule import TWO_PI
@@ -91,12 +91,10 @@ class RotationOfAxes(QueryKeyEncoding):
         """c of the positions along an axis: these themselves, or where they stand in a grid."""
         return along
 
-    def table(
-        self, positions: Points, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> CosSin:
         return self.sincos.table(positions, dtype, self.coordinate)
 
-    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows) -> Heads:
         return rotate_heads(q, table, self.layout, self.head_dim, self.rotated_dim)
 
 

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from jaxtyping import Float
-from torch import Tensor
-
 from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes
 from posenc.encodings.queries_keys.axial_forms import (
@@ -16,7 +13,7 @@ from posenc.encodings.queries_keys.axial_forms import (
     checked_split,
 )
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
-from posenc.encodings.shapes import Heads
+from posenc.encodings.shapes import CosSinRows, Heads
 from posenc.frequencies import Linear, Schedule
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
@@ -109,7 +106,7 @@ class AxialRotary(RotationOfAxes):
             arithmetic=self.arithmetic,
         ).train(self.training)
 
-    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows) -> Heads:
         if not self.form.by_axis:
             return super().encode_queries(q, table)
         check_rows(q, table, (2, self.rotated_dim // 2), self.heads_first)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from posenc.encodings.base import checked_rows
 from posenc.encodings.queries_keys.rotation import check_rows
-from posenc.encodings.shapes import Dtype, Heads
+from posenc.encodings.shapes import CosSinRows, Dtype, Heads
 from posenc.frequencies import Schedule
 from posenc.guards import floating
 from posenc.kernels.operators import written
@@ -50,7 +50,7 @@ def table_by_profile(
 def rotated_by_profile(
     profile: Profile,
     x: Heads,
-    table: Float[Tensor, "*rows 2 pairs"],
+    table: CosSinRows,
     positions: Int64[Tensor, "*places"] | None,
     layout: RotaryLayout,
     out: Tensor | None,

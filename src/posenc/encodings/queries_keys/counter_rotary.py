@@ -1,11 +1,8 @@
 """Rotary that turns values too, and turns what attention gives back."""
 
-from jaxtyping import Float
-from torch import Tensor
-
 from posenc.encodings.queries_keys.rotary import AroundRotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
-from posenc.encodings.shapes import Dtype, Heads, Row
+from posenc.encodings.shapes import CosSin, CosSinRows, Dtype, Heads, Row
 
 
 class CounterRotary(AroundRotary):
@@ -32,14 +29,14 @@ class CounterRotary(AroundRotary):
 
     changes_values = changes_output = True
 
-    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> CosSin:
         return self.rotary.table(positions, dtype=dtype)
 
-    def encode_values(self, v: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_values(self, v: Heads, table: CosSinRows) -> Heads:
         """``v`` rotated as keys are."""
         return self.rotary.encode_keys(v, table)
 
-    def encode_output(self, out: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_output(self, out: Heads, table: CosSinRows) -> Heads:
         """``out`` rotated by the opposite angle."""
         rotary, back = self.rotary, self.rotary.layout.backwards()
         return rotate_heads(out, table, back, rotary.head_dim, rotary.rotated_dim)

@@ -6,7 +6,7 @@ from math import log, pi
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
@@ -18,7 +18,7 @@ from posenc.arguments import (
     check_whole,
 )
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns, unturned
-from posenc.encodings.shapes import Dtype, Scale
+from posenc.encodings.shapes import CosSin, Dtype, Scale
 from posenc.frequencies import Linear, Powers, TurnsPerUnit
 from posenc.guards import floating, where_float64
 from posenc.kernels.rotary.front import RotaryLayout
@@ -103,7 +103,7 @@ class DINOv3Rotary(RotationOfAxes):
 
     def table(
         self, positions: Int64[Tensor, "*batch seq 2"] | Positions, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    ) -> CosSin:
         if self.training and any((self.shift, self.jitter, self.rescale)):
             return self._augmented(positions, floating(dtype))
         return super().table(positions, dtype=dtype)

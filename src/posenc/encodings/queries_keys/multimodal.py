@@ -11,7 +11,7 @@ from posenc.arguments import check_choice, check_whole
 from posenc.encodings.queries_keys.axes import Arrangement, AxisSinCos, of_each_axis, unturned
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import check_key_heads, rotate_each_head
-from posenc.encodings.shapes import Dtype, Heads, Points
+from posenc.encodings.shapes import CosSin, Dtype, Heads, Points
 from posenc.numerics.joined import joined
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
@@ -69,9 +69,7 @@ class MultimodalRotary(AroundRotary):
         schedules = of_each_axis(self.rotary.frequencies, self.axes)
         return AxisSinCos(schedules, self.axes, self.rotary.arithmetic)  # type: ignore[arg-type]
 
-    def table(
-        self, positions: Points, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> CosSin:
         return self.sincos.table(positions, dtype)
 
     def extra_repr(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import get_args
 
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_multiple, check_whole
@@ -20,7 +20,7 @@ from posenc.encodings.queries_keys.rotation import (
     rotation_table,
     sincos_of,
 )
-from posenc.encodings.shapes import Dtype, Heads, Row
+from posenc.encodings.shapes import CosSin, CosSinRows, Dtype, Heads, Row
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import Geometric, Schedule, as_schedule
 from posenc.guards import working_dtype
@@ -117,9 +117,7 @@ class Rotary(QueryKeyEncoding):
         own = self.arithmetic if self.profile is None else "exact"
         return sincos_of(self._frequencies, own)  # type: ignore[arg-type]
 
-    def table(
-        self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
-    ) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None) -> CosSin:
         """cos and sin, times the attention factor; ``out`` is a table of this shape to fill."""
         frequencies = self._frequencies
         if self.profile is not None:
@@ -127,9 +125,7 @@ class Rotary(QueryKeyEncoding):
         sincos = sincos_of(frequencies, self.arithmetic)  # type: ignore[arg-type]
         return rotation_table(sincos, positions, dtype, frequencies.attention_factor, out)
 
-    def encode_queries(
-        self, q: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
-    ) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows, *, out: Tensor | None = None) -> Heads:
         """``q`` rotated; ``out=q`` rotates it in place."""
         if q.shape[-1] != self.head_dim or 2 * table.shape[-1] != self.rotated_dim:
             check_widths((q,), table, self.head_dim, self.rotated_dim)
@@ -139,9 +135,7 @@ class Rotary(QueryKeyEncoding):
         outs = None if out is None else contents if out is q else (out,)
         return rotate_together(contents, table, None, self.layout, outs)[0]
 
-    def encode_keys(
-        self, k: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
-    ) -> Heads:
+    def encode_keys(self, k: Heads, table: CosSinRows, *, out: Tensor | None = None) -> Heads:
         """``k`` rotated as queries are; ``out=k`` rotates it in place."""
         return self.encode_queries(k, table, out=out)
 
@@ -149,7 +143,7 @@ class Rotary(QueryKeyEncoding):
         self,
         q: Heads,
         k: Heads,
-        table: Float[Tensor, "*rows 2 pairs"],
+        table: CosSinRows,
         positions: Int64[Tensor, "..."] | None = None,
         *,
         out: tuple[Tensor, Tensor] | None = None,
@@ -242,13 +236,9 @@ class AroundRotary(QueryKeyEncoding):
         self.rotary = rotary
         self.head_dim, self.heads_first = rotary.head_dim, rotary.heads_first
 
-    def encode_queries(
-        self, q: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
-    ) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows, *, out: Tensor | None = None) -> Heads:
         """``q`` rotated; ``out=q`` rotates it in place."""
         return self.rotary.encode_queries(q, table, out=out)
 
-    def encode_keys(
-        self, k: Heads, table: Float[Tensor, "*rows 2 pairs"], *, out: Tensor | None = None
-    ) -> Heads:
+    def encode_keys(self, k: Heads, table: CosSinRows, *, out: Tensor | None = None) -> Heads:
         return self.rotary.encode_queries(k, table, out=out)

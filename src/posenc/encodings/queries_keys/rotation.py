@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.encodings.shapes import Heads
+from posenc.encodings.shapes import CosSinRows, Heads
 from posenc.frequencies import Schedule
 from posenc.kernels.rotary.front import RotaryLayout, rotate
 from posenc.kernels.rotary.front import rotate_heads as rotate_together
@@ -27,7 +27,7 @@ def sincos_of(schedule: Schedule, arithmetic: Arithmetic = "exact") -> SinCos:
 
 def rotate_heads(
     x: Heads,
-    table: Float[Tensor, "*rows 2 pairs"],
+    table: CosSinRows,
     layout: RotaryLayout,
     head_dim: int,
     rotated_dim: int,

@@ -1,12 +1,12 @@
 """The first tokens of a text turn by frequencies of their own."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
-from posenc.encodings.shapes import Dtype, Heads, Row
+from posenc.encodings.shapes import CosSin, CosSinRows, Dtype, Heads, Row
 from posenc.positions import checked
 
 ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profile")
@@ -48,7 +48,7 @@ class StartTokenRotary(AroundRotary):
             raise ValueError(f"{rotary} and {start} differ in {names}; frequencies alone may.")
         self.start, self.count = start, count
 
-    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 pairs"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> CosSin:
         positions = checked(positions, reals=True)
         first = (positions < self.count)[..., None, None]
         near = self.start.table(positions, dtype=dtype)
@@ -58,7 +58,7 @@ class StartTokenRotary(AroundRotary):
         self,
         q: Heads,
         k: Heads,
-        table: Float[Tensor, "*rows 2 pairs"],
+        table: CosSinRows,
         positions: Int64[Tensor, "..."] | None = None,
         *,
         out: tuple[Tensor, Tensor] | None = None,

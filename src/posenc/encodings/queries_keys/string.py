@@ -8,7 +8,7 @@ from posenc.arguments import check_multiple, check_positive_number
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.learned import LearnedAngles
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
-from posenc.encodings.shapes import Device, Dtype, Heads
+from posenc.encodings.shapes import CosSinRows, Device, Dtype, Heads
 from posenc.frequencies import Geometric
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.product import product
@@ -79,7 +79,7 @@ class CayleySTRING(LearnedAngles):
                                                 device=upper.device)  # fmt: skip
         return torch.linalg.solve(one + skew, one - skew)  # the two factors commute
 
-    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows) -> Heads:
         wide, width = working_dtype(q.dtype), self.head_dim
         based = product(q.to(wide), self.basis().to(wide).to(q.device).mT)
         rotated = rotate_heads(based, table, self.layout, width, width)
@@ -133,7 +133,7 @@ class CirculantSTRING(LearnedAngles):
         sines = _fourier(self.head_dim, points).sin()
         return points @ (-2 * in_float64(self.columns) @ sines.mT)
 
-    def encode_queries(self, q: Heads, table: Float[Tensor, "*rows 2 pairs"]) -> Heads:
+    def encode_queries(self, q: Heads, table: CosSinRows) -> Heads:
         check_rows(q, table, (2, (self.head_dim - 1) // 2), self.heads_first)
         x = q.to(torch.promote_types(working_dtype(q.dtype), table.dtype))
         angles, norm = _fourier(self.head_dim, x), (2 / self.head_dim) ** 0.5

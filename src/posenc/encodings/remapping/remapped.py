@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from posenc.encodings.shapes import WholeKeyRow, WholeQueryRow
+from posenc.encodings.shapes import Distances, WholeKeyRow, WholeQueryRow
 from posenc.positions import checked, pair_distances
 
 
@@ -41,9 +41,7 @@ class PairRemapping(ABC):
     ) -> tuple[RemappedPairs, ...]:
         """The pairs that stand elsewhere, in groups that do not overlap."""
 
-    def distance(
-        self, q_positions: WholeQueryRow, k_positions: WholeKeyRow
-    ) -> Int64[Tensor, "*batch q_len k_len"]:
+    def distance(self, q_positions: WholeQueryRow, k_positions: WholeKeyRow) -> Distances:
         """The distance at which each pair meets, rounded down to whole positions."""
         queries, keys = checked(q_positions, "q_positions"), checked(k_positions, "k_positions")
         distance = pair_distances(queries, keys)

@@ -98,7 +98,7 @@ class AdditiveGRAPE(ScoreEncoding):
 
     def table(
         self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch q_len k_len"]:
+    ) -> PairFactors:
         """d of every pair."""
         return float_distances(q_positions, k_positions, dtype or torch.float32).clamp(min=0)
 

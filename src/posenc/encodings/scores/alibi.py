@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from posenc.arguments import check_choice, check_numbers, check_positive_number, check_whole
 from posenc.encodings.bias import RelativeBias
-from posenc.encodings.shapes import Distance, Dtype
+from posenc.encodings.shapes import Distance, Dtype, Profile
 from posenc.guards import floating, widest
 from posenc.numerics import slopes as slope_rules
 from posenc.positions import checked, floats
@@ -64,7 +62,7 @@ class ALiBi(RelativeBias):
             raise ValueError(f"slopes are {len(slopes)} numbers for {heads} heads.")
         self.slopes: tuple[float, ...] = slopes
 
-    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         distance = checked(distance, "distance", reals=True)
         away = floats(distance, widest(distance.device))
         away = away.clamp(min=0) if self.is_causal else away.abs()

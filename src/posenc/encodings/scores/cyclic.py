@@ -1,11 +1,8 @@
 """Distances around a ring, for any bias of distance: cyclic peptides, angles, hours of a day."""
 
-from jaxtyping import Float
-from torch import Tensor
-
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias, ScoreBias, take_claims
-from posenc.encodings.shapes import Dtype, WholeDistance
+from posenc.encodings.shapes import Dtype, Profile, WholeDistance
 from posenc.numerics.ring import around
 from posenc.positions import checked
 
@@ -38,8 +35,6 @@ class Cyclic(RelativeBias):
         self.heads, self.bias, self.period = heads, bias, period
         take_claims(self, bias)
 
-    def profile(
-        self, distance: WholeDistance, *, dtype: Dtype = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = around(checked(distance, "distance"), self.period)
         return self.bias.profile(distance, dtype=dtype)  # type: ignore[operator]

@@ -1,8 +1,7 @@
 """DAPE: a bias that a small network adapts to the scores it is added to."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
@@ -64,9 +63,7 @@ class DAPE(ScoreEncoding):
         self.expand.reset_parameters()
         self.contract.reset_parameters()
 
-    def table(
-        self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: Places, k_positions: Places, *, dtype: Dtype = None) -> Biases:
         if self.bias is not None:
             return self.bias.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         queries = checked(q_positions, "q_positions", reals=True)

@@ -3,7 +3,6 @@
 from copy import deepcopy
 
 import torch
-from jaxtyping import Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -87,7 +86,7 @@ class DecomposedRelative(ScoreEncoding):
 
     def table(
         self, q_positions: QueryPixels, k_positions: KeyPixels, *, dtype: Dtype = None
-    ) -> Int64[Tensor, "*batch 2 q_len k_len"]:
+    ) -> BothPositions:
         """The displacements (Δy, Δx) of every pair, int64 whatever ``dtype`` is."""
         apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
         if self.key_stride != (1, 1):

@@ -3,13 +3,12 @@
 from contextlib import nullcontext
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.bias import ScoreBias
-from posenc.encodings.shapes import Device, Dtype, KeyRow, QueryRow
+from posenc.encodings.shapes import Biases, Device, Dtype, KeyRow, QueryRow
 from posenc.guards import floating, working_dtype
 from posenc.positions import checked, float_distances, floats
 
@@ -71,9 +70,7 @@ class FIRE(ScoreBias):
         self.expand.reset_parameters()
         self.contract.reset_parameters()
 
-    def table(
-        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None) -> Biases:
         asked = floating(dtype)
         dtype = working_dtype(asked)
         distance = float_distances(q_positions, k_positions, dtype)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
@@ -17,6 +16,7 @@ from posenc.encodings.shapes import (
     Dtype,
     K,
     KeyRow,
+    Profile,
     Q,
     QueryRow,
     Scale,
@@ -87,7 +87,7 @@ class KERPLE(RelativeBias):
         if self.r is not None:
             nn.init.uniform_(self.r, 0.0, 2.0)
 
-    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         """The kernel of each head at each distance."""
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         away = floats(distance, dtype).clamp(min=0)
@@ -132,9 +132,7 @@ class KERPLEWeight(ScoreEncoding):
         nn.init.uniform_(self.p, 0.0, 2.0)
         nn.init.uniform_(self.a, 0.0, 1.0)
 
-    def table(
-        self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    def table(self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None) -> Biases:
         """The weight of every pair, at most 1."""
         dtype = floating(dtype)
         away = float_distances(q_positions, k_positions, dtype).clamp(min=0).unsqueeze(-3)

@@ -1,12 +1,10 @@
 """Sandwich: what sinusoidal encodings say of a distance, as a bias without parameters."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.bias import RelativeBias
-from posenc.encodings.shapes import Distance, Dtype
+from posenc.encodings.shapes import Distance, Dtype, Profile
 from posenc.frequencies import Powers
 from posenc.guards import floating, widest
 from posenc.kernels.sincos.front import cos_sin
@@ -44,7 +42,7 @@ class Sandwich(RelativeBias):
         self.heads, self.dim, self.base, self.first = heads, dim, base, first
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 
-    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         distance, dtype = checked(distance, "distance", reals=True), floating(dtype)
         fine = torch.float64 if dtype == torch.float64 else torch.float32
         wide = widest(distance.device)

@@ -1,13 +1,13 @@
 """Shaw et al.: a learned vector for each clipped distance, met by the query (and weighed)."""
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import OfDistance, given, picked, scale_of
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import Attended, Device, Distances, Dtype, K, Q, Scale, Scores
 from posenc.numerics.product import products
 
 
@@ -68,9 +68,7 @@ class Shaw(OfDistance):
         seen = picked(products(queries, self.keys), self._met(table))
         return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)
 
-    def encode_output(
-        self, out: Float[Tensor, "*batch heads q_len value_dim"], weights: Scores, table: Distances
-    ) -> Float[Tensor, "*batch heads q_len value_dim"]:
+    def encode_output(self, out: Attended, weights: Scores, table: Distances) -> Attended:
         """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``."""
         if self.values is None:
             return out

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
 from posenc.encodings.scores.untrained import trained_rows, warn_untrained
-from posenc.encodings.shapes import Device, Dtype, WholeDistance
+from posenc.encodings.shapes import Device, Dtype, Profile, WholeDistance
 from posenc.guards import floating, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
 from posenc.positions import checked
@@ -68,9 +67,7 @@ class T5Bias(RelativeBias):
         """Draw every number from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def profile(
-        self, distance: WholeDistance, *, dtype: Dtype = None
-    ) -> Float[Tensor, "heads *shape"]:
+    def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = checked(distance, "distance")
         index = self._buckets(distance)
         warn_untrained(index, self.trained, self.trained_length)

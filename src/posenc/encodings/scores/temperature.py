@@ -38,7 +38,7 @@ class QueryFactor(ScoreEncoding):
 
     def table(
         self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch q_len k_len"]:
+    ) -> PairFactors:
         """The factor of each query, the same for all keys; float32 unless another dtype is asked.
 
         A query at position p sees p + 1 keys, and one before position 0 sees 1.

@@ -3,13 +3,13 @@
 from abc import abstractmethod
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import ScoreBias
-from posenc.encodings.shapes import Dtype, KeyPixels, QueryPixels
+from posenc.encodings.shapes import Biases, BothPositions, Dtype, KeyPixels, QueryPixels
 from posenc.guards import demand, floating, graph_looks, may_look, working_dtype
 from posenc.positions import NOWHERE, checked, checked_distances, placeless
 from posenc.positions.placeless import MANY, with_places
@@ -30,7 +30,7 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
 
 def displacements(
     q_positions: QueryPixels, k_positions: KeyPixels, window: tuple[int, int], *, name: str
-) -> Int64[Tensor, "*batch 2 q_len k_len"]:
+) -> BothPositions:
     """q − k of points (y, x) of a grid, along both axes and less than the window.
 
     Where a token stands nowhere, as a class token, it is a mark: NOWHERE if that is the query,
@@ -54,9 +54,7 @@ def displacements(
     return torch.where(nowhere.unsqueeze(-3), marks.unsqueeze(-3), apart)
 
 
-def without_place(
-    apart: Int64[Tensor, "*batch 2 q_len k_len"],
-) -> Bool[Tensor, "*batch q_len k_len"] | None:
+def without_place(apart: BothPositions) -> Bool[Tensor, "*batch q_len k_len"] | None:
     """For which pairs there is no displacement; ``None`` where all have one, as can be seen."""
     absent = apart.select(-3, 0) < NOWHERE + MANY
     return absent if not _known(absent) or bool(absent.any()) else None
@@ -90,7 +88,7 @@ class WindowBias(ScoreBias):
 
     def table(
         self, q_positions: QueryPixels, k_positions: KeyPixels, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch heads q_len k_len"]:
+    ) -> Biases:
         """The bias of every pair, in the dtype of the parameters unless another is asked for."""
         apart = displacements(q_positions, k_positions, self.window, name=type(self).__name__)
         own = next(self.parameters()).dtype

@@ -5,11 +5,11 @@ from decimal import localcontext
 from fractions import Fraction
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
-from posenc.encodings.shapes import Dtype
+from posenc.encodings.shapes import Dtype, Embeddings
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import SinCosChannels
 from posenc.encodings.tokens.grid_forms import GRID_FORMS, MILLION, GridForm
@@ -106,7 +106,7 @@ class AxialSinusoidal(Added):
 
     def table(
         self, positions: Int64[Tensor, "*batch seq coordinates"] | Positions, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Embeddings:
         dtype = floating(dtype)
         if self.form.normalized:
             points = checked_points(checked(positions), 2 * self.axes)

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.shapes import Device, Dtype, WholePoints
+from posenc.encodings.shapes import Device, Dtype, Embeddings, WholePoints
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
 from posenc.numerics.joined import joined
@@ -98,9 +97,7 @@ class AxialLearned(Added):
         for table in self.tables:
             nn.init.normal_(table, std=self.std)
 
-    def table(
-        self, positions: WholePoints, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: WholePoints, *, dtype: Dtype = None) -> Embeddings:
         """The vectors of ``positions``, in the dtype of the weights unless another is asked for."""
         own, device = self.tables[0].dtype, self.tables[0].device
         asked = own if dtype is None else floating(dtype)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_multiple, check_positive_number, check_whole
-from posenc.encodings.shapes import Dtype, Points
+from posenc.encodings.shapes import Dtype, Embeddings, Points
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import TurnsPerUnit
@@ -73,7 +73,7 @@ class NeRFFeatures(Added):
         self.keeps_norm = self.keeps_shift = not include_input
         self.sincos = SinCos(TurnsPerUnit(tuple(Fraction(2**k, 2) for k in range(bands))))
 
-    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Embeddings:
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
         parts = [floats(points, dtype)] if self.include_input else []
@@ -130,7 +130,7 @@ class PerceiverFeatures(Added):
             for samples in self.resolution
         )
 
-    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Embeddings:
         points, nowhere = among_places(checked_points(positions, self.axes))
         dtype = floating(dtype)
         axes = zip(self.parts, points.unbind(-1), strict=True)
@@ -218,7 +218,7 @@ class RandomFourierFeatures(Added):
         # Whole turns along an axis, or along all of them, come around at the next position.
         self.keeps_neighbors_apart = not any(all(n % 1 == 0 for n in step) for step in steps)
 
-    def table(self, positions: Points, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Points, *, dtype: Dtype = None) -> Embeddings:
         points, nowhere = among_places(checked_points(positions, self.axes))
         cos, sin = cos_sin_of_axes(self.parts, points, floating(dtype))
         return zeroed(joined((sin, cos) if self.sines_first else (cos, sin), -1), nowhere)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import checked_rows, working_dtype
-from posenc.encodings.shapes import Device, Dtype, WholeRow
+from posenc.encodings.shapes import Device, Dtype, Embeddings, WholeRow
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
 from posenc.positions import checked
@@ -58,7 +58,7 @@ class Learned(Added):
         """Draw every row anew from N(0, std²)."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: WholeRow, *, dtype: Dtype = None) -> Embeddings:
         dtype = self.weight.dtype if dtype is None else floating(dtype)
         weight = self.weight[self.offset :]
         positions = checked_rows(weight, checked(positions, device=weight.device))

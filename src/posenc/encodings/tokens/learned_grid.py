@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.shapes import Device, Dtype, WholePoints
+from posenc.encodings.shapes import Device, Dtype, Embeddings, WholePoints
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.tokens.learned import resampled
 from posenc.guards import floating, may_look
@@ -138,9 +138,7 @@ class LearnedGrid(Added):
         else:
             nn.init.zeros_(self.weight)
 
-    def table(
-        self, positions: WholePoints, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: WholePoints, *, dtype: Dtype = None) -> Embeddings:
         """The rows of ``positions``, in the dtype of the weights unless another is asked for."""
         dtype = self.weight.dtype if dtype is None else floating(dtype)
         points = checked(positions, device=self.weight.device)

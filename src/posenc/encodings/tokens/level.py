@@ -64,7 +64,7 @@ class LevelEmbedding(TokenEncoding):
 
     def table(
         self, positions: Int64[Tensor, "*batch seq coordinates"] | Integers, *, dtype: Dtype = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Embeddings:
         points = checked(positions, device=self.weight.device)
         wide = None if dtype is None else working_dtype(floating(dtype))
         rows = self.of.table(points[..., :-1], dtype=wide)

@@ -1,10 +1,9 @@
 """The sinusoidal encoding of Vaswani et al., in every convention that is in use."""
 
-from jaxtyping import Float
 from torch import Tensor
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.shapes import Dtype, Row
+from posenc.encodings.shapes import Dtype, Embeddings, Row
 from posenc.encodings.tokens.addition import Added, Scale
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention
 from posenc.kernels.sincos.front import cos_sin, fill_columns, table_to_fill
@@ -74,7 +73,7 @@ class Sinusoidal(Added):
 
     def table(
         self, positions: Row, *, dtype: Dtype = None, out: Tensor | None = None
-    ) -> Float[Tensor, "*batch seq dim"]:
+    ) -> Embeddings:
         """PE at ``positions``; ``out`` is a table of this shape to fill."""
         positions = checked(positions, reals=True)
         if first := self.offset + self.convention.first:

@@ -3,11 +3,10 @@
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.shapes import Device, Dtype, Row
+from posenc.encodings.shapes import Device, Dtype, Embeddings, Row
 from posenc.encodings.tokens.addition import Added
 from posenc.guards import floating
 from posenc.positions import checked, in_float64
@@ -66,7 +65,7 @@ class Time2Vec(Added):
         nn.init.uniform_(self.weight, -1.0, 1.0)
         nn.init.uniform_(self.bias, -1.0, 1.0)
 
-    def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq dim"]:
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Embeddings:
         positions = checked(positions, device=self.weight.device, reals=True)
         times = in_float64(positions).unsqueeze(-1)
         angles = times * in_float64(self.weight) + in_float64(self.bias)
