@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from posenc import (
-    DAPE,
     ALiBi,
     AxialRotary,
     Positional,
@@ -56,19 +55,3 @@ def test_an_equal_rotation_and_one_that_was_done_before():
         torch.testing.assert_close(attention(*before, v, positional=done), wanted)
     with pytest.raises(ValueError, match="changed by nothing"):
         Encoder(16, 2, 1, positional=Positional(scores=REMAPPED))
-
-
-class BesideARotation(ALiBi):
-    """A caller's own bias, that refuses to stand alone."""
-
-    def check_beside(self, queries_keys, *, rotated_before=True):
-        if not queries_keys:
-            raise ValueError("it wants a rotation")
-
-
-@pytest.mark.parametrize("hold", [lambda bias: bias + ALiBi(2), lambda bias: DAPE(2, bias)])
-def test_what_a_held_bias_refuses_is_refused(hold):
-    bias = hold(BesideARotation(2))
-    with pytest.raises(ValueError, match="it wants a rotation"):
-        Positional(scores=bias)
-    Positional(queries_keys=Rotary(8), scores=bias)

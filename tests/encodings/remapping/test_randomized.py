@@ -52,9 +52,3 @@ def test_what_does_not_fit_is_told():
         Randomized(4)(consecutive(5), generator=seeded())
     with pytest.raises(ValueError, match="positions run from 1 to 5"):
         Randomized(9)(consecutive(5, start=1), generator=seeded())
-    with pytest.raises(ValueError, match="distance reaches 9"):
-        Randomized(9).distances([-9])
-    with pytest.raises(ValueError, match="longest is 0"):
-        Randomized(0)
-    with pytest.raises(TypeError, match="must be integers"):
-        Randomized(9)(torch.zeros(3), generator=seeded())

@@ -1,6 +1,8 @@
 """AxialSinusoidal: each form against the models that have it, and against mpmath."""
 
+from dataclasses import replace
 from fractions import Fraction
+from math import cos, sin
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +22,8 @@ from transformers.models.rt_detr.modeling_rt_detr import RTDetrSinePositionEmbed
 from transformers.models.vit_mae.modeling_vit_mae import ViTMAEEmbeddings
 
 from posenc import AxialSinusoidal
+from posenc.encodings.tokens.conventions import Interleaved
+from posenc.encodings.tokens.grid_forms import GRID_FORMS
 from posenc.positions import grid, masked_grid, prefixed
 
 
@@ -114,3 +118,15 @@ def test_values_are_correctly_rounded(place):
     assert [float(value) for value in table] == pytest.approx(
         [float(value) for value in truth], rel=2**-24, abs=2e-45
     )
+
+
+def test_forms_of_ones_own_are_what_they_say():
+    """A third of the width for rows and two for columns, sines first, columns before rows."""
+    form = replace(
+        GRID_FORMS["mae"], any_axes=False, order=(1, 0), shares=(2, 1), start=(3, 1),
+        waveform=Interleaved(),
+    )  # fmt: skip
+    (row,) = AxialSinusoidal(6, form, base=16.0).table([[1, 2]], dtype=torch.float64).tolist()
+    x, y = 2 + 3, 1 + 3
+    wanted = [sin(x), cos(x), sin(x / 4), cos(x / 4), sin(y), cos(y)]
+    assert row == pytest.approx(wanted, abs=1e-12)

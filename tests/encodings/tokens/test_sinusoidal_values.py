@@ -75,10 +75,6 @@ REFUSES_ODD = {"concatenated"}
 LEAST = {"tensor2tensor": 4, "concatenated": 2, "timestep": 2}
 
 
-def test_every_convention_has_a_formula_here():
-    assert FORMULAS.keys() == CONVENTIONS.keys()
-
-
 @pytest.mark.parametrize("base", [10_000.0, 100.0])
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 14, 15, 64, 65])
 @pytest.mark.parametrize("name", CONVENTIONS)
