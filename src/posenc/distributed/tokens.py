@@ -11,19 +11,12 @@ from posenc.positions import Coordinates, over_padding
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """What attention must know of some tokens.
+    """What attention must know of some tokens."""
 
-    Attributes:
-        rows: ``[n]`` or ``[#batch, n]``: the place of each in its row.
-        positions: ``[n]``, ``[#batch, n]`` or a grid, whole or real; ``None``: ``rows``.
-        documents: ``[batch, n]``: the number of each token's document.
-        real: ``[batch, n]``: true where a token is no padding.
-    """
-
-    rows: Tensor
-    positions: Tensor | Coordinates | None
-    documents: Tensor | None
-    real: Tensor | None
+    rows: Tensor  # [n] or [#batch, n]: the place of each in its row
+    positions: Tensor | Coordinates | None  # [n], [#batch, n] or a grid; None: rows
+    documents: Tensor | None  # [batch, n]: the number of each token's document
+    real: Tensor | None  # [batch, n]: true where a token is no padding
 
     @property
     def places(self) -> Tensor | Coordinates:

@@ -12,17 +12,11 @@ CONTENT, GRADIENTS = 0, 1  # tags, so that what two ranks send each other cannot
 
 @dataclass(frozen=True)
 class Schedule:
-    """Who sends to whom, step by step: at step s, each rank to the one s after it.
-
-    Attributes:
-        group: The ranks.
-        takes: For each rank, whether this one needs its keys.
-        gives: For each rank, whether it needs those of this one.
-    """
+    """Who sends to whom, step by step: at step s, each rank to the one s after it."""
 
     group: dist.ProcessGroup
-    takes: tuple[bool, ...]
-    gives: tuple[bool, ...]
+    takes: tuple[bool, ...]  # for each rank, whether this one needs its keys
+    gives: tuple[bool, ...]  # for each rank, whether it needs those of this one
 
     @property
     def steps(self) -> range:

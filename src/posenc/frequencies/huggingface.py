@@ -19,59 +19,36 @@ COMMON = frozenset({"rope_theta", "partial_rotary_factor", *LISTS, *SWITCHES})
 class RopeType:
     """One rope type of Hugging Face's configurations, beside the schedule that it means.
 
-    Attributes:
-        name: Its name today.
-        read: From a dictionary, and the length of the sequences, to the schedule.
-        write: From a schedule and the width of a head to the dictionary, less its name; None for
-            schedules of other types, and where no dictionary tells all of it.
-        keys: The keys that it reads or knows to leave aside, besides the common ones.
-        lists: Of these, keys with several numbers.
-        switches: Of these, keys with names and switches.
-        aliases: Names that it had.
-        factor_key: The key that says by how much the length is extended.
-        implied_factor: Whether that may be left out, for target over trained length.
-        keeps_trained_length: Whether the dictionary has a trained length of its own, other than
-            ``max_position_embeddings``.
-        claims: Whether a dictionary under another name is of this type all the same, by its name,
-            its values and the family of the model.
-        in_transformers: Whether transformers has a rope type of this name.
+    ``read`` takes a dictionary and the length of the sequences. ``write`` takes a schedule and the
+    width of a head; it gives the dictionary less its name, or None where none tells all of it.
+    ``claims`` tells of a dictionary under another name that it is of this type all the same.
     """
 
     name: str
     read: Callable[["Rope", int | None], Schedule]
     write: Callable[[Schedule, int], dict[str, Any] | None] = lambda *_: None
-    keys: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
-    switches: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    factor_key: str = "factor"
-    implied_factor: bool = False
-    keeps_trained_length: bool = False
-    claims: Callable[[str, Mapping[str, Any], str], bool] = lambda *_: False
-    in_transformers: bool = True
+    keys: tuple[str, ...] = ()  # that it reads or knows to leave aside, besides the common ones
+    lists: tuple[str, ...] = ()  # of these, keys with several numbers
+    switches: tuple[str, ...] = ()  # of these, keys with names and switches
+    aliases: tuple[str, ...] = ()  # names that it had
+    factor_key: str = "factor"  # which says by how much the length is extended
+    implied_factor: bool = False  # whether that may be left out, for target over trained length
+    keeps_trained_length: bool = False  # beside ``max_position_embeddings``
+    claims: Callable[[str, Mapping[str, Any], str], bool] = lambda *_: False  # name, values, family
+    in_transformers: bool = True  # whether transformers has a rope type of this name
 
 
 @dataclass(frozen=True)
 class Rope:
-    """One rope dictionary with what the rest of the configuration adds to it.
-
-    Attributes:
-        rope_type: What it is a dictionary of.
-        values: The dictionary without nulls.
-        head_dim: Width of the head, or of the part of it that rotation is about.
-        width: How much of that is rotated.
-        base: Base of the powers.
-        trained_length: Positions before any extension; None where nothing says.
-        longest: ``max_position_embeddings``; None where nothing says.
-    """
+    """One rope dictionary with what the rest of the configuration adds to it."""
 
     rope_type: RopeType
-    values: Mapping[str, Any]
-    head_dim: int
-    width: int
+    values: Mapping[str, Any]  # the dictionary without nulls
+    head_dim: int  # of the head, or of the part of it that rotation is about
+    width: int  # how much of that is rotated
     base: float
-    trained_length: int | None
-    longest: int | None
+    trained_length: int | None  # positions before any extension; None where nothing says
+    longest: int | None  # ``max_position_embeddings``; None where nothing says
 
     @property
     def kind(self) -> str:

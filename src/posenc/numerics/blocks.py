@@ -32,13 +32,9 @@ HALF_STEP = 2.0**-24
 
 
 def fill(columns: Columns, first: int, turns: tuple[int, ...], factor: float = 1.0) -> None:
-    """Write the rows ``first, first + 1, …`` of a table, correctly rounded to its dtype.
+    """Write the rows of the positions ``first, first + 1, …``, correctly rounded.
 
-    Args:
-        columns: Where; one axis of rows, any dtype below float64.
-        first: Position of the first row.
-        turns: Frequencies as fixed-point turns a position.
-        factor: What cos and sin are multiplied with before the one rounding.
+    The table has one axis of rows, and any dtype below float64.
     """
     table, length, device = columns.table, len(columns.table), columns.table.device
     limbs = turn_limbs(turns, device)

@@ -39,11 +39,6 @@ def cos_sin_of_sum(
 
     Where nobody can ask whether a value is in doubt, it is within 0.5000001 units in the last
     place; elsewhere it is correctly rounded, but for float64.
-
-    Args:
-        parts: What the phases add up from; steps of one shape, and as many turns of each.
-        dtype: The dtype of the values.
-        factor: What both are multiplied with.
     """
     shape, count = parts[0].steps.shape, len(parts[0].turns)
     if not all(may_look(each.steps) for each in parts):

@@ -27,13 +27,9 @@ def quotient_cos_sin(
     turns: tuple[int, ...],
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
-    """cos and sin of numerator / denominator · turns, rounded once.
+    """cos and sin of numerator / denominator · turns · 2^-192, rounded once.
 
-    Args:
-        numerators: Whole numbers.
-        denominators: Whole numbers from 1 to 2^46.
-        turns: Turns for a quotient of 1, in units of 2^-192.
-        dtype: The dtype of the values.
+    Denominators are from 1 to 2^46.
     """
     dtype = floating(dtype)
     if not has_float64(numerators.device):

@@ -20,11 +20,6 @@ def cos_sin_of_axes(
     """cos and sin of the sum over axes, rounded once: phases are added while they are integers.
 
     Compiled graphs are within 0.5000001 units in the last place, as of ``SinCos``.
-
-    Args:
-        parts: The frequencies along each axis, as many of each.
-        positions: One coordinate an axis.
-        dtype: The dtype of the values.
     """
     dtype = floating(dtype)
     if not has_float64(positions.device):

@@ -20,18 +20,9 @@ def scaled_sum(
 ) -> Float[Tensor, "*shape dim"]:
     """``(x · scale + table) · rescale`` where an element is kept, 0 elsewhere.
 
-    Arithmetic is float32 at least, and each operation is rounded there; so results are the same
-    bits whoever computes them. At the end they are rounded once to the dtype of ``x``.
-
-    Args:
-        x: Content.
-        table: What is added, if anything is; it broadcasts against ``x``. With ``positions``,
-            ``[rows, dim]``.
-        positions: Which row of the table each token takes, broadcast against those of ``x``.
-        scale: What ``x`` is multiplied with first.
-        rescale: What is kept is multiplied with this, if a threshold is given.
-        threshold: Elements whose random word is below it become 0.
-        key: Of these words; see ``posenc.kernels.philox``.
+    Kept are elements whose random word by ``key`` is ``threshold`` or more. Each operation is
+    rounded, to float32 at least, so results are the same bits whoever computes them. At the end
+    they are rounded once to the dtype of ``x``.
 
     Example:
         >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)

@@ -85,20 +85,7 @@ def rotate_heads(
     positions: Int64[Tensor, "*batch seq"] | None,
     layout: RotaryLayout,
 ) -> Float[Tensor, "*shape head_dim"]:
-    """``rotate`` with one row of ``table`` for all heads of a token.
-
-    Args:
-        x: ``[*batch, heads, seq, head_dim]``, or ``[*batch, seq, heads, head_dim]`` where heads are
-            not first.
-        table: ``[*batch, seq, 2, pairs]``, or ``[rows, 2, pairs]`` with ``positions``.
-        positions: Which row of the table each token takes, ``[*batch, seq]``.
-        layout: How heads lie and which channels are rotated.
-
-    Example:
-        >>> table = torch.tensor([[[1.0], [0.0]], [[0.0], [1.0]]])  # no turn, a quarter of a turn
-        >>> rotate_heads(torch.tensor([[[1.0, 2.0]]]), table, torch.tensor([1]), RotaryLayout())
-        tensor([[[-2.,  1.]]])
-    """
+    """``rotate`` with one row of ``table`` for all heads of a token; see ``front.rotate_heads``."""
     if positions is not None:
         table = rows_at(table, positions)
     tokens = x.shape[-2 if layout.heads_first else -3]

@@ -29,15 +29,7 @@ def rotation_table(
     factor: float = 1.0,
     out: Tensor | None = None,
 ) -> Float[Tensor, "*shape 2 pairs"]:
-    """factor · cos and factor · sin of position × frequency, each rounded once.
-
-    Args:
-        sincos: The frequencies and their arithmetic.
-        positions: int64, or coordinates of one scale, of any shape.
-        dtype: float32 unless another is asked for.
-        factor: The attention factor of a schedule.
-        out: A table of this shape to fill.
-    """
+    """factor · cos and factor · sin of position × frequency, each rounded once."""
     positions = checked(positions, reals=True)
     if out is None and _has_operator(positions, sincos, dtype or torch.float32):
         shape = (*positions.shape, 2, len(sincos.turns))

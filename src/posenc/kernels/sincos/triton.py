@@ -104,17 +104,7 @@ def sincos_kernel(
 
 
 def fill(columns: Columns, positions: Tensor, turns: Tensor, factor: float = 1.0) -> bool:
-    """Write factor · cos and factor · sin of position × frequency, correctly rounded.
-
-    Args:
-        columns: Where; float32, bfloat16 or float16.
-        positions: int64, one a row, on the same device.
-        turns: Those of ``SinCos.operands``; they are copied to the device by each call.
-        factor: What both are multiplied with before the one rounding.
-
-    Returns:
-        Whether it was done; if not, nothing was written.
-    """
+    """Write factor · cos and factor · sin, correctly rounded; gives whether that was done."""
     table, frequencies, rows = columns.table, len(turns), positions.numel()
     if table.dtype not in STORED or not rows * frequencies:
         return not table.numel()
