@@ -1,7 +1,6 @@
 """What ranks are asked to do: attention over shards, held against attention of one process."""
 
 import importlib
-from itertools import product
 
 import torch
 import torch.distributed as dist
@@ -29,13 +28,10 @@ def case_of(module: str, name: str):
     return {**loaded.CASES, **getattr(loaded, "VARIANTS", {})}[name]
 
 
-def every_way(group, module: str, name: str, thorough: bool) -> list[str]:
+def every_way(group, module: str, name: str) -> list[str]:
     """One score encoding by every way that it allows; the ways of the comparisons made."""
     case, made = case_of(module, name), []
-    combinations = list(product(DESCRIBED, ORDERS, BOUNDS))
-    if not thorough:
-        combinations = some_of(group.size(), len(name))
-    for number, (described, order, dtype) in enumerate(combinations):
+    for number, (described, order, dtype) in enumerate(some_of(group.size(), len(name))):
         if case.lift and "window" in order:
             order = {}
         layouts = ["contiguous", "zigzag", "striped"]
@@ -59,11 +55,7 @@ def every_way(group, module: str, name: str, thorough: bool) -> list[str]:
 
 
 def some_of(world: int, turn: int) -> list[tuple]:
-    """Every description on four ranks, half of them on two, one on one; orders and dtypes in turn.
-
-    What orders and dtypes have to do with each other is nothing of the encoding's: some are tried
-    with all of them.
-    """
+    """Every description on four ranks, half of them on two, one on one; the rest in turn."""
     dtypes, found = list(BOUNDS), list(DESCRIBED)
     start = turn + world
     taken = [found[(start + i * len(found) // world) % len(found)] for i in range(world)]

@@ -40,24 +40,9 @@ CASES = "tests.distributed.cases:every_way"
 @EVERY
 def test_every_score_encoding_by_every_way(ranks, module, name):
     for world in (1, 2, 4):
-        made = ranks.run(world, CASES, module=module, name=name, thorough=False)
+        made = ranks.run(world, CASES, module=module, name=name)
         assert made == [made[0]] * world
         assert made[0].count("gather") == world
-
-
-UNLIKE = {"alibi", "t5", "shaw-values", "fire", "cope"}
-"""One that has no parameters, one that learns, one that adds to values, one that looks at absolute
-positions, one that counts tokens between: the rest differ in formulas, not in what ranks do."""
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [pytest.param(*c, id=c[1]) for c in score_cases() if c[1] in UNLIKE]
-)
-@pytest.mark.slow("every description, order and dtype of attention over shards")
-def test_unlike_encodings_in_every_description_order_and_dtype(ranks, module, name):
-    made = ranks.run(4, CASES, module=module, name=name, thorough=True)
-    assert made == [made[0]] * 4
-    assert made[0].count("gather") == 24
 
 
 def test_what_learns_in_a_ring_beside_bfloat16_has_gradients_of_float32(ranks):
