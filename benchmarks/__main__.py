@@ -11,6 +11,7 @@ import torch
 from benchmarks import (
     addition,
     attention,
+    calls,
     graphs,
     growth,
     harness,
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "add": addition,
     "rotary": rotary,
     "attention": attention,
+    "calls": calls,
     "growth": growth,
     "graphs": graphs,
     "models": models,

@@ -61,7 +61,8 @@ def considered(
     """
     if scores:
         check_heads(scores, heads)
-        check_softcap(scores, specification)
+        if specification.softcap is not None:
+            check_softcap(scores, specification)
         check_scores_know_documents(scores, specification)
     if specification.is_empty:
         return SDPA("there is no pair of a query and a key", is_causal=False), {}
@@ -128,6 +129,5 @@ def check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification)
     """Refuse to cap scores that an encoding computes by itself: no paper says which comes first."""
     for encoding in scores if spec.softcap is not None else ():
         if not isinstance(encoding, ScoreBias):
-            raise ValueError(
-                f"softcap is {spec.softcap} and {type(encoding).__name__} forms scores by itself."
-            )
+            name = type(encoding).__name__
+            raise ValueError(f"softcap is {spec.softcap} and {name} forms scores by itself.")

@@ -223,7 +223,7 @@ class Encoder(nn.Module):
         spread: str | None,
     ) -> Tensor:
         dtype = x.dtype
-        x = _encoded(x, self._token_tables(x, placement), padding_mask)
+        x = _encoded(x, self._token_tables(x, layers, placement), padding_mask)
         if self.embedding_norm is not None and self.embedding_dropout is not None:
             x = dropped(self.embedding_norm(x), self.embedding_dropout, drop)
         backend = partial(self._backend, x=x, placement=placement, spread=spread)
@@ -256,7 +256,7 @@ class Encoder(nn.Module):
             x, positions, layers=self.layers, is_causal=self.is_causal, padding_mask=padding_mask,
             document_ids=document_ids, attn_mask=attn_mask,
         )  # fmt: skip
-        dtype, token_tables = x.dtype, self._token_tables(x, placement)
+        dtype, token_tables = x.dtype, self._token_tables(x, self.layers, placement)
         x = encoded = _encoded(x, token_tables, padding_mask)
         embedding_norm = None
         if self.embedding_norm is not None and self.embedding_dropout is not None:
@@ -289,14 +289,14 @@ class Encoder(nn.Module):
         places = {place: list(getattr(self.first, place)) for place in PLACES}
         return in_html({**shape, "parameters": f"{count:,}", **places})
 
-    def _token_tables(self, x: Tensor, placement: Placement) -> TokenTables:
-        places, below, dtype = placement.positions, placement.below, working_dtype(x.dtype)
-        return tuple(
-            [
-                (each, self.tables.rows(each, places, dtype=dtype, below=below))
-                for each in cast("Sequence[TokenEncoding]", self.first.tokens)
-            ]
-        )
+    def _token_tables(
+        self, x: Tensor, layers: Sequence[Positional], placement: Placement
+    ) -> TokenTables:
+        first = layers[0] if layers else self.first
+        given, places = {"dtype": working_dtype(x.dtype), "below": placement.below}, []
+        for each in cast("Sequence[TokenEncoding]", first.tokens):
+            places.append((each, self.tables.rows(each, placement.positions, **given)))
+        return tuple(places)
 
     def _backend(
         self, layer: Any, *, x: Tensor, placement: Placement, spread: str | None

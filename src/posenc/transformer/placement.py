@@ -114,7 +114,7 @@ def placed(
     if isinstance(k_positions, Coordinates):  # of new and kept tokens together
         positions, k_positions = common_scale(Coordinates(positions), k_positions)
     remapped = None
-    if first.remaps:
+    if first.positions and first.remaps:
         remapped, below = first.remapped(positions), None
     specification = AttentionSpecification(
         batch=batch,
@@ -269,7 +269,7 @@ def check_cacheable(
     if document_ids is not None:
         raise ValueError("document_ids and a cache were given. Decode each document as a row.")
     for layer in dict.fromkeys(layers):
-        if layer.remaps:
+        if layer.positions and layer.remaps:
             raise ValueError("Positions are drawn anew at each pass; leave cache out.")
         for encoding in (*layer.tokens, *layer.scores):
             reads_on = getattr(encoding, "reads_later", False)
@@ -280,7 +280,7 @@ def check_cacheable(
 def check_cuttable(layers: Iterable[Positional]) -> None:
     """Raise where an encoding needs more of a row than one device holds, or draws by itself."""
     for layer in dict.fromkeys(layers):
-        if layer.remaps:
+        if layer.positions and layer.remaps:
             raise ValueError("Each device would draw its own positions; change whole rows.")
         for encoding in layer.tokens:
             name = type(encoding).__name__

@@ -153,10 +153,15 @@ class Tables:
         below: int | None = None,
     ) -> Rotations:
         """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
-        if isinstance(positions, Tensor) and all(each.reads_rows for each in encodings):
-            kept = [self.kept_rows(e, positions, dtype=dtype, below=below) for e in encodings]
-            if all(rows is not None for rows in kept):
-                return tuple(zip(encodings, kept, strict=True)), positions  # type: ignore[return-value]
+        kept = []
+        for each in encodings if isinstance(positions, Tensor) else ():
+            rows = None
+            if each.reads_rows:
+                rows = self.kept_rows(each, positions, dtype=dtype, below=below)
+            if rows is not None:
+                kept.append((each, rows))
+        if len(kept) == len(encodings) and isinstance(positions, Tensor):
+            return tuple(kept), positions
         gathered = [self.rows(e, positions, dtype=dtype, below=below) for e in encodings]
         return tuple(zip(encodings, gathered, strict=True)), None
 

@@ -122,10 +122,12 @@ def at_distances(
         >>> at_distances([], torch.arange(2), is_causal=True, window=1, dtype=torch.float32)
         tensor([[0., -inf]])
     """
-    profiles = [bias.profile(distance, dtype=dtype) for bias in biases]  # type: ignore[operator]
-    if not profiles:
-        profiles = [torch.zeros(1, distance.shape[0], dtype=dtype, device=distance.device)]
-    values = sum(profiles[1:], start=profiles[0])
+    values = None
+    for bias in biases:
+        profile = bias.profile(distance, dtype=dtype)  # type: ignore[operator]
+        values = profile if values is None else values + profile
+    if values is None:
+        values = torch.zeros(1, distance.shape[0], dtype=dtype, device=distance.device)
     hidden = hides(distance, is_causal=is_causal, window=window)
     if hidden is not None:
         values = values.masked_fill(hidden, -torch.inf)
