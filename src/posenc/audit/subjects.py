@@ -90,7 +90,8 @@ def _copied_function(function: types.FunctionType) -> types.FunctionType:
         copy.deepcopy(function.__defaults__), tuple(map(again, function.__closure__ or ())),
     )  # fmt: skip
     made.__kwdefaults__ = function.__kwdefaults__
-    return update_wrapper(made, function)
+    update_wrapper(made, function)
+    return made
 
 
 def _bound(function: Any, arguments: Mapping[str, Any]) -> Any:

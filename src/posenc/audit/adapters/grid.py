@@ -113,7 +113,7 @@ def readings(
     thing = subject.fresh()
     calls = calls_of(thing) if callable(thing) else ()
     required = [call.required for call in calls if call.name == "subject"]
-    kinds = [ByPoints] if {"q", "k", "positions"} in required else []
+    kinds: list[type[OnAxis]] = [ByPoints] if {"q", "k", "positions"} in required else []
     if {"x", "positions"} in required or {"q", "positions"} in required:
         kinds.append(OneByPoints)
     for kind, (axes, last) in product(kinds, ((2, True), (3, True), (3, False))):
