@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import Gemma3TextConfig, LlamaConfig
+from transformers import Gemma3TextConfig, LlamaConfig, Phi3Config
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
@@ -65,3 +65,10 @@ def test_nested_types():
     module = Gemma3RotaryEmbedding(nested)
     assert module.full_attention_inv_freq[0] == 0.125
     assert module.sliding_attention_inv_freq[0] == 1.0
+
+
+def test_phi3_takes_our_types_too():
+    rope = {"rope_type": "posenc_yarn", "rope_theta": 1e4, "factor": 4.0}
+    assert Phi3Config(rope_parameters=dict(rope)).rope_parameters["rope_type"] == "posenc_yarn"
+    with pytest.raises(Exception, match="unknown key 'factr'"):
+        Phi3Config(rope_parameters={**rope, "factr": 4.0})
