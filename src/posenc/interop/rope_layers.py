@@ -8,7 +8,7 @@ from typing import Any
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.configurations import NESTS, is_made_of_parts
-from posenc.interop.fields import Configuration, has_own_class
+from posenc.interop.fields import Configuration, finite, has_own_class
 from posenc.interop.layer_types import FULL, layer_types
 from posenc.interop.rope_types import rope_type_of
 
@@ -27,9 +27,6 @@ SIGNS = (
 
 SWITCHES_OFF = {"alibi": True, "use_mem_rope": False, "qk_rope_head_dim": 0}
 """Fields that say that a model does not rotate, and the value that says so."""
-
-WIDEST = 1 << 14
-"""Channels of a head: exact frequencies of more would take minutes, and no model has them."""
 
 Dictionary = Mapping[str, Any]
 
@@ -193,8 +190,6 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
 
 def _positions(config: Configuration, name: str) -> int | None:
     length = config.number(name)
-    if length is not None and (length < 1 or length != int(length)):
-        raise ValueError(f"{config.field(name)} is {length!r}; a number of positions is needed.")
     return None if length is None else int(length)
 
 
@@ -204,9 +199,9 @@ def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> 
         named = config.number(*heeded(config, "base"))
     if named is None:
         named = config.facts.get("theta", 10_000.0)
-    if isinstance(named, Mapping):  # by layer type, where the class has more than one
-        named = named.get(layer_type, next(iter(named.values())))
-    if named <= 0:
+        if isinstance(named, Mapping):  # by layer type, where the class has more than one
+            named = named.get(layer_type, next(iter(named.values())))
+    if finite("rope_theta", named) <= 0:
         raise ValueError(f"rope_theta is {named}; a number above 0 is needed.")
     return named
 
@@ -224,13 +219,6 @@ def heeded(config: Configuration, role: str) -> Sequence[str]:
 
 def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     """Width of a head as queries have it."""
-    width = _said_width(config, layer_type)
-    if not 1 <= width <= WIDEST:
-        raise ValueError(f"A head has {width:,} channels; 1 to {WIDEST:,} are possible.")
-    return width
-
-
-def _said_width(config: Configuration, layer_type: str | None) -> int:
     if (latent := latent_width(config)) and config.get("qk_nope_head_dim"):
         return latent + config.whole("qk_nope_head_dim")
     field, usual = config.facts.get("full_head_dim", ("global_head_dim", None))
