@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from posenc import FIRE, ALiBi, Rotary, Sinusoidal, T5Bias, XPos
+from posenc import FIRE, ALiBi, Rotary, Sinusoidal, XPos
 from posenc.cli.commands.table import Table
 from posenc.cli.encodings import chosen, learns, name_of
 from posenc.cli.errors import UserError
-from posenc.cli.rows import bias_rows, rows_of
+from posenc.cli.rows import rows_of
 from posenc.encodings.expression import encoding_from
 
 
@@ -63,14 +63,6 @@ def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():
     torch.testing.assert_close(rows_of(fire).between(0, 10), table.mT.detach(), rtol=0, atol=1e-6)
     later = fire.table(torch.tensor([0]), torch.arange(1, 4))[:, 0].flip(1)
     torch.testing.assert_close(rows_of(fire).between(-3, 3), later.mT.detach(), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("bias", [ALiBi(3), T5Bias(3), FIRE(3)], ids=["ALiBi", "T5", "FIRE"])
-def test_a_bias_is_a_matrix_of_queries_and_keys(bias):
-    positions = torch.arange(5, 45)
-    rows = bias_rows(bias, 2, 5, 40)
-    assert torch.equal(rows.between(5, 40), bias.table(positions, positions)[2])
-    assert rows.columns[0] == "5"
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_a_mistake_says_what_was_meant(refused, words, said):
         *((["table"], name, "cli") for name in ("tyro", "rich", "numpy")),
         (["explain"], "tyro", "cli"),
         (["explain"], "numpy", None),
+        (["explain", "--encoding", "ALiBi(2)"], "numpy", "cli"),
         (["heatmap"], "matplotlib", None),
         (["heatmap", "-o", "a.png"], "matplotlib", "plots"),
         *((["lab", "plan", "quick"], name, "lab") for name in ("scipy", "filelock", "jinja2")),

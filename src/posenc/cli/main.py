@@ -95,7 +95,7 @@ def _run(words: list[str]) -> int:
         known = close(name, COMMANDS) or f"; expected one of {', '.join(COMMANDS)}"
         raise UserError(f"{name!r} is no command{known}")
     command = _parsed(name, rest)
-    check_parts(name)
+    check_parts(name, command)
     for option, most in MOST.items():
         if (getattr(command, option, None) or 0) > most:
             raise UserError(f"--{option} is {getattr(command, option)}; it must be at most {most}")

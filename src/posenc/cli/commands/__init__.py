@@ -5,6 +5,7 @@ mistakes answer without torch.
 """
 
 from importlib import import_module
+from typing import Any
 
 from posenc.cli.errors import check_installed
 
@@ -35,9 +36,9 @@ LAB = (*PARTS, "filelock", "jinja2", "matplotlib", "msgspec", "scipy")
 LIGHT = ("explain", "info")
 
 
-def check_parts(name: str) -> None:
+def check_parts(name: str, command: Any) -> None:
     """Refuses a command that needs an extra which is not installed."""
-    if name not in LIGHT:
+    if name not in LIGHT or getattr(command, "encoding", None):
         extra, parts = ("lab", LAB) if name == "lab" else ("cli", PARTS)
         check_installed(f"posenc {name}", extra, parts)
 

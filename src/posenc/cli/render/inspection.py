@@ -80,9 +80,7 @@ def _rotary(layer: RotaryNumbers) -> dict[str, str]:
     still = f"; {layer.still} pairs do not turn" if layer.still else ""
     told["wavelengths"] = f"{span} in {layer.pairs - layer.still} pairs{still}"
     if layer.unfinished is not None and trained is not None:
-        told["turns"] = f"every pair that turns completes one in {trained:,}"
-        if layer.unfinished:
-            told["turns"] = f"{layer.unfinished} pairs complete none in {trained:,}"
+        told["turns"] = f"{layer.unfinished or 'no'} pairs complete none in {trained:,}"
         if layer.unfinished and target is not None and target > trained:
             told["turns"] += f"; {layer.finished_later or 'none'} of them do so in {target:,}"
     if lost is not None and target is not None:
