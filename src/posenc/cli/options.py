@@ -37,7 +37,7 @@ Expression = Annotated[
 ]
 Base = Annotated[
     Optional[float],
-    option("The n of the formula: how far apart the wavelengths lie.", "X", shown="10000"),
+    option("The base of the wavelengths.", "X", shown="10000"),
 ]
 Convention = Annotated[
     Optional[str],
@@ -50,14 +50,14 @@ Convention = Annotated[
 ]
 Seed = Annotated[int, option("Seed of the random numbers.", "N")]
 DType = Annotated[
-    Literal["float32", "float64", "float16", "bfloat16"], option("dtype of the numbers.")
+    Literal["float32", "float64", "float16", "bfloat16"], option("The dtype of the numbers.")
 ]
 Format = Annotated[Literal["text", "csv", "json"], option("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], option("How to print.")]
 Figure = Annotated[
     Optional[Path], option("Where to write: .png, .svg or .pdf.", "FILE", short="-o")
 ]
-Theme = Annotated[Literal["light", "dark"], option("Ground of the figure.")]
+Theme = Annotated[Literal["light", "dark"], option("Background of the figure.")]
 Dpi = Annotated[
     Optional[int],
     option("Pixels per inch of a .png; cells stay whole pixels.", "N", shown="100"),

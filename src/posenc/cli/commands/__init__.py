@@ -10,24 +10,24 @@ from typing import Any
 from posenc.cli.errors import check_installed
 
 COMMANDS = {
-    "encode": "Encode text: tokens, ids, embeddings, and their positions added.",
-    "table": "Print what positions alone say, one row a position.",
+    "encode": "Encode text: tokens, ids, embeddings, with positions added.",
+    "table": "Print the table of an encoding, one row a position.",
     "explain": "Explain one number of the table, step by step.",
     "walk": "Walk a sentence through a transformer encoder, every number shown.",
     "heatmap": "Draw the table as a heatmap, in a file or in the terminal.",
     "curves": "Draw columns of the table as curves over the position.",
-    "binary": "Print binary numbers beside sines: both count, fast and slow.",
+    "binary": "Print binary numbers beside sines: both count fast and slow.",
     "shift": "Print the map that moves an encoding by an offset, and its error.",
-    "distance": "Print what an encoding makes of distances, query - key.",
+    "distance": "Print how an encoding scores each distance, query - key.",
     "compare": "Compare the sinusoidal conventions by their properties.",
-    "inspect": "Say what a config.json does with positions; of two, what differs.",
-    "convert": "Write a checkpoint with rotated channels in the other pairing.",
-    "export": "Write what a config.json says in the words of another program.",
-    "check": "Find known faults of somebody's own implementation; say what it is.",
-    "parity": "Say where the bits of two rotary implementations part.",
-    "lab": "Compare encodings by training small models with each.",
+    "inspect": "Describe the positions in a config.json, or compare two files.",
+    "convert": "Convert a checkpoint to the other pairing of rotated channels.",
+    "export": "Export the positions in a config.json to another program.",
+    "check": "Identify an implementation, and find its known faults.",
+    "parity": "Compare two rotary implementations bit by bit.",
+    "lab": "Compare encodings by training small models.",
     "explore": "Open the explorer in a browser, or write it as one file.",
-    "info": "Say which versions, compiled kernels and optional parts are here.",
+    "info": "Print versions, compiled kernels and optional parts.",
 }
 """In the order of the help, which says these words of each; its docstring says what follows."""
 

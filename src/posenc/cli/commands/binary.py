@@ -10,11 +10,11 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True)
 class Binary:
-    """Two dimensions of an encoding are one sine; the fastest stands first."""
+    """Two dimensions of an encoding are one sine; the fastest comes first."""
 
     length: options.Length = 16
     dim: Annotated[int, option("Width of a vector; two dimensions are one sine.", "N")] = 8
-    base: Annotated[float, option("The n of the formula.", "X")] = 16.0
+    base: Annotated[float, option("The base of the wavelengths.", "X")] = 16.0
     format: options.Format = "text"
 
     def run(self) -> None:

@@ -11,14 +11,11 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True)
 class Compare:
-    """Bounds, distances, shifts, norms, and what a narrow dtype leaves. In conventions whose sines
-    and cosines come in pairs, rows differ by their offset alone; in the others every position is
-    compared with every other.
-    """
+    """Prints bounds, distances, shifts, norms, and how many rows stay distinct in bfloat16."""
 
     length: options.Length = 512
     dim: Annotated[int, option("Width of a vector.", "N")] = 64
-    base: Annotated[float, option("The n of the formula.", "X")] = 10_000.0
+    base: Annotated[float, option("The base of the wavelengths.", "X")] = 10_000.0
     format: options.Format = "text"
 
     def run(self) -> None:

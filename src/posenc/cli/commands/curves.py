@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves(options.Drawing):
-    """Those of a bias are its heads, over the distance query - key; where more than the distance
-    counts, the first of both stands at 0.
-    """
+    """A bias is drawn over the distance (query - key), one curve a head."""
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="20")] = None
     length: options.Length = 100

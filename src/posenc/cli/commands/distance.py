@@ -10,9 +10,9 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Distance(options.Showing):
-    """Of an encoding of tokens the dot product of two rows, and the closest pair of positions; of a
-    rotary one the score of a query and a key that are equal; of a bias its number in every head.
-    Where more than the distance counts, the key stands at 0.
+    """Token encodings: the dot product of two rows, and the closest pair of positions. Rotary
+    encodings: the score of an equal query and key. Biases: the number that each head adds. If more
+    than the distance matters, the key is at 0.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None

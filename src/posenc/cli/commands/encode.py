@@ -42,7 +42,7 @@ class Encode:
         None
     )
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="64, or theirs")] = None
-    base: Annotated[float, option("The n of the formula.", "X")] = 10_000.0
+    base: Annotated[float, option("The base of the wavelengths.", "X")] = 10_000.0
     convention: Annotated[str, option("One of those that posenc compare lists.", "NAME")] = "paper"
     scale: Annotated[bool, option("Multiply embeddings by the square root of dim first.")] = False
     output: Annotated[

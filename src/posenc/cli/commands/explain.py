@@ -10,8 +10,8 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(options.Showing):
-    """The formula, the numbers put in, and the value, line by line. A number of a bias is that of a
-    distance (--position) and a head (--dimension).
+    """Prints the formula, the numbers put in, and the value, line by line. For a bias, --position
+    is the distance and --dimension the head.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="6")] = None

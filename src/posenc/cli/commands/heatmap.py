@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Heatmap(options.Drawing):
-    """Colors diverge around zero and end at -1 and 1, or at the largest number where one is larger;
-    those of a bias, which is drawn query by key for one head, and of numbers that are all below .5,
-    end at the largest. A figure whose table is longer than its pixels draws means of several
-    positions, and says so. The terminal shows as many cells as it has room for, from --start and
-    --first-dimension on.
+    """Colors diverge around zero and end at -1 and 1, or at the largest number if it is above 1 or
+    below .5. A bias is drawn query by key for one head. A figure of more positions than pixels
+    draws means of several positions, and says so. The terminal shows the cells that fit, from
+    --start and --first-dimension on.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None

@@ -23,7 +23,7 @@ OPTIONAL = {
 
 @dataclass(frozen=True)
 class Info:
-    """None of the parts is imported for it."""
+    """The optional parts are not imported."""
 
     format: options.TextOrJson = "text"
 

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Part by part and layer by layer, for any scheme: what it is, in words, numbers and the
-    expression that builds it. Of rotary encodings: frequencies, rotated channels, pairing, factors,
-    wavelengths against trained and target length, and what is lost there by implementations with
-    floating positions. Weights beside the file (model.safetensors) confirm its widths.
+    """Prints, for each part and layer, the encoding in words and the expression that builds it. For
+    rotary encodings: frequencies, rotated channels, pairing, factors, wavelengths, and the errors
+    of implementations with floating positions. A model.safetensors beside the file confirms widths.
     """
 
     config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]

@@ -24,17 +24,17 @@ HEEDED = {
 
 @dataclass(frozen=True)
 class Lab:
-    """plan GRID says how many runs a grid has, and how long they take on this machine.
+    """plan GRID prints how many runs a grid has, and how long they take on this machine.
 
-    run GRID makes those that are not made, and says what they show; it may be stopped at any time.
+    run GRID makes the runs that are left, and prints a summary. You may stop it and run it again.
 
-    status GRID says which are made, running, failed and left.
+    status GRID prints which runs are made, running, failed and left.
 
-    report GRID writes what they say as one HTML page, with Markdown and CSV beside it.
+    report GRID writes one HTML page, with Markdown and CSV beside it.
 
-    show RUN prints everything about one run, by its id or how it begins.
+    show RUN prints one run, by its id or the start of its id.
 
-    clean removes leftovers of runs that were killed or failed; results stay.
+    clean removes the leftovers of killed and failed runs, and keeps results.
 
     GRID is a TOML file, or one that comes with posenc: quick, standard or extension.
     """

@@ -10,9 +10,9 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Shift(options.Showing):
-    """The map takes every row p of a table to row p + offset. That of a rotary encoding turns keys;
-    where queries have another, text and JSON say so.
-    A bias has none: of it is told how much it changes when query and key both move.
+    """The map takes each row p of a table to row p + offset. For a rotary encoding it maps keys; if
+    queries have another map, text and JSON show it too. A bias has no map: the output says how
+    much it changes when query and key both move.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None

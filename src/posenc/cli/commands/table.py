@@ -9,8 +9,8 @@ from posenc.cli.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class Table(options.Showing):
-    """A bias has one row a distance, query - key, and one column a head; where more than the
-    distance counts, the first of both stands at 0.
+    """A bias has one row a distance (query - key) and one column a head. If a bias depends on
+    positions too, the key is at 0 for distances from 0 on, and the query for the others.
     """
 
     dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None

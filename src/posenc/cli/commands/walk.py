@@ -18,8 +18,8 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True)
 class Walk:
-    """The weights and embeddings are seeded random numbers: they show the mechanism, not a meaning.
-    An encoding acts where it belongs: on the tokens, on queries and keys, or on the scores.
+    """Weights and embeddings are seeded random numbers: they show the mechanism, not a meaning. The
+    encoding acts in its place: on tokens, on queries and keys, or on scores.
     """
 
     text: Annotated[str, by_place, option("The sentence.", "TEXT")] = "your cat is a lovely cat"
