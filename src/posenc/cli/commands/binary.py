@@ -45,7 +45,7 @@ class Binary:
 
 
 def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
-    from posenc.cli.render.screen import console, sparkline
+    from posenc.cli.render.screen import console, legend, sparkline
 
     screen, bits = console(), max(6, len(digits[0]))
     screen.print("position   " + "binary".rjust(bits) + "   sines, fastest first")
