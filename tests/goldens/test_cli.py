@@ -43,7 +43,7 @@ FILES = {
         {f"model.layers.{i}.self_attn.{n}_proj.weight": [64, 2] for i in range(2) for n in "qkv"}
     )[:-768] + bytes(range(256)) * 3,
 }  # fmt: skip
-DRAWN = ("walk", "encode", "parity", "Learned", "GRAPE")
+DRAWN = ("walk", "parity", "Learned", "GRAPE")
 """Lines with such a word show random numbers, or float32 cosines of torch."""
 WITHOUT_VECTORS = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 WORDING = ("about", "note", "notes", "reason", "posenc")
