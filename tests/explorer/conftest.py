@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,6 +16,7 @@ from tests.cli.conftest import run as run
 
 from posenc.explorer import page as explorer_page
 from posenc.explorer.modules import exports, joined
+from posenc.explorer.serving import server
 
 SOURCES = files("posenc.explorer").joinpath("page")
 SECTIONS = [
@@ -81,6 +83,16 @@ def opened(browser, address) -> Iterator[Callable[..., Opened]]:
     yield open_
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with server() as here:
+        thread = threading.Thread(target=here.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield here.server_address[1]
+        here.shutdown()
+        thread.join()
 
 
 def pure_modules() -> str:

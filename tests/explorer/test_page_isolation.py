@@ -1,12 +1,9 @@
 """The page alone: from disk, in a notebook's frame, and served; no request, no complaint."""
 
-import threading
-
 import pytest
 from tests.explorer.conftest import FIGURES, SECTIONS
 
 from posenc.explorer import show
-from posenc.explorer.serving import server
 
 
 def test_from_disk_it_asks_for_nothing_and_complains_of_nothing(opened, address):
@@ -60,19 +57,10 @@ def test_a_notebooks_frame_works_without_an_address(browser):
     page.close()
 
 
-@pytest.mark.parametrize(
-    "name", ["localhost", pytest.param("127.0.0.1", marks=pytest.mark.slow("the page once more"))]
-)
-def test_served_it_works_too(browser, name):
-    with server() as here:
-        thread = threading.Thread(target=here.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        page = browser.new_page()
-        complaints = []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.goto(f"http://{name}:{here.server_address[1]}/")
-        page.wait_for_selector("html[data-settled=true]", state="attached")
-        page.close()
-        here.shutdown()
-        thread.join()
+def test_served_it_works_too(browser, port):
+    page, complaints = browser.new_page(), []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(f"http://localhost:{port}/")
+    page.wait_for_selector("html[data-settled=true]", state="attached")
+    page.close()
     assert complaints == []

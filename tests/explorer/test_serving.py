@@ -4,23 +4,10 @@ import http.client
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 
 import pytest
 
 from posenc.explorer import page
-from posenc.explorer.serving import server
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    with server() as here:
-        thread = threading.Thread(target=here.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield here.server_address[1]
-        here.shutdown()
-        thread.join()
 
 
 def ask(port: int, path: str = "/", method: str = "GET", host: str | None = None):
