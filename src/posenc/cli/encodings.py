@@ -7,7 +7,7 @@ import torch
 
 from posenc import Sinusoidal
 from posenc.cli.errors import check_heeded
-from posenc.cli.render.explanation import Sinusoid
+from posenc.cli.explanation import Sinusoid
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 

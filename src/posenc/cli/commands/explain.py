@@ -23,7 +23,7 @@ class Explain(options.Showing):
         from posenc.cli.render import formats
 
         if self.encoding is None:
-            from posenc.cli.render.explanation import explained_sinusoid, sinusoid
+            from posenc.cli.explanation import explained_sinusoid, sinusoid
 
             check_heeded(self, seed="of an encoding that learns nothing")
             given = sinusoid(self, 6)

@@ -17,7 +17,6 @@ from torch import Tensor
 from posenc.cli.errors import UserError
 from posenc.cli.io.tokens import Measure
 from posenc.cli.io.vectors import Batch
-from posenc.cli.render.table import digits
 from posenc.inspection.safetensors_header import Entry, Header
 
 NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
@@ -135,3 +134,15 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
     if form == "json":
         text.write("\n]}\n")
     text.detach()
+
+
+def digits(vectors: Tensor) -> list[list[str]]:
+    """The shortest digits that read back as the same number of this dtype.
+
+    Example:
+        >>> digits(torch.tensor([[0.1, -2.0]]))
+        [['0.1', '-2.0']]
+    """
+    if vectors.dtype == torch.bfloat16:
+        vectors = vectors.float()  # exact; numpy has no bfloat16
+    return [list(map(str, vector)) for vector in vectors.numpy()]

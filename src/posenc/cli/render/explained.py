@@ -9,7 +9,7 @@ import torch
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
 from posenc.cli.encodings import name_of, note_of
 from posenc.cli.errors import check_one_of, check_range
-from posenc.cli.render.explanation import (
+from posenc.cli.explanation import (
     Explanation,
     Sinusoid,
     Step,

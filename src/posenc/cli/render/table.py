@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from posenc.cli.io.writers import digits
 from posenc.cli.render.screen import console, number
 from posenc.cli.rows import Rows
 
@@ -58,15 +58,3 @@ def print_as(
             sys.stdout.write(f"{before}[{', '.join(cells)}]")
             before = ",\n"
     sys.stdout.write("\n]}\n")
-
-
-def digits(vectors: Tensor) -> list[list[str]]:
-    """The shortest digits that read back as the same number of this dtype.
-
-    Example:
-        >>> digits(torch.tensor([[0.1, -2.0]]))
-        [['0.1', '-2.0']]
-    """
-    if vectors.dtype == torch.bfloat16:
-        vectors = vectors.float()  # exact; numpy has no bfloat16
-    return [list(map(str, vector)) for vector in vectors.numpy()]
