@@ -36,6 +36,7 @@ REFUSED = [
     (lambda: LTXRotary(7, 3), "even"),
     (lambda: XPos(Rotary(8, arithmetic="vllm")), "arithmetic"),
     (lambda: Rotary(16)(X, X), "head_dim is 16"),
+    (lambda: Rotary(8)(X, X[..., :6]), "head_dim is 8"),
     (lambda: Rotary(8).encode_keys(X, Rotary(6).table(range(6))), "8 channels rotate"),
     (lambda: Rotary(8).encode_keys(X, Rotary(8).table([3])), "6 tokens"),
     (lambda: Rotary(8)(X, X, consecutive(6).expand(2, -1)), "batch|broadcast"),

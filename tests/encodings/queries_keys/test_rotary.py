@@ -104,8 +104,16 @@ def test_out_and_in_place_write_what_is_returned(pairing, rotated, dtype):
     out = torch.full_like(q, float("nan"))
     assert rotary.encode_keys(q, table, out=out) is out
     assert torch.equal(out, want)
+    k = q.clone()
     assert rotary.encode_queries(q, table, out=q) is q
-    assert torch.equal(q, want)
+    both = rotary.encode_both(out.copy_(k), k, table, out=(out, k))
+    assert both[0] is out
+    assert both[1] is k
+    for each in (q, *both):
+        assert torch.equal(each, want)
+    held = torch.empty_like(table)
+    assert rotary.table(consecutive(5), out=held) is held
+    assert torch.equal(held, table)
 
 
 @pytest.mark.parametrize("learns", [False, True], ids=["frozen", "learns"])
@@ -253,6 +261,14 @@ def test_a_schedule_that_is_set_takes_full_effect():
         if multimodal is not rotary:
             table = multimodal.table(positions[:, None].expand(-1, 3))
             assert torch.equal(table, new.table(positions))
+
+
+def test_another_schedule_leaves_all_else_as_it_is():
+    layout = {"pairing": "interleaved", "rotated": "suffix", "heads_first": False}
+    rotary = Rotary(4, base=100, head_dim=8, arithmetic="float32", **layout)
+    assert rotary.frequencies == Geometric(4, 100)
+    longer = rotary.with_frequencies(Geometric(4, 1e6))
+    assert repr(longer) == repr(rotary).replace("base=100", "base=1000000.0")
 
 
 def test_a_row_of_frequencies_is_a_schedule():
