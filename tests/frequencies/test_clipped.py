@@ -4,7 +4,7 @@ import pytest
 import torch
 from mpmath import mp, mpf
 
-from posenc.frequencies import Clipped, Geometric, Linear, Llama3, YaRN
+from posenc.frequencies import Clipped, Geometric
 from posenc.frequencies.schedule import TURN_BITS
 
 PLAIN = Geometric(64, 500_000.0)
@@ -36,15 +36,6 @@ def theirs(frequencies, count):
 def test_the_float32_form_is_that_of_the_authors(count):
     plain = 1.0 / (500_000.0 ** (torch.arange(0, 64, 2).float() / 64))
     assert torch.equal(Clipped(PLAIN, count).float32("float32"), theirs(plain, count))
-
-
-@pytest.mark.parametrize("of", [PLAIN, Llama3(PLAIN), YaRN(PLAIN, 16.0, 8192), Linear(PLAIN, 4.0)])
-@pytest.mark.parametrize("soft", [True, False])
-def test_the_float32_form_is_near_the_exact_one(of, soft):
-    clipped = Clipped(of, soft=soft)
-    exact = torch.tensor([float(w) for w in clipped.radians()])
-    torch.testing.assert_close(clipped.float32("float32"), exact, rtol=1e-4, atol=1e-9)
-    assert clipped.attention_factor == of.attention_factor
 
 
 def test_clipping_nothing_changes_nothing_and_more_than_all_fades_all():

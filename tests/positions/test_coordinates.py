@@ -66,15 +66,6 @@ def test_whole_numbers_go_in_steps_of_one():
     assert Coordinates([0.0, 2.0**70]).scale > 1
 
 
-def test_scales_multiply():
-    made = Coordinates(torch.tensor([0.5]), scale=1000)
-    assert made.tolist() == [500]
-    assert (made.values.tolist(), made.scale) == ([1], 500)
-    points = Coordinates(torch.tensor([[3, 4]]), scale=(Fraction(1, 7), 2))
-    assert points.tolist() == [[Fraction(3, 7), 8]]
-    assert points[..., 0].scale == Fraction(1, 7)
-
-
 @given(
     st.lists(st.floats(-1e12, 1e12) | near(2.0**10), max_size=20),
     st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
@@ -285,12 +276,6 @@ TWO_SCALES = Coordinates(torch.tensor([[1, 2], [3, 4]]), scale=(Fraction(1, 2), 
 def test_scales_stay_with_their_axis_or_are_refused(moved):
     with pytest.raises((TypeError, ValueError), match="axis"):
         moved()
-
-
-def test_joined_along_the_last_axis_each_entry_keeps_its_scale():
-    joined = Coordinates.cat([TWO_SCALES, TWO_SCALES[..., :1], Coordinates([[1], [2]])], dim=-1)
-    rows = zip(TWO_SCALES.tolist(), [1, 2], strict=True)
-    assert joined.tolist() == [[y, x, y, more] for (y, x), more in rows]
 
 
 @pytest.mark.parametrize(
