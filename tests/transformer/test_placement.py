@@ -178,12 +178,3 @@ def test_padding_counts_for_nothing_within_documents():
     assert found.positions.tolist() == [[0, 0, 0, 1, 2]]
     two = encoder.stages(x, padding_mask=mask, document_ids=torch.tensor([[0, 0, 0, 1, 1]]))
     assert two.positions.tolist() == [[0, 0, 0, 0, 1]]
-
-
-def test_dropout_of_what_an_encoding_holds_is_its_own():
-    held = LevelEmbedding(AxialSinusoidal(16, dropout=0.5), 2)
-    assert held.dropout == 0.5
-    with pytest.raises(ValueError, match="LevelEmbedding would drop"):
-        check_cuttable([Positional(held).train()])
-    check_cuttable([Positional(held).eval()])
-    check_cuttable([Positional(LevelEmbedding(AxialSinusoidal(16), 2)).train()])

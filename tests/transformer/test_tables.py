@@ -9,6 +9,7 @@ from posenc import (
     Positional,
     Rotary,
     Sinusoidal,
+    TokenEncoding,
 )
 from posenc.frequencies import Geometric
 from posenc.transformer import (
@@ -133,18 +134,6 @@ def test_a_step_turns_queries_and_keys_at_once_by_kept_rows(monkeypatch, inner):
     (kept,) = encoder.tables.kept.values()
     assert [table is kept.rows for table, _ in calls] == [True, True]
     assert [positions.tolist() for _, positions in calls] == [[5], [5]]
-
-
-def test_encodings_that_gather_for_themselves_share_what_is_gathered():
-    positional = Positional(queries_keys=(Rotary(4), XPos(Rotary(4))))
-    encoder = Encoder(16, 4, 2, positional=positional).eval()
-    x, positions = torch.randn(1, 3, 16), torch.tensor([4, 2, 9])
-    attention = encoder.stages(x, positions).blocks[0].attention
-    q, k = attention.queries, attention.keys
-    for encoding in positional.queries_keys:
-        q, k = encoding(q, k, positions)
-    assert torch.allclose(attention.encoded_queries, q, atol=1e-6)
-    assert torch.allclose(attention.encoded_keys, k, atol=1e-6)
 
 
 def test_a_cast_does_not_touch_the_table():

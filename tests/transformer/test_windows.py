@@ -116,17 +116,3 @@ def test_changes_for_training_act_in_training_alone(remapping):
     placed = remapping(positions.consecutive(9))
     assert not torch.equal(placed, torch.arange(9))
     assert_close(made, plain(x, placed), **CLOSE)
-
-
-def test_randomized_positions_keep_order_and_windows_where_they_were():
-    """Encodings see drawn positions; order and windows go by the tokens."""
-    positional = Positional(scores=ALiBi(4), positions=Randomized(500))
-    encoder, x = doubled(positional=positional, window=3), content(1, 9)
-    weights = encoder.stages(x).blocks[0].attention.weights
-    here = torch.arange(9)
-    apart = here[:, None] - here
-    assert ((weights[0, 0] != 0) == ((apart >= 0) & (apart < 3))).all()
-    with pytest.raises(ValueError, match="drawn anew"):
-        encoder(x, cache=KeyValueCache())
-    with pytest.raises(ValueError, match="Layer 1 has encodings"):
-        Encoder(16, 4, 2, positional=(Positional(), positional))
