@@ -1,6 +1,5 @@
 """Exported programs of attention take any batch and any length, and give what it gives."""
 
-import numpy
 import pytest
 import torch
 from torch import Tensor, nn
@@ -66,24 +65,3 @@ def test_a_program_serves_other_sizes(case, kind):
     for sizes in SIZES:
         x = content(kind, *sizes)
         torch.testing.assert_close(program(*x), module(*x), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow("five seconds each")
-@pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("case", CASES)
-def test_so_does_one_of_onnx(case, kind):
-    runtime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    module, given = kind(case).eval(), content(kind, *SIZES[0])
-    program = torch.onnx.export(
-        module, given, dynamo=True, dynamic_shapes=SHAPES[kind], verbose=False
-    )
-    assert program is not None
-    ran = runtime.InferenceSession(
-        program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    for sizes in SIZES:
-        x = content(kind, *sizes)
-        names = (each.name for each in ran.get_inputs())
-        (got,) = ran.run(None, {name: t.numpy() for name, t in zip(names, x, strict=True)})
-        numpy.testing.assert_allclose(got, module(*x).detach().numpy(), rtol=1e-4, atol=1e-5)

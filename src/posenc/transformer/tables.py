@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from operator import is_
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Int64
@@ -126,23 +126,10 @@ class Tables:
         positions are looked at, which on an accelerator waits for it. Grids and real coordinates
         are not kept.
         """
-        kept = self.kept_rows(encoding, positions, dtype=dtype, below=below)
+        kept = self._kept(encoding, dtype, below, positions)
         if kept is None:
             return encoding.table(positions, dtype=dtype)  # type: ignore[arg-type]
         return rows_at(kept, positions)  # type: ignore[arg-type]
-
-    def kept_rows(
-        self,
-        encoding: TokenEncoding | QueryKeyEncoding,
-        positions: Int64[Tensor, "*batch seq"] | Coordinates,
-        *,
-        dtype: torch.dtype = torch.float32,
-        below: int | None = None,
-    ) -> Tensor | None:
-        """The rows 0, 1, 2, … that are kept, if they reach all positions; arguments as above."""
-        if isinstance(positions, Coordinates) or positions.ndim > 2:
-            return None
-        return self._kept(encoding, dtype, below, positions)
 
     def rotations(
         self,
@@ -157,7 +144,7 @@ class Tables:
         for each in encodings if isinstance(positions, Tensor) else ():
             rows = None
             if each.reads_rows:
-                rows = self.kept_rows(each, positions, dtype=dtype, below=below)
+                rows = self._kept(each, dtype, below, positions)
             if rows is not None:
                 kept.append((each, rows))
         if len(kept) == len(encodings) and isinstance(positions, Tensor):
@@ -178,10 +165,9 @@ class Tables:
 
         A relative bias is gathered from its kept profile; other score encodings are computed.
         """
-        profile, places = None, (k_positions, q_positions)
-        flat = all(isinstance(each, Tensor) and each.ndim < 3 for each in places)
-        if flat and encoding.has_profile:
-            profile = self._kept(encoding, dtype, below, *places)  # type: ignore[arg-type]
+        profile = None
+        if encoding.has_profile:
+            profile = self._kept(encoding, dtype, below, k_positions, q_positions)
         if profile is None:
             return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
         distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)  # type: ignore[union-attr]
@@ -189,10 +175,18 @@ class Tables:
         return rows_at(profile, places, dim=1).movedim(0, -3)  # type: ignore[arg-type]
 
     def _kept(
-        self, encoding: nn.Module, dtype: torch.dtype, below: int | None, *positions: Tensor
+        self,
+        encoding: nn.Module,
+        dtype: torch.dtype,
+        below: int | None,
+        *positions: Tensor | Coordinates,
     ) -> Tensor | None:
         """What is kept of an encoding, if it may be and reaches all positions."""
-        first = positions[0]
+        for each in positions:
+            if isinstance(each, Coordinates) or each.ndim > 2:
+                return None
+        places = cast("tuple[Tensor, ...]", positions)
+        first = places[0]
         if not may_look(first) or not first.numel():
             return None
         key, attributes = (encoding, dtype, first.device), tuple(vars(encoding).values())
@@ -206,7 +200,7 @@ class Tables:
         if kept is None and not _is_ours(encoding):
             return None
         if below is None:
-            ends = [int(end) for some in positions for end in some.aminmax()]
+            ends = [int(end) for some in places for end in some.aminmax()]
             below = max(ends) + 1 if min(ends) >= 0 else None
         if below is None or below > self.most:
             return None
