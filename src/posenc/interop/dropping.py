@@ -41,11 +41,10 @@ def drop_rotary(model: nn.Module) -> Patch:
     """
 
     def still(found: Admitted) -> dict[str, RotaryLayer]:
-        return {kind: _still(layer) for kind, layer in found.layers.items()}
+        made = {}
+        for kind, layer in found.layers.items():
+            zeros = FromCheckpoint([0.0] * len(layer.rotary.sincos))
+            made[kind] = replace(layer, encoding=with_frequencies(layer.encoding, zeros))
+        return made
 
     return replaced(model, still)
-
-
-def _still(layer: RotaryLayer) -> RotaryLayer:
-    still = FromCheckpoint([0.0] * len(layer.rotary.sincos))
-    return replace(layer, encoding=with_frequencies(layer.encoding, still))

@@ -127,15 +127,12 @@ def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]
     said = [f"{field} stands in the file, and {who}" for field in unheeded(config)]
     parts = [replace(first, notes=(*first.notes, *said)), *others]
     sure = config.facts.get("verified") and SHORT_ALONE not in first.notes
-    held = [part.model_type == config.model_type and first.layers != () for part in parts]
-    return [
-        replace(part, certainty="verified") if sure and each and _is_told(part) else part
-        for part, each in zip(parts, held, strict=True)
-    ]
 
+    def is_verified(part: Part) -> bool:
+        told = any(layer.positional is not None for layer in part.layers)
+        return bool(sure) and told and part.model_type == config.model_type
 
-def _is_told(part: Part) -> bool:
-    return any(layer.positional is not None for layer in part.layers)
+    return [replace(p, certainty="verified") if is_verified(p) else p for p in parts]
 
 
 def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:

@@ -68,7 +68,8 @@ def encoder_from_torch(
         eps=first.norm1.eps,
         bias=first.linear1.bias is not None,
     ).to(first.linear1.weight)
-    take_over(encoder.blocks, _weights_of_blocks(layers))
+    each = {f"{i}.{name}": of for i, x in enumerate(layers) for name, of in _weights(x).items()}
+    take_over(encoder.blocks, each)
     if encoder.final_norm is not None:
         take_over(encoder.final_norm, _filled(module.norm, first))  # type: ignore[arg-type]
     return encoder.train(module.training)
@@ -106,15 +107,6 @@ def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
         layer.linear1.out_features, layer.norm_first, layer.linear1.bias is not None,
         repr(activation) if isinstance(activation, nn.Module) else activation,
     )  # fmt: skip
-
-
-def _weights_of_blocks(layers: list[nn.TransformerEncoderLayer]) -> dict[str, Taken]:
-    """Where each parameter of a list of ``Block`` comes from."""
-    return {
-        f"{index}.{name}": taken
-        for index, layer in enumerate(layers)
-        for name, taken in _weights(layer).items()
-    }
 
 
 def _weights(layer: nn.TransformerEncoderLayer) -> dict[str, Taken]:

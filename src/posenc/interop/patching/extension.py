@@ -74,20 +74,17 @@ def extended(
     found: Admitted, rotary: Extension | None, length: int | None
 ) -> dict[str, RotaryLayer]:
     """What each type of layers shall have; those that are left out stay."""
-    wanted = {} if rotary is None else by_type(found, rotary)
-    return {
-        kind: layer if kind not in wanted else _one(found, layer, wanted[kind], length)
-        for kind, layer in found.layers.items()
-    }
-
-
-def _one(found: Admitted, own: RotaryLayer, wanted: object, length: int | None) -> RotaryLayer:
-    if isinstance(wanted, Mapping):
-        return _from_dictionary(found, own, wanted, length)
-    encoding = _fitting(wanted, own.encoding)
-    factor = bare(encoding).frequencies.softmax_factor
-    scale = softmax_scale(found.config, own.rotary.head_dim, factor)
-    return replace(own, encoding=encoding, softmax_scale=scale)
+    made = dict(found.layers)
+    for kind, wanted in ({} if rotary is None else by_type(found, rotary)).items():
+        own = made[kind]
+        if isinstance(wanted, Mapping):
+            made[kind] = _from_dictionary(found, own, wanted, length)
+            continue
+        encoding = _fitting(wanted, own.encoding)
+        factor = bare(encoding).frequencies.softmax_factor
+        scale = softmax_scale(found.config, own.rotary.head_dim, factor)
+        made[kind] = replace(own, encoding=encoding, softmax_scale=scale)
+    return made
 
 
 def _from_dictionary(

@@ -83,7 +83,8 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
         True
     """
     checked_pairing(to)
-    before = _stored(model)
+    known = _read(model)
+    before = checked_pairing(known.values.get(MARK) or pairing_of_code(known))
     if to == before:
         check_turned(model)
         return ConvertedPairing(model, to, {}, before)
@@ -97,7 +98,7 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
         for name, order in orders.items():
             parameters[name].copy_(order.converted(parameters[name], to))
     config = model.config.get_text_config()  # type: ignore[union-attr]
-    if to == pairing_of_code(read(model.config)):  # type: ignore[arg-type]
+    if to == pairing_of_code(known):
         vars(config).pop(MARK, None)
     else:
         setattr(config, MARK, to)
@@ -183,12 +184,6 @@ def _own_rotaries(config: Configuration) -> list[Rotary | None]:
     """The encodings of the layers, in the pairing of the model's code."""
     bare = Configuration({k: v for k, v in config.values.items() if k != MARK}, config.model_type)
     return [layer and layer.rotary for layer in read_layers_of(bare, None)]
-
-
-def _stored(model: nn.Module) -> Pairing:
-    known = _read(model)
-    marked = known.values.get(MARK)
-    return pairing_of_code(known) if marked is None else checked_pairing(marked)
 
 
 def _read(model: nn.Module) -> Configuration:
