@@ -132,8 +132,9 @@ static const rotate_rows RUNS[][2] = {{half_float32_run, interleaved_float32_run
                                       {half_float64_run, interleaved_float64_run},
                                       {half_words_run, interleaved_words_run}};
 
+/* Of so many tokens of a piece, from one of them on. */
 static void rotate_heads(const struct work *work, int64_t p, const char *x, char *out,
-                         int64_t tokens, const struct rows *rows) {
+                         int64_t first, int64_t tokens, const struct rows *rows) {
   const struct heads *part = &work->plan->part[p];
   int64_t bytes = work->format->bytes;
   /* The inner loop follows memory: tokens within a head, or heads within a token. */
@@ -142,7 +143,7 @@ static void rotate_heads(const struct work *work, int64_t p, const char *x, char
   int64_t x_outer = (tokens_inside ? part->x_head : part->x_token) * bytes;
   int64_t out_outer = (tokens_inside ? part->out_head : part->out_token) * bytes;
   const char *cos[MOST_TOKENS];
-  struct run run = {.from = x, .to = out, .cos = rows->cos};
+  struct run run = {.from = x, .to = out, .cos = rows->cos + first};
   run.far = work->far && tokens_inside; /* heads of a token follow each other, which processors see */
   run.count = tokens_inside ? tokens : part->count;
   run.from_step = (tokens_inside ? part->x_token : part->x_head) * bytes;
@@ -151,9 +152,9 @@ static void rotate_heads(const struct work *work, int64_t p, const char *x, char
   for (int64_t outer = 0; outer < outers; outer++) {
     run.next = run.from + x_outer;
     if (!tokens_inside) {
-      run.cos = rows->cos + outer;
+      run.cos = rows->cos + first + outer;
     } else if (rows->head) {
-      for (int64_t t = 0; t < tokens; t++) cos[t] = rows->cos[t] + outer * rows->head;
+      for (int64_t t = 0; t < tokens; t++) cos[t] = rows->cos[first + t] + outer * rows->head;
       run.cos = cos;
     }
     work->run(work, rows, &run);
@@ -169,12 +170,19 @@ static void rotate_piece(const void *data, int64_t piece) {
   int64_t bytes = work->format->bytes;
   struct rows rows;
   find_rows(work, batch, first, tokens, &rows);
-  for (int64_t p = 0; p < plan->parts; p++) {
-    const struct heads *part = &plan->part[p];
-    if (!part->count) continue;
-    const char *x = work->x[p] + (batch * part->x_batch + first * part->x_token) * bytes;
-    char *out = work->out[p] + (batch * part->out_batch + first * part->out_token) * bytes;
-    rotate_heads(work, p, x, out, tokens, &rows);
+  /* What comes from memory is rotated token by token, queries and then keys, if heads lie so. */
+  int64_t together = tokens;
+  for (int64_t p = 0; p < plan->parts; p++)
+    if (work->far && plan->part[p].x_token >= plan->part[p].x_head) together = 1;
+  for (int64_t at = 0; at < tokens; at += together) {
+    for (int64_t p = 0; p < plan->parts; p++) {
+      const struct heads *part = &plan->part[p];
+      if (!part->count) continue;
+      int64_t token = first + at;
+      const char *x = work->x[p] + (batch * part->x_batch + token * part->x_token) * bytes;
+      char *out = work->out[p] + (batch * part->out_batch + token * part->out_token) * bytes;
+      rotate_heads(work, p, x, out, at, together, &rows);
+    }
   }
   if (work->streamed) stream_fence();
 }
