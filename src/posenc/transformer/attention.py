@@ -154,7 +154,7 @@ class MultiHeadAttention(nn.Module):
             backend = reading(backend, read_by_all(x, tables, cache))
         dropout_p = self.dropout if self.training else 0.0
         heads = backend(q, k, v, scale=self.scale, dropout_p=dropout_p)
-        return self.output(join(encoded_output(heads, tables)))
+        return self.output(encoded_output(heads, tables).transpose(1, 2).flatten(-2))
 
     def stages(
         self,
@@ -185,7 +185,7 @@ class MultiHeadAttention(nn.Module):
             features=read_by_all(x, tables, None),
         )
         heads = encoded_output(heads, tables)
-        side_by_side = join(heads)
+        side_by_side = heads.transpose(1, 2).flatten(-2)
         return AttentionStages(
             queries=q,
             keys=k,
@@ -242,13 +242,6 @@ class MultiHeadAttention(nn.Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.dim}, heads={self.heads}, kv_heads={self.kv_heads}"
-
-
-def join(
-    heads: Float[Tensor, "batch heads seq head_dim"],
-) -> Float[Tensor, "batch seq width"]:
-    """The heads of a token side by side again."""
-    return heads.transpose(1, 2).flatten(-2)
 
 
 def encoded(
