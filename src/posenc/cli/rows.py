@@ -80,8 +80,10 @@ def rows_of(encoding: Encoding) -> Rows:
         raise UserError(f"{name_of(encoding)} cannot be shown along one line: {error}") from None
     kind = type(encoding).__name__
     if isinstance(encoding, TokenEncoding | ScoreEncoding):
-        raise UserError(f"{kind} goes by content, so positions alone give no numbers; posenc walk "
-                        "shows it on a sentence")  # fmt: skip
+        raise UserError(
+            f"{kind} goes by content, so positions alone give no numbers; posenc walk "
+            "shows it on a sentence"
+        )
     raise UserError(f"{kind} has no table of its own; give one encoding, as Rotary(64) or ALiBi(8)")
 
 
@@ -150,3 +152,15 @@ def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
         return encoding.table(queries, positions, dtype=dtype)[head]
 
     return Rows("query", names, [f"key_{name}" for name in names], at)
+
+
+def digits(vectors: Tensor) -> list[list[str]]:
+    """The shortest digits that read back as the same number of this dtype.
+
+    Example:
+        >>> digits(torch.tensor([[0.1, -2.0]]))
+        [['0.1', '-2.0']]
+    """
+    if vectors.dtype == torch.bfloat16:
+        vectors = vectors.float()  # exact; numpy has no bfloat16
+    return [list(map(str, vector)) for vector in vectors.numpy()]

@@ -1,7 +1,6 @@
-"""Runs on many machines by Ray (extra ``ray``): the same processes, the same files.
+"""Runs on the cluster of ``RAY_ADDRESS`` (extra ``ray``): the same processes, the same files.
 
-The store must be a folder that all nodes share, with file locks. The address is that of
-``RAY_ADDRESS``; without it, Ray serves this machine alone.
+All nodes must share the folder of the store, with file locks.
 """
 
 import subprocess

@@ -68,9 +68,13 @@ def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
 
 
 def _runs(
-    grid: Grid, task: GridTask, encoding: GridEncoding, model: ModelSize, store: Store,
+    grid: Grid,
+    task: GridTask,
+    encoding: GridEncoding,
+    model: ModelSize,
+    store: Store,
     result: Result,
-) -> Iterator[Planned | None]:  # fmt: skip
+) -> Iterator[Planned | None]:
     """The runs of one encoding on one task; None for each that waits."""
     names = (task.name, encoding.name, grid.model_name(model))
     rate: float | None = task.rates[0]

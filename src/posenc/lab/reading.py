@@ -200,8 +200,13 @@ def _check_encodings(grid: Grid) -> None:
                         _at(place, _call, extension.use, each.nope_layers, *given, factor)
 
 
-def _call(use: tuple[str, ...], nope_layers: tuple[int, ...], task: Task, size: ModelSize,
-          factor: int | None = None) -> None:  # fmt: skip
+def _call(
+    use: tuple[str, ...],
+    nope_layers: tuple[int, ...],
+    task: Task,
+    size: ModelSize,
+    factor: int | None = None,
+) -> None:
     length = max(task.tested) if factor is None else task.trained * factor
     use = naming.filled(use, sizes(task, size, factor))
     encodings = naming.drawn(use, depth=size.depth, nope_layers=nope_layers, seed=0)

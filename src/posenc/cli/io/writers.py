@@ -17,6 +17,7 @@ from torch import Tensor
 from posenc.cli.errors import UserError
 from posenc.cli.io.tokens import Measure
 from posenc.cli.io.vectors import Batch
+from posenc.cli.rows import digits
 from posenc.inspection.safetensors_header import Entry, Header
 
 NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",

@@ -4,13 +4,14 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from torch import Tensor
 
 from posenc.cli.io.writers import digits
 from posenc.cli.render.screen import console, number
-from posenc.cli.rows import Rows
+from posenc.cli.rows import Rows, digits
 
 Blocks = Iterable[tuple[list[int], Tensor]]
 
@@ -20,14 +21,13 @@ def print_text(rows: Rows, blocks: Blocks) -> None:
     screen, headers = console(), [rows.counted, *rows.columns]
     widths, shown = list[int](), len(headers)
     for counted, block in blocks:
-        cells = [
-            [str(p), *map(number, row)] for p, row in zip(counted, block.tolist(), strict=True)
-        ]
+        numbers = [list(map(number, row)) for row in block.tolist()]
+        cells = [[str(p), *row] for p, row in zip(counted, numbers, strict=True)]
         if not widths:  # those of the first rows serve for all
             cells = [headers, *cells]
             widths = [max(map(len, column)) + 2 for column in zip(*cells, strict=True)]
-            if sum(widths) > screen.width + 2:
-                ends = [sum(widths[: end + 1]) for end in range(len(widths))]
+            ends = list(accumulate(widths))
+            if ends[-1] > screen.width + 2:
                 shown = max(2, sum(end <= screen.width - 3 for end in ends))
         for row in cells:
             line = "".join(cell.rjust(w) for cell, w in zip(row[:shown], widths, strict=False))[2:]
