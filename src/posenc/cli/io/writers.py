@@ -135,15 +135,3 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
     if form == "json":
         text.write("\n]}\n")
     text.detach()
-
-
-def digits(vectors: Tensor) -> list[list[str]]:
-    """The shortest digits that read back as the same number of this dtype.
-
-    Example:
-        >>> digits(torch.tensor([[0.1, -2.0]]))
-        [['0.1', '-2.0']]
-    """
-    if vectors.dtype == torch.bfloat16:
-        vectors = vectors.float()  # exact; numpy has no bfloat16
-    return [list(map(str, vector)) for vector in vectors.numpy()]

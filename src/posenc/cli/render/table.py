@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import Tensor
 
-from posenc.cli.io.writers import digits
 from posenc.cli.render.screen import console, number
 from posenc.cli.rows import Rows, digits
 
