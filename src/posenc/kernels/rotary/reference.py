@@ -90,7 +90,10 @@ def rotate_heads(
         table = rows_at(table, positions)
     tokens = x.shape[-2 if layout.heads_first else -3]
     if table.shape[-3] != tokens:
-        raise ValueError(f"Content has {tokens} tokens and the table {table.shape[-3]} rows.")
+        raise ValueError(
+            f"Content has {tokens} tokens and the table {table.shape[-3]} rows; heads_first tells "
+            f"its axes."
+        )
     cos, sin = table.unsqueeze(-4 if layout.heads_first else -3).unbind(-2)
     return rotate(
         x, cos, sin,
