@@ -6,7 +6,7 @@ command line answers before torch is there.
 
 import lazy_loader
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 
 _loaded, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

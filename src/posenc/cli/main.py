@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Example:
         >>> main(["--version"])
-        posenc 0.3.0.dev0
+        posenc 0.3.0
         0
     """
     for name in ("stdout", "stderr"):  # None where whoever started us closed them
