@@ -110,7 +110,7 @@ def _merged(
     side = _vision(config, "spatial_merge_size", 2)
     frames = _vision(config, "temporal_merge_size", 2) if family in MERGED_FRAMES else 1
     found, merged = [], frames if is_video else 1
-    for t, h, w in [] if grids is None else torch.as_tensor(grids).tolist():
+    for t, h, w in [] if grids is None else torch.as_tensor(grids, device="cpu").tolist():
         if h % side or w % side or t % merged:
             raise ValueError(
                 f"A grid of {t} × {h} × {w} patches cannot be merged by {merged} × {side} × {side}."

@@ -156,8 +156,9 @@ class SinCos:
 
     def _range(self, positions: Tensor, dtype: torch.dtype) -> tuple[int, int] | None:
         """The ends of positions that are many and dense: their range is best built in blocks."""
-        few = positions.numel() * len(self) <= FEW_PHASES
-        if few or dtype == torch.float64 or not may_look(positions):
+        if dtype == torch.float64 or not may_look(positions):  # a graph is for all sizes
+            return None
+        if positions.numel() * len(self) <= FEW_PHASES:
             return None
         first, last = (int(end) for end in positions.aminmax())
         return (first, last) if last - first < 2 * positions.numel() else None
