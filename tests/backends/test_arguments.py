@@ -297,6 +297,7 @@ REFUSED = [
     ({"q_positions": torch.zeros(4), "k_positions": torch.arange(4)}, TypeError, "q_positions"),
     ({"q_positions": torch.arange(1), "k_positions": torch.arange(4)}, ValueError, "q_positions"),
     ({"positional": Positional(scores=ALiBi(1))}, ValueError, "heads"),
+    ({"positional": ALiBi(2)}, TypeError, r"positional is ALiBi; pass Positional\(scores=\.\.\.\)"),
     ({"backend": "fast"}, ValueError, "backend"),
     ({"backend": "sdpa", "softcap": 1.0}, ValueError, "cannot serve"),
     ({"enable_gqa": False, "query": torch.randn(1, 4, 4, 8)}, ValueError, "shapes"),

@@ -114,6 +114,9 @@ def test_no_layers_at_all():
             ValueError,
             "Rotary was built with head_dim=8",
         ),
+        (ALiBi(4), TypeError, r"positional is ALiBi; pass Positional\(scores=\.\.\.\)"),
+        ((Positional(), Rotary(4)), TypeError, r"is Rotary; pass Positional\(queries_keys="),
+        (ALiBi, TypeError, "positional is ALiBi; it must be a Positional"),
     ],
 )
 def test_what_does_not_fit_is_refused(positional, error, told):

@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc.backends.base import Sharded
 from posenc.backends.specification import AttentionSpecification, known
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
-from posenc.encodings.positional import Positional
+from posenc.encodings.positional import Positional, check_positional
 from posenc.guards import may_look
 from posenc.positions import Coordinates, checked, common_scale, over_padding, runs
 
@@ -107,6 +107,7 @@ def read_arguments(
     scores: Sequence[ScoreEncoding] = ()
     remaps = False
     if positional is not None:
+        check_positional(positional)
         queries_keys, scores = tuple(positional.queries_keys), tuple(positional.scores)  # type: ignore[assignment]
         remaps = bool(positional.positions) and positional.remaps
     _check_shapes(query, key, value, queries_keys if keys_encoded else (), enable_gqa)

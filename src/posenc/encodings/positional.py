@@ -104,10 +104,23 @@ def _in_place(place: str, given: Any) -> list[Any]:
     entries = list(given) if isinstance(given, Iterable) else [given]
     for entry in entries:
         if not isinstance(entry, PLACES[place]):
-            own = [name for name, kind in PLACES.items() if isinstance(entry, kind)]
-            told = f"it belongs to {own[0]}" if own else f"it is no {PLACES[place].__name__}"
+            own = _own_place(entry)
+            told = f"it belongs to {own}" if own else f"it is no {PLACES[place].__name__}"
             raise TypeError(f"{type(entry).__name__} was given for {place}; {told}.")
     return entries
+
+
+def _own_place(entry: Any) -> str | None:
+    return next((name for name, kind in PLACES.items() if isinstance(entry, kind)), None)
+
+
+def check_positional(given: Any) -> None:
+    """Refuse what is no ``Positional``, above all an encoding by itself."""
+    if not isinstance(given, Positional):
+        name = given.__name__ if isinstance(given, type) else type(given).__name__
+        own = _own_place(given)
+        told = f"pass Positional({own}=...)" if own else "it must be a Positional"
+        raise TypeError(f"positional is {name}; {told}.")
 
 
 def check_company(

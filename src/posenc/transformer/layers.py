@@ -1,6 +1,6 @@
 """The encodings of each layer: the same in all of them, or one ``Positional`` a layer."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -11,7 +11,7 @@ from posenc.backends.features import readers
 from posenc.backends.neighbors import check_scores_know_documents
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
-from posenc.encodings.positional import Positional
+from posenc.encodings.positional import Positional, check_positional
 from posenc.transformer.placement import Placement
 from posenc.transformer.tables import AttentionTables, Tables
 
@@ -25,7 +25,9 @@ def held(
     """``positional`` as an encoder holds it: itself, or a list with one of them a layer."""
     if positional is None or isinstance(positional, Positional):
         return positional or Positional()
-    layers = list(positional)
+    layers = list(positional) if isinstance(positional, Iterable) else [positional]
+    for layer in layers:
+        check_positional(layer)
     if len(layers) != depth:
         raise ValueError(f"positional has {len(layers)} layers; the encoder has depth {depth}.")
     for index, layer in enumerate(layers):
