@@ -129,7 +129,14 @@ class FunctionBias(RelativeBias):
 
     def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = checked(distance)
-        made = self.function(distance.flatten()).to(dtype or torch.float32)
+        made, n = self.function(distance.flatten()), distance.numel()
+        if getattr(made, "shape", None) not in ((n,), (1, n), (self.heads, n)):
+            got = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+            raise ValueError(
+                f"The function gave {got} for {n} distances; it must give a tensor [{n}] or "
+                f"[{self.heads}, {n}]."
+            )
+        made = made.to(dtype or torch.float32)
         return made.expand(self.heads, -1).unflatten(-1, distance.shape)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "FunctionBias":
