@@ -58,8 +58,8 @@ def check(
     dim: int | None = None,
     length: int | None = None,
     strict: bool = False,
-    ignore: Iterable[str] = (),
-    only: Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+    only: str | Iterable[str] = (),
     config: Any = None,
     seq_first: bool = False,
     name: str | None = None,
@@ -82,8 +82,8 @@ def check(
         dim: Width of embeddings or of a head, if it cannot be found out.
         length: Up to which position precision counts; what it is built for, or 8192.
         strict: Whether what is lossy counts as what is wrong.
-        ignore: Names of faults that do not count.
-        only: Names of the questions to ask; all if empty.
+        ignore: Names of faults that do not count, or one name.
+        only: Names of the questions to ask, or one; all if empty.
         config: A Hugging Face configuration that a rotary subject must agree with; by default the
             one that it keeps as ``config``.
         seq_first: The same as ``layout="sbd"``.
@@ -102,10 +102,10 @@ def check(
         >>> report.status, report.identity[:46]
         (0, 'the sinusoidal encoding, convention paper, bas')
     """
-    ignored = frozenset(ignore)
+    ignored = _names(ignore)
     said = Said(
         KINDS.get(kind or "", kind), "sbd" if seq_first else layout, call, dim, length, config,
-        frozenset(only),
+        _names(only),
     )  # fmt: skip
     _check_names(said, ignored)
     with torch.random.fork_rng(devices=[]):
@@ -137,6 +137,10 @@ class Said:
         """The answers to those questions that are wanted."""
         questions = QUESTIONS[inquiry.view.kind]
         return asked([q for q in questions if not self.only or q.name in self.only], inquiry)
+
+
+def _names(given: str | Iterable[str]) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given)
 
 
 def _check_names(said: Said, ignored: Iterable[str]) -> None:
