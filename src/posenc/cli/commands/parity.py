@@ -166,5 +166,5 @@ def _target(name: str) -> Any:
         return Path(name.removeprefix(MODEL))
     if ":" not in name:
         known = close(name, PROFILES) or f"; expected one of {', '.join(PROFILES)}"
-        raise UserError(f"{name!r} is no profile{known}, or MODULE:NAME, or model:PATH")
+        raise UserError(f"{name!r} is no profile, MODULE:NAME or model:PATH{known}")
     return imported(name)
