@@ -38,6 +38,7 @@ REFUSED = {
     "Rotary(63)": "width is 63; it must be a multiple of 2",
     "ALiBi(2.0)": "heads is 2.0",
     "Rotry(64)": "'Rotry' is no encoding; did you mean 'Rotary'?",
+    "Alibi(8)": "did you mean 'ALiBi'?",
     "RoPE(64)": "did you mean 'Rotary'?",
     "Rotary(DynamicNTK(Geometric(8), 2, 64))": "depends on the length",
     "Rotary(**{'frequencies': 8})": "neither a literal nor a call",

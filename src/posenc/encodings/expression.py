@@ -87,7 +87,9 @@ def _named(node: ast.expr) -> type:
         name = name.removeprefix(prefix)
     if name in known:
         return known[name]
-    meant = TRIED.get(name) or next(iter(get_close_matches(name, known, 1, cutoff=0.7)), None)
+    by_letters = {each.lower(): each for each in known}
+    close = get_close_matches(name.lower(), by_letters, n=1, cutoff=0.7)
+    meant = TRIED.get(name) or (by_letters[close[0]] if close else None)
     advice = f"; did you mean {meant!r}?" if meant else "."
     raise ValueError(f"{name!r} is no encoding{advice}")
 
