@@ -80,6 +80,11 @@ def test_an_own_file_and_a_configuration(capsys, tmp_path):
     json.loads(printed.out)
     assert "at import\n" in printed.err
     assert "called\n" in printed.err
+    assert main(given) == 1
+    assert "more than rounding" not in capsys.readouterr().out
+    config.write_text(config.read_text().replace("}", ', "rope_theta": 500000.0}'))
+    assert main(given) == 1
+    assert "That is more than rounding: bases" in capsys.readouterr().out
 
 
 def test_it_writes_the_exact_table(tmp_path, capsys):

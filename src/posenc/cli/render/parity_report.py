@@ -35,6 +35,11 @@ def lines(found: Parity) -> list[str]:
                 "Where tables are equal, products and sums are rounded differently: rotate in "
                 "float32 on both sides, or in the dtype of content on both."
             )
+    elif any(each.score > each.spread / 2 for each in found.effects):
+        made.append(
+            "That is more than rounding: bases, schedules or pairings differ, or frequencies are "
+            "held in too few bits. `posenc check` says what each side is."
+        )
     return [*made, f"Bits differ from position {first[0]:,} on ({where})."]
 
 
