@@ -157,7 +157,7 @@ CASES = [
         (FALLS, "2 * scores + subject(*scores.shape[2:])", "scores-changed"),
         (FALLS, "-subject(q_len, k_len)", "wrong-sign"),
         (FALLS, "subject(k_len, k_len)[:, :q_len]", "bias-without-cache-offset"),
-        ((wrong_bias.OfScores, "", None), "1.5 * subject(scores)", "scores-changed"),
+        ((wrong_bias.OfScores, "", None), "subject(1.5 * scores)", "scores-changed"),
     )),
 ]  # fmt: skip
 
