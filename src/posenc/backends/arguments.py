@@ -107,7 +107,8 @@ def read_arguments(
     scores: Sequence[ScoreEncoding] = ()
     remaps = False
     if positional is not None:
-        check_positional(positional)
+        if type(positional) is not Positional:
+            check_positional(positional)
         queries_keys, scores = tuple(positional.queries_keys), tuple(positional.scores)  # type: ignore[assignment]
         remaps = bool(positional.positions) and positional.remaps
     _check_shapes(query, key, value, queries_keys if keys_encoded else (), enable_gqa)
