@@ -193,3 +193,11 @@ def test_two_tables_that_exist_are_written_in_place(dtype):
             assert torch.equal(got, expected)
         assert torch.equal(whole[:, 1::2], made[0])
         assert (whole[:, 8] == 7.0).all()
+
+
+def test_a_table_in_a_dtype_that_autocast_does_not_join():
+    positions, tables = consecutive(5), torch.zeros(2, 5, 2, 4, dtype=torch.float16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        SinCos(Geometric(8)).cos_sin(positions, torch.float16, Columns(tables[0]))
+    SinCos(Geometric(8)).cos_sin(positions, torch.float16, Columns(tables[1]))
+    assert torch.equal(*tables)

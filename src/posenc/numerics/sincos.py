@@ -17,6 +17,7 @@ from posenc.guards import floating, has_float64, may_look
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.exact import cos_sin_of_sum
+from posenc.numerics.joined import joined
 from posenc.numerics.phases import Summand
 from posenc.positions import Coordinates, checked, consecutive, floats
 from posenc.positions.steps import ONE, the_one
@@ -210,7 +211,8 @@ def written(made: tuple[Tensor, Tensor], out: Columns) -> tuple[Tensor, Tensor]:
     """Cosines and sines in the columns of a table that exists already."""
     cos, sin = made
     # Both at once: Inductor up to torch 2.10 mixes up two writes into every second number.
-    out.table.copy_(torch.stack((cos, sin) if out.cos_first else (sin, cos), out.axis))
+    both = (cos, sin) if out.cos_first else (sin, cos)
+    out.table.copy_(joined(both, out.axis, torch.stack))
     return out.cos, out.sin
 
 
