@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from posenc import CABLE, Forgetting, Learned, Positional, Rotary, Sinusoidal
+from posenc import CABLE, AxialRotary, Forgetting, Learned, Positional, Rotary, Sinusoidal
+from posenc.positions import Coordinates
 from posenc.transformer import Encoder, KeyValueCache, LayerCache
 
 
@@ -172,6 +173,26 @@ def test_a_cache_of_fixed_size_has_an_end_and_keeps_what_it_had():
         encoder(x[:, 4:], cache=cache)
     assert cache.length == 4
     torch.testing.assert_close(encoder(x[:, 4:5], cache=cache), encoder(x)[:, 4:5])
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("real", [False, True])
+def test_rows_that_shared_a_grid_may_go_on_to_points_of_their_own(repeated, real):
+    positional = Positional(queries_keys=AxialRotary(8))
+    encoder = Encoder(16, 2, 1, positional=positional, is_causal=True).eval()
+    x, first = torch.randn(1, 4, 16), torch.tensor([[[0, 0], [0, 1], [1, 0]]])
+    own = torch.tensor([[[1, 1]], [[5, 2]]])
+    if real:
+        first, own = Coordinates(first) / 2, Coordinates(own) / 2
+    cache, begun = KeyValueCache(), x[:, :3] if repeated else x[:, :3].expand(2, -1, -1)
+    encoder(begun, first, cache=cache)
+    if repeated:
+        cache.repeat(2)
+    got = encoder(x[:, 3:].expand(2, -1, -1), own, cache=cache)
+    for row in range(2):
+        places = [first, own[row : row + 1]]
+        whole = Coordinates.cat(places, dim=1) if real else torch.cat(places, dim=1)
+        torch.testing.assert_close(got[row], encoder(x, whole)[0, 3:])
 
 
 @torch.no_grad()
