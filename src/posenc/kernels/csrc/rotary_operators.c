@@ -30,8 +30,8 @@ static const char *plan_rows(struct rotary_plan *plan, const struct view *table,
   if (positions && (table->axes != 3 || positions->dtype != INT64))
     return "ValueError: With positions (int64) the table holds one row a position, [rows, 2, pairs].";
   if (rows->axes < own || rows->axes > axes - 3 + own || rows->axes > own + 1 || size_at(rows, own) != plan->tokens)
-    return sentence(positions ? "ValueError: Content has %lld tokens and positions %lld; heads_first tells its axes."
-                              : "ValueError: Content has %lld tokens and the table %lld rows; heads_first tells its axes.",
+    return sentence(positions ? "ValueError: Content has %lld tokens and positions %lld; heads_first=False takes [batch, seq, heads, head_dim]."
+                              : "ValueError: Content has %lld tokens and the table %lld rows; heads_first=False takes [batch, seq, heads, head_dim].",
                     (long long)plan->tokens, (long long)size_at(rows, own));
   bool each = rows->axes > own && rows->sizes[0] > 1;
   if (each && rows->sizes[0] != plan->batch)

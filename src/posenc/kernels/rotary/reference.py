@@ -91,8 +91,8 @@ def rotate_heads(
     tokens = x.shape[-2 if layout.heads_first else -3]
     if table.shape[-3] != tokens:
         raise ValueError(
-            f"Content has {tokens} tokens and the table {table.shape[-3]} rows; heads_first tells "
-            f"its axes."
+            f"Content has {tokens} tokens and the table {table.shape[-3]} rows; "
+            f"heads_first=False takes [batch, seq, heads, head_dim]."
         )
     cos, sin = table.unsqueeze(-4 if layout.heads_first else -3).unbind(-2)
     return rotate(
