@@ -140,7 +140,7 @@ CASES = [
     case(CosinesFirst, "unknown-frequencies"),
     case(WithBorders, "unknown-frequencies"),
     case(PositionsInABuffer, "cast-breaks-it"),
-    case(FirstForAll, "padding-shifts-positions"),
+    case(FirstForAll, "first-row-for-all"),
     case(LeftToTheScale, "unlike-its-configuration", notes={"factor-left-out"}, config=OF_YARN),
     # a written call is asked as one that was found
     *(case(thing, *faults, call=call, says="" if faults else says, dim=dim, marks=SLOW)

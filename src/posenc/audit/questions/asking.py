@@ -76,13 +76,10 @@ def fault(
     *,
     expected: float = 0.0,
     severity: Severity | None = None,
-    remedy: str = "",
 ) -> Fault:
     """A fault, with how much it counts and what to do about it."""
     usual: Severity = "note" if name in NOTES else "lossy" if name in LOSSY else "wrong"
-    return Fault(
-        name, severity or usual, said, float(number), expected, remedy or REMEDIES.get(name, "")
-    )
+    return Fault(name, severity or usual, said, float(number), expected, REMEDIES.get(name, ""))
 
 
 # What makes other questions moot.

@@ -195,9 +195,6 @@ def _over_the_edge(q: Inquiry) -> Answer | None:
     return None
 
 
-FIRST_ROW = "index by each row's own positions, not by those of the first row alone"
-
-
 @question(after=(*NO_LENGTH, *NO_STATE, "depends-on-how-it-is-given", "positions-misread"))
 def rows_have_their_own_positions(q: Inquiry) -> Answer:
     """In a batch with padding on the left, does each row get what its own positions mean?"""
@@ -209,18 +206,20 @@ def rows_have_their_own_positions(q: Inquiry) -> Answer:
             at = starts[:, None] + torch.arange(count)
             x = q.content(count, len(starts), seed=4)
             try:
-                off = max(_off_from_rows(q, x, at, side) for side in q.sides)
+                away = {side: _off_from_rows(q, x, at, side) for side in q.sides}
             except NotAskedError:
                 continue
+            off = max(away.values())
             worst, asked = max(worst, off), [*asked, count]
             if off >= ROUNDING:
                 said = f"rows of {count} that begin at {listed(starts)} are up to {off:.3g} away"
                 equal = x[:1].expand_as(x).contiguous()
-                made = [q.made(equal, at, side=side) for side in q.sides]
-                shared = all(not apart(m, m[:1].expand_as(m)) for m in made)
-                said += " from these rows alone" + ": all stand where the first does" * shared
+                made = [q.made(equal, at, side=s) for s, one in away.items() if one >= ROUNDING]
+                if all(not apart(m, m[:1].expand_as(m)) for m in made):
+                    said += " from these rows alone: all stand where the first does"
+                    return fault("first-row-for-all", said, off)
                 name = "padding-shifts-positions" if count == 1 else q.of_rows
-                return fault(name, said, off, remedy=FIRST_ROW if shared else "")
+                return fault(name, f"{said} from these rows alone", off)
             break
     if not asked:
         raise NotAskedError("it refuses positions for each row")

@@ -13,6 +13,7 @@ REMEDIES: dict[str, str] = {
     "decoding-differs-from-prefill": "add the length of the cache to the positions",
     "positions-misread": "take the angles of each token from its own position, whatever comes "
     "before it, and count from 0 where no positions are given",
+    "first-row-for-all": "index by each row's own positions, not by those of the first row alone",
     "padding-shifts-positions": "positions = mask.cumsum(-1) - 1, and nothing of the number "
     "or the content of padding tokens",
     "depends-on-length": "leave the length of the row out of the formula; resolve dynamic scaling "

@@ -61,7 +61,7 @@ class StartEnds(Started):
 WRONG = [
     wrong(Sorted, "sorts positions", "positions-misread"),
     wrong(StartEnds, "late starts end", "positions-misread"),
-    wrong(FirstRowDecodes, "decodes where the first row is", "padding-shifts-positions"),
+    wrong(FirstRowDecodes, "decodes where the first row is", "first-row-for-all"),
     slip(Started, "slices to its end", "truncated-silently",  # nothing is left to add beyond
          forward=lambda s, of, x, start=0: x + s.table(
              torch.arange(128))[start : start + x.shape[1]].to(x.dtype)),

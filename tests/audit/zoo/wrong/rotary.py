@@ -276,7 +276,7 @@ WRONG = [
     slip(Turn, "keys backwards", "keys-turned-backwards", keys=lambda s, of, k, p: of(k, -p)),
     slip(Turn, "keys twice as far", "keys-turned-otherwise", keys=lambda s, of, k, p: of(k, 2 * p)),
     slip(Turn, "far keys wrap", "keys-turned-otherwise", keys=lambda s, of, k, p: of(k, p % 512)),
-    slip(Turn, "keys of the first row", "padding-shifts-positions",
+    slip(Turn, "keys of the first row", "first-row-for-all",
          keys=lambda s, of, k, p: of(k, p[:1].expand(len(k), -1))),
     slip(Turn, "detached keys", "gradient-cut", keys=lambda s, of, k, p: of(k.detach(), p)),
     slip(Turn, "keys at narrow positions", "positions-in-16-bits",
