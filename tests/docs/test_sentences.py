@@ -1,4 +1,4 @@
-"""No sentence of the hand-written pages has more than thirty words.
+"""No sentence of what is written by hand has more than thirty words.
 
 ``python tests/docs/test_sentences.py`` lists those that do.
 """
@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MADE = ("models.md", "lab/standard.md", "lab/extension.md", "_build/", "reference/", "notebooks/")
 PAGES = [
-    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+    *(ROOT / "benchmarks/README.md", ROOT / "src/posenc/kernels/README.md"),
     *(
         path
         for path in sorted((ROOT / "docs").rglob("*.md"))
