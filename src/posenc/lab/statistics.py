@@ -164,7 +164,7 @@ def why_never_clear(found: Sequence[Pair]) -> str:
     least = least_p(seeds, len(found))
     if least <= LEVEL:
         return ""
-    return f"{seeds} seeds cannot make a difference clear (p is {least:.2g} or more)"
+    return f"{seeds} seeds are too few for a clear difference (p cannot fall below {least:.2g})"
 
 
 def ranks(names: Sequence[str], found: Sequence[Pair]) -> dict[str, int]:
