@@ -49,6 +49,9 @@ DEFINE_ROTATIONS(float64, double)
 /* float16 is widened and narrowed some channels at a time, by instructions of its own. */
 enum { TILE_CHANNELS = 256 };
 
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+__attribute__((target("prefer-vector-width=512"))) /* loads as wide as the stores of widen_float16 */
+#endif
 static void half_float16(const void *from, void *to, const void *cosines, const void *sines,
                          int sign, int64_t pairs) {
   const float16 *x = from;
