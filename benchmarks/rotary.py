@@ -136,10 +136,13 @@ def serving(length: int, dtype: torch.dtype, pairing: str, operator: Callable[..
     table, positions = rotary.table(consecutive(LENGTH)), consecutive(length).unsqueeze(0)
     cached = table.flatten(-2).to(dtype)
     flat = positions.flatten(), q.view(length, -1), k.view(length, -1)
+    rotary.encode_both(q, k, table, positions)  # which loads our operators
+    own, layout = torch.ops.posenc.rotary_both_at_.default, int(pairing == "interleaved")
 
     contenders: dict[str, Callable[[], object]] = {
         "posenc, in place": lambda: rotary.encode_both(q, k, table, positions, out=(q, k)),
         "posenc, fresh": lambda: rotary.encode_both(q, k, table, positions),
+        "posenc's operator, in place": lambda: own(q, k, table, positions, layout),
         "vLLM, in place": lambda: operator(*flat, WIDTH, cached, pairing == "half"),
     }
     title = f"rotary in place, {length} tokens of {HEADS}+{KV_HEADS} × {WIDTH}, {pairing}"
