@@ -1,16 +1,19 @@
 """What the tests beside this file share: weights and content that both sides are given.
 
 No package has the authors' classes, so the numbers that they gave for small examples are kept in
-the tests. Each names the repository, its commit, the file and what was run of it, as it stands
-there, in float64 where it lets one.
+``values.json``. Each test names the repository, its commit, the file and what was run of it, in
+float64 where it lets one.
 """
 
+import json
 from math import prod
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+THEIRS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 SINGLE = {"rtol": 0, "atol": 5e-7}
 """Where the authors' code computes in float32."""
 
@@ -28,6 +31,6 @@ def fill(*parameters: nn.Parameter, start: int) -> None:
             parameter.copy_(eighths(*parameter.shape, start=start + place))
 
 
-def numbers(text: str) -> Tensor:
+def numbers(name: str) -> Tensor:
     """What the authors' code printed."""
-    return torch.tensor([float(number) for number in text.split()], dtype=torch.float64)
+    return torch.tensor(THEIRS[name], dtype=torch.float64)
