@@ -5,20 +5,15 @@ attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Numbe
 package has are in ``authors``.
 """
 
-from functools import cache
-
 import pytest
 import torch
+from tests.encodings.content import random as content
 from tests.numerics.arithmetic.engines import files
 from torch.nn import functional as F
 
-from posenc import KERPLE, LearnedGrid, PaTH, PoPE, Rotary, Sandwich, XPos, forgetting_bias
+from posenc import LearnedGrid, PaTH, PoPE
 
 pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
-
-
-def content(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def test_timm_resampling_of_a_learned_grid():
@@ -90,58 +85,3 @@ def test_path_of_flash_linear_attention():
     table = ours.table(range(seq), range(seq))
     made = ours.encode(scores, table, q=q, k=k, scale=scale, k_features=features)
     torch.testing.assert_close(heads_first(softmax_over(made, v)), wanted, rtol=0, atol=2e-5)
-
-
-def test_forgetting_of_flash_linear_attention():
-    (package,) = files("fla", ("fla.ops.forgetting_attn.naive",), {})
-    q, k, v = (content(2, 13, 4, 8, seed=i) for i in range(3))
-    gates = F.logsigmoid(content(2, 13, 4, seed=3))
-    wanted = package.naive_forgetting_attn(q, k, v, gates)
-    q, k, v = heads_first(q), heads_first(k), heads_first(v)
-    made = q @ k.mT * 8**-0.5 + forgetting_bias(gates.mT)
-    torch.testing.assert_close(heads_first(softmax_over(made, v)), wanted, rtol=0, atol=2e-5)
-
-
-@cache
-def nemo():
-    """Its Sandwich, KERPLE and xPos."""
-    folder = "nemo.collections.nlp.modules.common.megatron.position_embedding"
-    names = ("alibi_relative", "sandwich_relative", "kerple_relative", "xpos")
-    beside = {"nemo.utils.decorators": {"experimental": lambda made: made}}
-    return files("nemo", tuple(f"{folder}.{name}_position_embedding" for name in names), beside)[1:]
-
-
-def test_sandwich_of_nemo():
-    """Its sum begins at 1, and it takes its greatest value from each, as no softmax sees."""
-    package, *_ = nemo()
-    theirs = package.SandwichRelativePositionEmbedding(True, 6, None, 32, max_seq_len=9)(7, 9)[0]
-    ours = Sandwich(6, 32, first=1).table(range(2, 9), range(9))
-    ratio = 8 * torch.arange(1, 7)[:, None, None] / 6
-    torch.testing.assert_close(ours - 16 / ratio, theirs, rtol=0, atol=2e-5)
-
-
-def test_kerple_of_nemo():
-    """The logarithm of a power, in three numbers a head."""
-    _, package, _ = nemo()
-    theirs = package.KERPLERelativePositionEmbedding(False, 3, None, max_seq_len=9)
-    ours = KERPLE(3, exponent=True)
-    pairs = ((theirs.kerple_b, ours.p), (theirs.kerple_a, ours.a), (theirs.kerple_p, ours.r))
-    with torch.no_grad():
-        for seed, (number, same) in enumerate(pairs):
-            assert same is not None
-            number.copy_(content(3, 1, 1, seed=seed).abs().clamp(0.05, 1.9))
-            same.copy_(number.flatten())
-        torch.testing.assert_close(ours.table(range(9), range(9)), theirs(9, 9)[0])
-
-
-def test_xpos_of_nemo():
-    """It counts from the middle of a row for its scales, which products do not see."""
-    *_, package = nemo()
-    theirs = package.XPOSPositionEmbedding(16, scale_base=64)
-    ours = XPos(Rotary(16, pairing="interleaved"), scale_base=64)
-    q, k = content(2, 3, 11, 16), content(2, 3, 11, 16, seed=1)
-    first, second = (x.permute(2, 0, 1, 3) for x in (q, k))  # [seq, batch, heads, width]
-    wanted = torch.einsum("qbhd,kbhd->bhqk", theirs(first), theirs(second, downscale=True))
-    table = ours.table(range(11))
-    made = ours.encode_queries(q, table) @ ours.encode_keys(k, table).mT
-    torch.testing.assert_close(made, wanted, rtol=0, atol=2e-5)

@@ -10,12 +10,7 @@ from mpmath import mp, mpf
 from posenc import (
     FIRE,
     ALiBi,
-    AxialRotary,
-    Learned,
-    MultimodalRotary,
     Positional,
-    QueryTemperature,
-    RoPEMixed,
     Rotary,
     Sinusoidal,
     attention,
@@ -72,23 +67,6 @@ def test_tape_is_a_scale():
     table = Sinusoidal(dim).table(Coordinates(range(length), scale=Fraction(dim, length)))
     torch.testing.assert_close(table[:, 0::2], angle.sin().float())
     torch.testing.assert_close(table[:, 1::2], angle.cos().float())
-
-
-def test_axes_have_scales_of_their_own():
-    y, x = Coordinates([Fraction(1, 3), 2]), Coordinates([0.25, -1])
-    points = Coordinates.stack([y, x], dim=-1)
-    both = Coordinates(points.values * torch.tensor([4, 3]), scale=Fraction(1, 12))
-    for encoding in (AxialRotary(8), RoPEMixed(8, heads=2)):
-        made, want = encoding.table(points), encoding.table(both)
-        torch.testing.assert_close(made, want, rtol=0, atol=2**-23)
-    table = MultimodalRotary(Rotary(12), (2, 2, 2)).table(Coordinates.stack([y, y, y], dim=-1))
-    assert torch.equal(table, Rotary(12).table(y))
-
-
-@pytest.mark.parametrize("encoding", [Learned(8, 16), QueryTemperature(8)], ids=repr)
-def test_lookups_and_counts_refuse(encoding):
-    with pytest.raises(TypeError, match="are Coordinates"):
-        encoding.table(SECONDS)
 
 
 def plain(q, k, v, positional, q_at, k_at, seen):
@@ -149,16 +127,3 @@ def test_decoding_at_coordinates_is_one_pass(window):
     torch.testing.assert_close(again, whole[:, 4:], rtol=0, atol=2e-6)
     with pytest.raises(ValueError, match="holds Coordinates"):
         encoder(x[:, :1], cache=cache)
-
-
-@torch.no_grad()
-def test_decoding_rows_at_times_of_their_own():
-    """Padded on the left, and turned around in the middle, as by a beam search."""
-    encoder, x, cache = encoder_of(), torch.randn(2, 4, 16), KeyValueCache()
-    real = torch.tensor([[True] * 4, [False, True, True, True]])
-    at = Coordinates([[0.1, 0.5, 1.0, 3.5], [0.0, 0.25, Fraction(1, 3), 9]])
-    whole = encoder(x, at, padding_mask=real)
-    encoder(x[:, :3], at[:, :3], padding_mask=real[:, :3], cache=cache)
-    cache.reorder(torch.tensor([1, 0]))
-    last = encoder(x[:, 3:].flip(0), at[[1, 0], 3:], cache=cache)
-    torch.testing.assert_close(last.flip(0), whole[:, 3:], rtol=0, atol=2e-6)

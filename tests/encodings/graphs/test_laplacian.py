@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 from posenc import Graph, LaplacianEncoding
 from posenc.encodings.graphs import laplacian as module
-from posenc.encodings.graphs.modes import sparse_modes
 
 NORMALIZATIONS = ["sym", "rw", "none"]
 
@@ -110,17 +108,6 @@ def test_a_turned_basis_gives_the_same_vectors(monkeypatch, grid):
     monkeypatch.setattr(np.linalg, "eigh", turned)
     got = eigenvectors(graph, 7)
     torch.testing.assert_close(got.vectors, want.vectors, atol=1e-8, rtol=0)
-
-
-def test_lanczos_passes_over_no_copy_of_an_eigenvalue(grid):
-    """A torus of 34 × 34 has its first eigenvalue four times, and the next one too."""
-    graph = grid(34, 34, closed=True)
-    adjacency = graph.adjacency()
-    degree = np.asarray(adjacency.sum(axis=1)).ravel()
-    found, _ = sparse_modes((sparse.diags_array(degree) - adjacency).tocsr(), 9, 1e-8, 8.0)
-    rows = 2 - 2 * np.cos(2 * np.pi * np.arange(34) / 34)
-    want = np.sort((rows[:, None] + rows).ravel())
-    np.testing.assert_allclose(found, want[: len(found)], atol=1e-9)
 
 
 def test_between_equal_eigenvalues_of_parts_the_rule_of_nodes_decides():

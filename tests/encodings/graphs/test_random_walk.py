@@ -1,6 +1,5 @@
 """Random walks, against PyTorch Geometric, dense powers, and walks counted by hand."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,15 +9,6 @@ from posenc.encodings.graphs import random_walk
 
 def table(graph: Graph, length: int) -> torch.Tensor:
     return RandomWalkEncoding(length).table(graph, dtype=torch.float64)
-
-
-def by_powers(graph: Graph, length: int) -> np.ndarray:
-    """Equation by equation, with whole dense powers."""
-    adjacency = graph.adjacency().toarray()
-    leaving = adjacency.sum(axis=1, keepdims=True)
-    steps = np.divide(adjacency, leaving, out=np.zeros_like(adjacency), where=leaving > 0)
-    powers = [np.linalg.matrix_power(steps, number) for number in range(1, length + 1)]
-    return np.stack([np.diagonal(power) for power in powers], axis=1)
 
 
 def test_they_are_the_rows_of_the_tests_of_pytorch_geometric():
@@ -45,15 +35,6 @@ def test_they_are_those_of_pytorch_geometric(drawn_graph, length):
         data = Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes)
         want = transforms.AddRandomWalkPE(length)(data).random_walk_pe
         torch.testing.assert_close(RandomWalkEncoding(length).table(graph), want)
-
-
-@pytest.mark.parametrize("directed", [True, False])
-def test_they_are_the_diagonals_of_powers(drawn_graph, directed):
-    graph = drawn_graph(weighted=True)
-    if directed:
-        graph = Graph(graph.edge_index[:, ::3], graph.num_nodes, graph.edge_weight[::3])
-        assert graph.is_directed
-    torch.testing.assert_close(table(graph, 8), torch.from_numpy(by_powers(graph, 8)))
 
 
 @pytest.mark.parametrize("full", [1, 10**6])

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from tests.encodings.content import random
 from torch import Tensor
 from transformers import Gemma4VisionConfig, Llama4VisionConfig, VJEPA2Config
 from transformers.models.gemma4 import modeling_gemma4 as gemma4
@@ -18,10 +19,6 @@ from posenc.frequencies import NTK, Linear, YaRN
 from posenc.positions import grid
 
 ULP = 2.0**-24
-
-
-def random(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
 
 
 def within_their_rounding(ours: Tensor, theirs: Tensor, angle: float) -> None:

@@ -19,16 +19,13 @@ from diffusers.models.transformers import (
     transformer_qwenimage,
     transformer_wan,
 )
+from tests.encodings.content import random
 from torch import Tensor
 
 from posenc import AxialRotary, LTXRotary
 from posenc.positions import Coordinates, grid
 
 ULP = 2.0**-24
-
-
-def random(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
 
 
 def agree(encoding: AxialRotary, positions: Tensor, theirs: tuple[Tensor, Tensor], angle: float):

@@ -2,11 +2,6 @@
 
 import pytest
 import torch
-from transformers import DINOv3ViTConfig
-from transformers.models.dinov3_vit.modeling_dinov3_vit import (
-    DINOv3ViTRopePositionEmbedding,
-    apply_rotary_pos_emb,
-)
 
 from posenc import (
     AxialRotary,
@@ -50,13 +45,3 @@ def test_tokens_that_stand_nowhere_are_not_turned(encoding):
         assert torch.equal(whole[..., :2, :], content[..., :2, :])
         torch.testing.assert_close(whole[..., 2:, :], without)
         torch.testing.assert_close(few, whole[..., order, :])
-
-
-def test_dinov3_leaves_its_five_tokens_alone():
-    config = DINOv3ViTConfig(hidden_size=32, num_attention_heads=2, image_size=48, patch_size=16)
-    cos, sin = DINOv3ViTRopePositionEmbedding(config).eval()(torch.zeros(1, 3, 48, 48))
-    q, k = torch.randn(2, 1, 2, 14, 16)
-    expected = apply_rotary_pos_emb(q, k, cos, sin)
-    got = DINOv3Rotary(16, (3, 3))(q, k, prefixed(grid(3, 3), 5))
-    for ours, theirs in zip(got, expected, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)

@@ -1,6 +1,5 @@
 """Rotary encodings of points whose pairs look in directions of their own."""
 
-import math
 from fractions import Fraction
 
 import mpmath
@@ -11,17 +10,6 @@ from posenc import AxialForm, AxialRotary, DirectedRotary
 from posenc.encodings.queries_keys.directions import golden_gate_vectors
 from posenc.frequencies import FromCheckpoint
 from posenc.positions import Coordinates
-
-
-def test_golden_gate_in_the_plane_steps_by_the_golden_angle():
-    """The published class, with (x, y) first: head h, pair i looks at (hF + i) π (√5 − 1)/2."""
-    heads, pairs = 3, 8
-    number = torch.arange(heads * pairs, dtype=torch.float64).view(heads, pairs)
-    angles = number * math.pi * (math.sqrt(5) - 1) / 2
-    sizes = 0.5 * (40 / 0.5) ** torch.linspace(0, 1, pairs, dtype=torch.float64)
-    want = torch.stack((angles.cos(), angles.sin()), dim=-1) * sizes[:, None]
-    got = golden_gate_vectors(2 * pairs, heads=heads, slowest=0.5, fastest=40.0)
-    torch.testing.assert_close(got.flip(-1), want, atol=1e-13, rtol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [None, (Fraction(1, 3), Fraction(1), Fraction(1, 1000))])

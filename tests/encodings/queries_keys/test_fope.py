@@ -63,17 +63,6 @@ def test_a_far_position_is_as_exact_as_a_near_one(fope):
                 assert table[1, head, pair].item() == pytest.approx(float(s), abs=1e-14)
 
 
-def test_coefficients_begin_as_in_the_authors_code():
-    """The identity, and the deviation gain · √(2 / (fan in + fan out)) of Xavier."""
-    torch.manual_seed(0)
-    fope = FoPE(256, heads=4, trained_length=10**9, gain=0.5)
-    spread = 0.5 * math.sqrt(2 / (128 * 128 + 4 * 128))
-    for coefficients in (fope.cos_coef, fope.sin_coef):
-        around = coefficients.detach() - torch.eye(128)
-        assert around.std().item() == pytest.approx(spread, rel=0.02)
-        assert around.mean().item() == pytest.approx(0, abs=spread / 20)
-
-
 @pytest.mark.parametrize("slow", [0, 1, 2])
 def test_the_pair_that_is_too_slow_is_the_one_that_stands_still(slow):
     """Frequencies need not fall: RIFLEx lowers one in the middle."""
@@ -85,3 +74,14 @@ def test_the_pair_that_is_too_slow_is_the_one_that_stands_still(slow):
     angles[:, slow] = 0.0
     torch.testing.assert_close(cos, angles.cos(), atol=1e-12, rtol=0)
     torch.testing.assert_close(sin, angles.sin(), atol=1e-12, rtol=0)
+
+
+def test_coefficients_begin_as_in_the_authors_code():
+    """The identity, and the deviation gain · √(2 / (fan in + fan out)) of Xavier."""
+    torch.manual_seed(0)
+    fope = FoPE(256, heads=4, trained_length=10**9, gain=0.5)
+    spread = 0.5 * math.sqrt(2 / (128 * 128 + 4 * 128))
+    for coefficients in (fope.cos_coef, fope.sin_coef):
+        around = coefficients.detach() - torch.eye(128)
+        assert around.std().item() == pytest.approx(spread, rel=0.02)
+        assert around.mean().item() == pytest.approx(0, abs=spread / 20)

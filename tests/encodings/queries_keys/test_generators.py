@@ -4,14 +4,11 @@ from fractions import Fraction
 
 import pytest
 import torch
-from torch import Tensor, nn
+from tests.encodings.content import wide as random
+from torch import nn
 
-from posenc import CayleySTRING, CirculantSTRING, ComRoPE
+from posenc import CayleySTRING, CirculantSTRING
 from posenc.positions import Coordinates, grid
-
-
-def random(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape))).double()
 
 
 def points(height: int, width: int) -> Coordinates:
@@ -55,15 +52,3 @@ def test_circulant_string_is_the_exponential_of_circulant_matrices(width):
     q = random(2, 3, 12, width)
     got = encoding.encode_queries(q, encoding.table(positions, dtype=torch.float64))
     torch.testing.assert_close(got, torch.einsum("sij,bhsj->bhsi", wanted, q))
-
-
-@pytest.mark.parametrize("variant", ["LD", "AP"])
-def test_comrope_takes_narrow_parameters_as_the_numbers_that_they_hold(variant):
-    """F − Fᵀ rounded to bfloat16 turned point 199 by a radian more or less."""
-    torch.manual_seed(0)
-    narrow = ComRoPE(16, axes=1, variant=variant, dtype=torch.bfloat16)
-    wide = ComRoPE(16, axes=1, variant=variant, dtype=torch.float64)
-    wide.load_state_dict(narrow.state_dict())
-    far = torch.tensor([[1], [199]])
-    got, wanted = (each.table(far, dtype=torch.float64) for each in (narrow, wide))
-    torch.testing.assert_close(got, wanted, rtol=0, atol=1e-9)

@@ -15,16 +15,6 @@ def grape():
     return GRAPE(DIM, heads=2, speed=0.7, std=0.6).double()
 
 
-@pytest.mark.parametrize("position", [0, 1, 7, -3, 40])
-def test_it_is_the_exponential_of_its_generator(grape, position):
-    a, b = grape.generators
-    generator = a.unsqueeze(-1) * b.unsqueeze(-2) - b.unsqueeze(-1) * a.unsqueeze(-2)
-    power = torch.linalg.matrix_exp(position * 0.7 * generator)
-    x = torch.randn(2, 1, DIM).double()
-    got = grape.encode_keys(x, grape.table([position], dtype=torch.float64))
-    torch.testing.assert_close(got, (power @ x.mT).mT, rtol=1e-10, atol=1e-10)
-
-
 def test_a_table_is_right_far_out(grape):
     position = 10**6 + 3
     with mp.workdps(50):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from tests.encodings.content import random
 from transformers import DINOv3ViTConfig, PixtralVisionConfig, Qwen2VLTextConfig, Qwen3VLTextConfig
 from transformers.models.dinov3_vit import modeling_dinov3_vit as dinov3
 from transformers.models.dinov3_vit.modeling_dinov3_vit import DINOv3ViTRopePositionEmbedding
@@ -20,10 +21,6 @@ from posenc.positions import grid
 
 def scattered(*shape: int, top: int = 500) -> torch.Tensor:
     return torch.randint(top, shape, generator=torch.Generator().manual_seed(0))
-
-
-def random(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 
 QWENS = {

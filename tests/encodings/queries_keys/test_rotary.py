@@ -5,25 +5,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
-from transformers import Gemma3TextConfig, LlamaConfig
-from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
+from tests.encodings.content import random
 from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as apply_neox
 from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as apply_gptj
 from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
-from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as apply_llama
 
 from posenc import MultimodalRotary, Rotary
 from posenc.frequencies import FromCheckpoint, Geometric, YaRN
-from posenc.kernels.rotary.reference import rotate
 from posenc.positions import consecutive
 
 SHIFTS = (1, 1_000, 10**6, 2**40)
-
-
-def random(*shape: int, dtype=torch.float32, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def llama_tables(positions: torch.Tensor, dim: int, base: float) -> tuple[torch.Tensor, ...]:
@@ -54,13 +46,6 @@ def test_the_common_arithmetic_is_llama_bit_for_bit(dim):
         assert torch.equal(got, want)
 
 
-def test_exact_arithmetic_is_llama_where_float32_still_is():
-    q, k = random(1, 4, 32, 64), random(1, 4, 32, 64, seed=1)
-    cos, sin = llama_tables(consecutive(32), 64, 10_000.0)
-    for got, want in zip(Rotary(64)(q, k), apply_llama(q, k, cos[None], sin[None]), strict=True):
-        torch.testing.assert_close(got, want, atol=2e-5, rtol=0)
-
-
 def test_interleaved_prefix_is_gptj():
     q = random(2, 9, 4, 32)
     sin, cos = create_sinusoidal_positions(64, 16)[consecutive(9)].split(8, dim=-1)
@@ -87,13 +72,6 @@ def test_suffix_leaves_the_first_channels_alone():
     assert torch.equal(got[..., 4:], Rotary(8).encode_queries(q[..., 4:].contiguous(), table))
 
 
-def test_sequence_first_is_heads_first_transposed():
-    q, k = random(2, 4, 7, 16), random(2, 2, 7, 16, seed=1)
-    swapped = Rotary(16, heads_first=False)(q.transpose(1, 2), k.transpose(1, 2))
-    for got, want in zip(swapped, Rotary(16)(q, k), strict=True):
-        assert torch.equal(got.transpose(1, 2), want)
-
-
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
 @pytest.mark.parametrize("rotated", ["prefix", "suffix"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -114,25 +92,6 @@ def test_out_and_in_place_write_what_is_returned(pairing, rotated, dtype):
     held = torch.empty_like(table)
     assert rotary.table(consecutive(5), out=held) is held
     assert torch.equal(held, table)
-
-
-@pytest.mark.parametrize("learns", [False, True], ids=["frozen", "learns"])
-def test_content_of_other_tokens_is_refused_where_it_learns_too(learns):
-    rotary, positions = Rotary(8), consecutive(6)
-    q, k = (random(1, 4, 6, 8).requires_grad_(learns) for _ in range(2))
-    for use in (
-        lambda: rotary.encode_keys(k, rotary.table([3])),
-        lambda: rotary(q[:, :, :1], k, positions[:1]),
-        lambda: rotary.encode_both(q, k, rotary.table(positions), torch.tensor([3])),
-    ):
-        with pytest.raises(ValueError, match="6 tokens"):
-            use()
-
-
-def test_a_frequency_of_zero_turns_nothing():
-    q = random(1, 1, 3, 4)
-    rotary = Rotary(FromCheckpoint([0.0, 0.0]))
-    assert torch.equal(rotary.encode_queries(q, rotary.table(consecutive(3, start=10**9))), q)
 
 
 @settings(max_examples=20, deadline=None)
@@ -184,68 +143,12 @@ def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
     assert (cos[0, : dim // 2].double() - truth).abs().max() > 0.1
 
 
-def test_rotating_back_gives_the_content_again():
-    x = random(3, 5, 8, dtype=torch.float64)
-    cos, sin = Rotary(8).table(consecutive(5), dtype=torch.float64).unbind(-2)
-    back = rotate(rotate(x, cos, sin), cos, sin, conjugate=True)
-    torch.testing.assert_close(back, x, atol=1e-15, rtol=1e-15)
-
-
-def test_half_precision_is_rounded_once():
-    """In bfloat16 the result is the float32 result, rounded at the end and nowhere before."""
-    rotary, q = Rotary(16), random(1, 2, 6, 16, dtype=torch.bfloat16)
-    table = rotary.table(consecutive(6, start=10**6))
-    want = rotary.encode_queries(q.float(), table).bfloat16()
-    assert torch.equal(rotary.encode_queries(q, table), want)
-
-
-@pytest.mark.parametrize("arithmetic", ["exact", "float32"])
-def test_the_attention_factor_is_in_the_table(arithmetic):
-    yarn = YaRN(Geometric(16), 16.0, 4096)
-    table = Rotary(yarn, arithmetic=arithmetic).table(consecutive(50), dtype=torch.float64)
-    lengths = table.square().sum(-2).sqrt()
-    torch.testing.assert_close(
-        lengths, torch.full_like(lengths, yarn.attention_factor), atol=1e-6, rtol=0
-    )
-
-
 def test_a_table_with_a_factor_is_still_rounded_once():
     yarn = YaRN(Geometric(16), 16.0, 4096)
     rotary = Rotary(yarn)
     wide = rotary.table(consecutive(3000), dtype=torch.float64)
     assert torch.equal(rotary.table(consecutive(3000)), wide.float())
     assert torch.equal(rotary.table(consecutive(9), dtype=torch.float64), wide[:9])
-
-
-def test_yarn_is_llamas_module_bit_for_bit():
-    config = LlamaConfig(
-        hidden_size=64,
-        num_attention_heads=4,
-        rope_parameters={
-            "rope_type": "yarn",
-            "rope_theta": 1e4,
-            "factor": 4.0,
-            "original_max_position_embeddings": 2048,
-        },
-    )
-    positions = consecutive(100, start=3000)
-    cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), positions[None])
-    table = Rotary(YaRN(Geometric(16), 4.0, 2048), arithmetic="float32").table(positions)
-    assert torch.equal(table[:, 0], cos[0, :, :8])
-    assert torch.equal(table[:, 1], sin[0, :, :8])
-
-
-def test_gemma3_has_a_base_for_each_kind_of_layer():
-    config = Gemma3TextConfig(
-        hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=6
-    )
-    module = Gemma3RotaryEmbedding(config)
-    positions = consecutive(40, start=100)
-    for layer, base in (("sliding_attention", 1e4), ("full_attention", 1e6)):
-        cos, sin = module(torch.zeros(1), positions[None], layer)
-        table = Rotary(Geometric(16, base), arithmetic="float32").table(positions)
-        assert torch.equal(table[:, 0], cos[0, :, :8])
-        assert torch.equal(table[:, 1], sin[0, :, :8])
 
 
 def test_a_schedule_that_is_set_takes_full_effect():
@@ -276,17 +179,6 @@ def test_a_row_of_frequencies_is_a_schedule():
     table = Rotary(FromCheckpoint(row)).table([7, 2**40])
     for numbers in (row, tuple(row), torch.tensor(row, dtype=torch.float64)):
         assert torch.equal(Rotary(numbers).table([7, 2**40]), table)
-
-
-@pytest.mark.compiles
-@pytest.mark.slow("a few seconds of compiling")
-@pytest.mark.parametrize("arithmetic", ["exact", "transformers"])
-def test_a_schedule_that_is_set_takes_effect_in_a_graph(arithmetic):
-    rotary, q = Rotary(8, arithmetic=arithmetic), random(1, 2, 5, 8)
-    compiled = torch.compile(lambda q: rotary(q, q)[0], fullgraph=True, backend="aot_eager")
-    compiled(q)
-    rotary.frequencies = YaRN(Geometric(8, 100.0), 4.0, 64)
-    torch.testing.assert_close(compiled(q), rotary(q, q)[0])
 
 
 @pytest.mark.parametrize("heads_first", [True, False])

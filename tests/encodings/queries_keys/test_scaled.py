@@ -4,15 +4,12 @@ import pytest
 import torch
 from mpmath import mp, mpf
 from rotary_embedding_torch import RotaryEmbedding
+from tests.encodings.content import random
 from transformers.models.beam.modeling_beam import compute_attention_scaling as beam
 from transformers.models.ministral3.modeling_ministral3 import get_llama_4_attn_scale as ministral
 
 from posenc import QueryTemperature, Rotary, XPos
 from posenc.positions import consecutive
-
-
-def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("position", [0, 1, 511, 512, 20_000])
@@ -52,42 +49,36 @@ def test_a_public_xpos_changes_a_key_with_the_length_and_here_it_stays():
     torch.testing.assert_close(q_theirs @ k_theirs.mT, q_ours @ k_ours.mT, atol=2e-3, rtol=1e-3)
 
 
-def llama4_factor(position: int) -> float:
+def llama4(positions: torch.Tensor) -> torch.Tensor:
     """As in the code of Llama 4 in transformers, which counts in float32."""
-    p = torch.tensor([position])
-    return (torch.log1p(torch.floor((p.float() + 1.0) / 8192.0)) * 0.1 + 1.0).item()
+    return torch.log1p(torch.floor((positions.float() + 1.0) / 8192.0)) * 0.1 + 1.0
 
 
-@pytest.mark.parametrize("position", [0, 8190, 8191, 8192, 100_000, 1_000_000])
-def test_temperature_is_llama4s(position):
-    got = QueryTemperature(8).table(torch.tensor([position])).item()
-    assert got == pytest.approx(llama4_factor(position), rel=2e-7)
+@pytest.mark.parametrize(
+    ("encoding", "theirs", "formula"),
+    [
+        (QueryTemperature(8), llama4, lambda p: 1 + mp.log(1 + (p + 1) // 8192) / 10),
+        (
+            QueryTemperature(8, period=16_384, form="mistral"),
+            lambda positions: ministral(positions[:, None], 0.1, 16_384),
+            lambda p: 1 + mp.log(1 + p // 16_384) / 10,
+        ),
+        (
+            QueryTemperature(8, period=2048, form="beam"),
+            lambda positions: beam(positions[:, None]),
+            lambda p: (1 + mpf(p + 1) / 2048) ** mpf("0.1"),
+        ),
+    ],
+    ids=["llama4", "ministral3", "beam"],
+)
+def test_temperatures_are_those_of_models_and_of_mpmath(encoding, theirs, formula):
+    positions = [0, 2047, 4095, 8190, 8191, 8192, 16_383, 16_384, 100_000, 10**6]
+    got = encoding.table(positions).flatten()
+    torch.testing.assert_close(
+        got, theirs(torch.tensor(positions)).flatten().float(), rtol=1e-6, atol=0
+    )
+    # At 2^25 + 8190 float32 counts one period of Llama 4 too many.
+    far = [*positions, 2**25 + 8190, 2**40]
     with mp.workdps(40):
-        want = 1 + mpf("0.1") * mp.log(1 + (position + 1) // 8192)
-        assert got == pytest.approx(float(want), rel=2**-24)
-
-
-def test_temperature_steps_where_it_should_far_out_and_llama4s_does_not():
-    """At 2^25 + 8190 float32 counts one period too many; the exact quotient is 4096."""
-    position = 2**25 + 8190
-    assert (position + 1) // 8192 == 4096
-    assert torch.floor((torch.tensor(position).float() + 1.0) / 8192.0).item() == 4097
-    got = QueryTemperature(8).table(torch.tensor([position])).item()
-    assert got == pytest.approx(1 + 0.1 * float(mp.log(4097)), rel=2**-24)
-
-
-@pytest.mark.parametrize("position", [0, 16_383, 16_384, 16_385, 100_000, 10**6])
-def test_temperature_is_that_of_ministral_3_and_mistral_4(position):
-    got = QueryTemperature(8, period=16_384, form="mistral").table([position]).item()
-    theirs = ministral(torch.tensor([[position]]), 0.1, 16_384).item()
-    assert got == pytest.approx(theirs, rel=2e-7)
-    assert got == pytest.approx(1 + 0.1 * float(mp.log(1 + position // 16_384)), rel=2**-24)
-
-
-@pytest.mark.parametrize("position", [0, 2047, 4095, 100_000, 10**6, 2**40])
-def test_temperature_is_that_of_beam(position):
-    got = QueryTemperature(8, period=2048, form="beam").table([position]).item()
-    assert got == pytest.approx(beam(torch.tensor([[position]])).item(), rel=1e-6)
-    with mp.workdps(40):
-        want = (1 + mpf(position + 1) / 2048) ** mpf("0.1")
-    assert got == pytest.approx(float(want), rel=2**-24)
+        want = [float(formula(position)) for position in far]
+    assert encoding.table(far).flatten().tolist() == pytest.approx(want, rel=2**-24)

@@ -3,12 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc import MHRoPE, MultimodalRotary, Rotary
-from posenc.positions import consecutive
-
-
-def random(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
+from posenc import MultimodalRotary, Rotary
 
 
 def scattered(*shape: int) -> Tensor:
@@ -29,11 +24,3 @@ def test_mm_rope_repeats_a_pattern_of_eight_pairs():
     encoding = MultimodalRotary(rotary, (4, 6, 6), which.tolist())
     table = encoding.table(positions, dtype=torch.float64)
     torch.testing.assert_close(table[:, 0], wanted.cos(), atol=1e-11, rtol=0)
-
-
-def test_mhrope_of_text_is_rotary():
-    rotary, positions = Rotary(16), consecutive(6, start=10**9)
-    alike, x = positions[:, None].expand(-1, 3), random(1, 8, 6, 16)
-    encoding = MHRoPE(rotary)
-    got = encoding.encode_keys(x, encoding.table(alike))
-    assert torch.equal(got, rotary.encode_keys(x, rotary.table(positions)))

@@ -3,7 +3,6 @@
 from itertools import combinations
 from math import comb
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,10 +44,3 @@ def test_distances_are_one_sorted_sample_on_both_sides():
     assert (sample.diff() > 0).all()
     assert sample[-1] < 100
     assert torch.equal(Randomized(6).distances(distance), distance)  # without room
-
-
-def test_what_does_not_fit_is_told():
-    with pytest.raises(ValueError, match="A row has 5 tokens"):
-        Randomized(4)(consecutive(5), generator=seeded())
-    with pytest.raises(ValueError, match="positions run from 1 to 5"):
-        Randomized(9)(consecutive(5, start=1), generator=seeded())

@@ -32,12 +32,6 @@ def test_the_largest_exponent_is_that_of_mpt(heads, most):
     torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)
 
 
-def test_causal_spares_the_keys_that_a_mask_hides():
-    bias = ALiBi(2, is_causal=True).table(consecutive(4), consecutive(4))
-    assert torch.equal(bias.tril(), ALiBi(2).table(consecutive(4), consecutive(4)).tril())
-    assert (bias.triu() == 0).all()
-
-
 def test_half_precision_stays_exact_where_absolute_positions_overflow():
     # slope × position passes float16's 65504 near 131008 for the steepest head of eight.
     far = consecutive(8, start=140_000)

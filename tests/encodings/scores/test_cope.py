@@ -4,14 +4,11 @@ import math
 
 import pytest
 import torch
+from tests.encodings.content import wide as random
 
 from posenc import CoPE
 
 WIDTH = 8
-
-
-def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def by_the_authors(q, k, gate_keys, vectors, *, divided: bool):
@@ -30,17 +27,6 @@ def by_the_authors(q, k, gate_keys, vectors, *, divided: bool):
     return logits / math.sqrt(width) + made
 
 
-@pytest.mark.parametrize("divided", [True, False])
-def test_gates_by_values_are_the_authors_code(divided):
-    cope = CoPE(3, WIDTH, 4, std=1.0, scaled=divided).double()
-    q, k, v = (random(1, 3, 7, WIDTH, seed=seed) for seed in range(3))
-    gates = q @ v.mT / math.sqrt(WIDTH)
-    table = cope.table(range(7), range(7))
-    got = cope.encode(q @ k.mT / math.sqrt(WIDTH), table, q=q, gates=gates)
-    want = by_the_authors(q, k, v, cope.weight, divided=divided)
-    torch.testing.assert_close(got.tril(), want.tril())
-
-
 def test_gates_by_keys_of_their_own_are_the_authors_code():
     """Where keys are the hidden state itself, their ``proj_key_cope`` is a map of keys."""
     cope = CoPE(3, WIDTH, 4, std=1.0, separate_keys=True).double()
@@ -52,3 +38,14 @@ def test_gates_by_keys_of_their_own_are_the_authors_code():
     torch.nn.init.normal_(cope.key_maps)
     want = by_the_authors(q, k, k @ cope.key_maps.mT, cope.weight, divided=False)
     torch.testing.assert_close(cope(scores, q=q, k=k).tril(), want.tril())
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_gates_by_values_are_the_authors_code(divided):
+    cope = CoPE(3, WIDTH, 4, std=1.0, scaled=divided).double()
+    q, k, v = (random(1, 3, 7, WIDTH, seed=seed) for seed in range(3))
+    gates = q @ v.mT / math.sqrt(WIDTH)
+    table = cope.table(range(7), range(7))
+    got = cope.encode(q @ k.mT / math.sqrt(WIDTH), table, q=q, gates=gates)
+    want = by_the_authors(q, k, v, cope.weight, divided=divided)
+    torch.testing.assert_close(got.tril(), want.tril())

@@ -1,12 +1,9 @@
 """Forgetting against a loop, recurrent decay, and ALiBi as its limit."""
 
 import torch
+from tests.encodings.content import wide as random
 
 from posenc import forgetting_bias
-
-
-def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_it_is_the_decay_of_a_recurrence():

@@ -70,16 +70,3 @@ def test_a_copy_learns_by_itself(where):
         own.fill_(3)
     assert copied.profile([2]).flatten().tolist() == [-6.0] * 4
     assert bias.profile([2])[0] == (-1.0 if where == "global" else -2.0)
-
-
-@pytest.mark.parametrize(
-    ("gives", "told"),
-    [
-        (lambda distance: distance.double()[:3], r"gave \(3,\) for 6 distances; it must give a"),
-        (lambda distance: distance.expand(5, 6), r"gave \(5, 6\) .*\[6\] or \[4, 6\]"),
-        (lambda distance: 0.5, r"gave float for 6 distances"),
-    ],
-)
-def test_another_shape_is_refused_in_words(gives, told):
-    with pytest.raises(ValueError, match=told):
-        RelativeBias.of(gives, heads=4).profile(range(6))

@@ -50,19 +50,3 @@ def test_forty_steps_out_and_twenty_back_are_the_authors(kernel):
                 parameter -= 0.1 * parameter.grad
         assert kerple.p.item() == pytest.approx(want["p"], rel=1e-12)
         assert kerple.a.item() == pytest.approx(want["a"], rel=1e-12)
-
-
-def test_the_three_parameter_form_pair_by_pair():
-    torch.manual_seed(0)
-    kerple = KERPLE(3, exponent=True).double()
-    table = kerple.table(Q, K, dtype=torch.float64)
-    for h in range(3):
-        p, a = (max(t[h].item(), 0.01) for t in (kerple.p, kerple.a))
-        r = min(max(kerple.r[h].item(), 0.01), 2.0)
-        for i, q in enumerate(Q.tolist()):
-            for j, k in enumerate(K.tolist()):
-                meant = -p * log(1 + a * max(q - k, 0) ** r) if q > k else 0.0
-                assert table[h, i, j].item() == pytest.approx(meant, rel=1e-12, abs=1e-15)
-    assert torch.autograd.gradcheck(
-        lambda *_: kerple.profile([0, 1, 7], dtype=torch.float64), (kerple.p, kerple.a, kerple.r)
-    )

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from posenc import Rotary, SelectiveRoPE
 from posenc.frequencies import Geometric
@@ -20,28 +19,6 @@ def content(seq=SEQ):
 
 def scored(of, q, k, x, *places):
     return of(q @ k.mT, *places, q=q, k=k, q_hidden=x, k_hidden=x).detach()
-
-
-def authors(of, x, q, k):
-    """Line by line as the authors' module, for heads that come last but one."""
-    parts = x.unflatten(-1, (HEADS, -1))
-    x = (parts / (parts.pow(2).sum(-1, keepdim=True) + 1e-6).sqrt()).flatten(-2)
-    phi = F.linear(F.linear(x, of.down), of.up).mT
-    phi = F.conv1d(F.pad(phi, (of.kernel - 1, 0)), of.convolution[:, None], groups=phi.shape[1])
-    phi = phi.mT.unflatten(-1, (HEADS, WIDTH // 2))
-    if of.bias is not None:
-        phi = phi + torch.exp(of.bias)
-    if of.gate is not None:
-        phi = phi * F.linear(x, of.gate, of.gate_bias).sigmoid().unsqueeze(-1)
-    temperature = 1.0 / (500.0 ** (torch.arange(0, WIDTH, 2).double() / WIDTH))
-    angle = temperature * torch.cumsum(phi, dim=1)
-    turned = []
-    for each in (q.transpose(1, 2), k.transpose(1, 2)):
-        first, second = each[..., : WIDTH // 2], each[..., WIDTH // 2 :]
-        cos, sin = angle.cos(), angle.sin()
-        both = (first * cos - second * sin, first * sin + second * cos)
-        turned.append(torch.cat(both, dim=-1).transpose(1, 2))
-    return turned
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from posenc import FIRE, KERPLE, ALiBi, CoPE, RelativeBias, SwinBias, T5Bias
+from posenc import FIRE, KERPLE, ALiBi, SwinBias, T5Bias
 from posenc.encodings.bias import bias_apart
 
 DISTANCE = torch.arange(-3, 9)
@@ -40,30 +40,6 @@ def test_parameters_are_those_of_the_whole():
     assert copy.deepcopy(part).chosen == range(1, 3)
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (lambda: ALiBi(8)[3:1], r"bias\[3:1\] .* of 8 heads"),
-        (lambda: ALiBi(8)[8], r"bias\[8\] was asked of 8 heads"),
-        (lambda: ALiBi(4) + ALiBi(8), "Biases of 4 and 8 heads"),
-        (lambda: ALiBi(4) + CoPE(4, 8, 3), "unsupported operand"),
-    ],
-)
-def test_what_cannot_be_cut_or_added_is_refused(made, words):
-    with pytest.raises((IndexError, TypeError, ValueError), match=words):
-        made()
-
-
 def test_heads_apart_have_the_slopes_that_they_had():
     whole = ALiBi(8, alibi_bias_max=4.0)
     assert bias_apart(whole, slice(2, 4)).slopes == whole.slopes[2:4]
-
-
-def test_a_class_that_derives_from_one_says_its_heads_itself():
-    """It may count them: of heads 2 and 3 apart, head 2 would be taken for head 0."""
-
-    class Louder(T5Bias):
-        table = RelativeBias.table
-
-    assert bias_apart(Louder(4), slice(2, 4)) is None
-    assert bias_apart(T5Bias(4), slice(2, 4)) is not None

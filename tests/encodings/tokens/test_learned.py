@@ -3,9 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import RobertaConfig
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
-from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 
 from posenc import Learned
 from posenc.positions import left_padded
@@ -26,20 +24,6 @@ def test_offset_2_is_opt():
     assert torch.equal(ours.table(left_padded(mask))[real], theirs(mask)[real])
     step = theirs(torch.ones(1, 8, dtype=torch.long), past_key_values_length=7)
     assert torch.equal(ours.table(torch.tensor([[7]])), step)
-
-
-def test_offset_2_is_roberta():
-    """RoBERTa counts from its padding index + 1, over real tokens alone."""
-    config = RobertaConfig(
-        vocab_size=11, hidden_size=8, num_attention_heads=2, max_position_embeddings=14
-    )
-    theirs = RobertaEmbeddings(config).eval()
-    ours = filled(Learned(8, 12, offset=2), theirs.position_embeddings.weight)
-    ids = torch.tensor([[4, 5, 6, 7], [4, 5, 1, 1], [1, 1, 8, 9]])
-    real = ids != 1
-    words = theirs.word_embeddings(ids) + theirs.token_type_embeddings.weight[0]
-    got = theirs.LayerNorm(ours(words, left_padded(real)))
-    assert torch.allclose(got[real], theirs(ids)[real], atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [1, 7, 24, 25, 48, 100])

@@ -77,15 +77,6 @@ def test_siglip2_resamples_each_image_of_a_batch():
         torch.testing.assert_close(got, want[: len(got)], rtol=1e-5, atol=2e-6)
 
 
-def test_gradients_of_every_resolution_reach_the_one_weight():
-    encoding = LearnedGrid(2, (4, 4), prefix=1)
-    encoding.resampled((8, 6)).sum().backward()
-    gradient = encoding.weight.grad
-    assert torch.equal(gradient[0], torch.ones(2))
-    # Weights of an interpolation sum to 1, so each of 48 points is spread over the 16.
-    torch.testing.assert_close(gradient[1:].sum(0), torch.full((2,), 48.0))
-
-
 @pytest.mark.parametrize("prefix", [0, 1])
 def test_padding_behind_packed_images_gets_zeros_and_trains_no_row(prefix):
     """Also not that of the class token, which stands nowhere as padding does."""

@@ -15,14 +15,6 @@ def test_narrow_content_is_added_wide_and_rounded_once(dtype):
     assert not torch.equal(Sinusoidal(32)(x), x + table.to(dtype))
 
 
-@pytest.mark.parametrize(("scale", "factor"), [(None, 1.0), ("sqrt_dim", 4.0), (0.5, 0.5)])
-def test_content_is_scaled_before_the_sum(scale, factor):
-    """The paper, section 3.4: embeddings are multiplied by √d."""
-    x = torch.randn(2, 7, 16)
-    encoding = Sinusoidal(16, scale=scale)
-    assert torch.equal(encoding(x), x * factor + encoding.table(consecutive(7)))
-
-
 def test_dropout_drops_its_share_and_scales_the_rest():
     x = torch.full((100, 100, 100), 10.0)
     encoding = Sinusoidal(100, dropout=0.1).train()
