@@ -1,8 +1,7 @@
 """Encodings against the own files of packages that nothing here depends on (``make engines``).
 
-timm's resampling of learned grids, PoPE-pytorch, the plain references of PaTH and of forgetting
-attention in flash-linear-attention, and NeMo's Sandwich, KERPLE and xPos. Numbers of code that no
-package has are in ``authors``.
+timm's resampling of learned grids, PoPE-pytorch, and the plain reference of PaTH in
+flash-linear-attention. Numbers of code that no package has are in ``authors``.
 """
 
 import pytest
@@ -12,6 +11,7 @@ from tests.numerics.arithmetic.engines import files
 from torch.nn import functional as F
 
 from posenc import LearnedGrid, PaTH, PoPE
+from posenc.frequencies import Geometric
 
 pytestmark = pytest.mark.slow("needs packages that no extra has: make engines")
 
@@ -43,19 +43,13 @@ def test_pope_pytorch(rotated):
         theirs.bias.uniform_(-6.0, 0.0, generator=torch.Generator().manual_seed(3))
     q, k = content(2, 3, 11, 8), content(2, 3, 11, 8, seed=1)
     wanted = package.apply_pope_to_qk(theirs(11), q, k)
-    ours = PoPE(rotated, heads=3) if rotated == 8 else _partial(rotated)
+    ours = PoPE(Geometric(2 * rotated), heads=3, head_dim=8)
     with torch.no_grad():
         ours.bias.copy_(theirs.bias)
     table = ours.table(range(11))
     made = ours.encode_queries(q, table), ours.encode_keys(k, table)
     for got, want in zip(made, wanted, strict=True):
         torch.testing.assert_close(got, want, rtol=0, atol=2e-5)
-
-
-def _partial(rotated: int) -> PoPE:
-    from posenc.frequencies import Geometric
-
-    return PoPE(Geometric(2 * rotated), heads=3, head_dim=8)
 
 
 def softmax_over(scores: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

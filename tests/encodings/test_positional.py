@@ -3,12 +3,11 @@
 import copy
 import pickle
 
-import pytest
 import torch
 
-from posenc import SHAPE, ALiBi, Learned, PoSE, Positional, Randomized, ReRoPE, Rotary
+from posenc import SHAPE, ALiBi, Learned, PoSE, Positional, Randomized, Rotary
 from posenc.encodings.base import PositionRemapping
-from posenc.positions import consecutive, grid
+from posenc.positions import consecutive
 
 
 class Doubled(PositionRemapping):
@@ -30,19 +29,6 @@ def test_each_place_takes_one_or_several():
         assert torch.equal(other.tokens[0].weight, positional.tokens[0].weight)
 
 
-@pytest.mark.parametrize(
-    ("place", "given", "told"),
-    [
-        ("tokens", ALiBi(4), "ALiBi was given for tokens; it belongs to scores"),
-        ("positions", ReRoPE(4), "it is no PositionRemapping"),
-        ("tokens", None, "it is no TokenEncoding"),
-    ],
-)
-def test_what_acts_elsewhere_is_told_where(place, given, told):
-    with pytest.raises(TypeError, match=told):
-        Positional(**{place: given})
-
-
 def test_remappings_apply_in_order():
     def drawn(*positions):
         generator = torch.Generator().manual_seed(0)
@@ -62,10 +48,3 @@ def test_training_alone_or_always():
         assert not torch.equal(positional.remapped(range(6)), consecutive(6))
         assert torch.equal(positional.eval().remapped(range(6)), consecutive(6))
         assert not positional.remaps
-
-
-def test_points_of_a_grid_are_not_remapped():
-    points = grid(2, 3)[None]
-    assert Positional().remapped(points) is points
-    with pytest.raises(ValueError, match=r"SHAPE.* takes"):
-        Positional(positions=SHAPE(3)).remapped(points)

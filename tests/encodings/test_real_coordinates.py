@@ -1,7 +1,6 @@
 """Encodings at real coordinates: seconds, pixels and timesteps, against mpmath and fractions."""
 
 from fractions import Fraction
-from math import log
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from posenc import (
     attention,
 )
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.frequencies import Geometric, YaRN
 from posenc.positions import Coordinates
 from posenc.transformer import Encoder, KeyValueCache
 
@@ -44,29 +42,6 @@ def test_every_sinusoidal_convention_is_correctly_rounded(oracle, name):
     for row, number in zip(table.tolist(), SECONDS.tolist(), strict=True):
         for index, got in enumerate(row):
             assert got == wanted(number, convention.channel(index, 10), 10, oracle), index
-
-
-def test_a_scaled_schedule_at_coordinates(oracle):
-    """What one coordinate turns is the schedule's frequency, whatever the schedule."""
-    schedule = YaRN(Geometric(8), factor=4, trained_length=1000)
-    table = Rotary(schedule).table(Coordinates([0.5]))
-    for pair, radians in enumerate(schedule.turns()):
-        with mp.workdps(80):
-            cos, sin = mp.cos_sin(mpf(radians) / 2**192 * mp.pi)  # half of 2π
-            for part, value in ((0, cos), (1, sin)):
-                value *= mpf(schedule.attention_factor)
-                assert table[0, part, pair].item() == oracle.nearest(value, torch.float32)
-
-
-def test_tape_is_a_scale():
-    """sin and cos of (position · div_term) · (d_model / max_len), as ConvTran writes it."""
-    dim, length = 10, 64
-    places = torch.arange(length, dtype=torch.float64)[:, None]
-    div_term = torch.exp(torch.arange(0, dim, 2).double() * (-log(10_000.0) / dim))
-    angle = places * div_term * (dim / length)
-    table = Sinusoidal(dim).table(Coordinates(range(length), scale=Fraction(dim, length)))
-    torch.testing.assert_close(table[:, 0::2], angle.sin().float())
-    torch.testing.assert_close(table[:, 1::2], angle.cos().float())
 
 
 def plain(q, k, v, positional, q_at, k_at, seen):

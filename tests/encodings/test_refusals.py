@@ -6,6 +6,7 @@ import torch
 from posenc import (
     FIRE,
     PEG,
+    SHAPE,
     ALiBi,
     AxialRotary,
     AxialSinusoidal,
@@ -18,6 +19,7 @@ from posenc import (
     MHRoPE,
     MultimodalRotary,
     PoPE,
+    Positional,
     QueryTemperature,
     Randomized,
     RelativeBias,
@@ -79,6 +81,8 @@ REFUSED = [
     (lambda: CoPE(4, 8, 3)(SCORES), "given no q"),
     (lambda: SwinBias(1, 3).table(grid(4, 3), grid(4, 3)), "further apart"),
     (lambda: SwinBias(1, 3).table(range(4), range(4)), "points"),
+    (lambda: Positional(tokens=ALiBi(4)), "belongs to scores"),
+    (lambda: Positional(positions=SHAPE(3)).remapped(grid(2, 3)[None]), "takes"),
     (lambda: Randomized(4)(range(5)), "5 tokens"),
     (lambda: Graph(torch.tensor([[0], [5]]), 3), "3 nodes"),
 ]  # fmt: skip

@@ -35,12 +35,3 @@ def test_it_is_the_attention_of_deepseek_v4(counter):
     torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
     kept = attention(q, cached, cached, is_causal=True, positional=positional, keys_encoded=True)
     torch.testing.assert_close(kept, want, rtol=1e-4, atol=1e-5)
-
-
-def test_a_value_arrives_turned_by_its_distance(counter):
-    """One key alone has all the weight, so the output is R(p_key − p_query) v."""
-    q, k, v = torch.randn(3, 1, 1, 1, DIM).double().unbind()
-    out = attention(q, k, v, positional=Positional(queries_keys=counter), q_positions=[9],
-                    k_positions=[4])  # fmt: skip
-    table = counter.rotary.table([4 - 9], dtype=torch.float64)
-    torch.testing.assert_close(out, counter.rotary.encode_keys(v, table))

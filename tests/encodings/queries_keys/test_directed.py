@@ -6,9 +6,8 @@ import mpmath
 import pytest
 import torch
 
-from posenc import AxialForm, AxialRotary, DirectedRotary
+from posenc import DirectedRotary
 from posenc.encodings.queries_keys.directions import golden_gate_vectors
-from posenc.frequencies import FromCheckpoint
 from posenc.positions import Coordinates
 
 
@@ -31,16 +30,3 @@ def test_angles_of_several_axes_are_exact(scale):
                 )  # fmt: skip
                 want = torch.tensor([float(mpmath.cos(angle)), float(mpmath.sin(angle))]).float()
                 assert torch.equal(table[row, :, pair], want)
-
-
-def test_vectors_along_the_axes_are_axial():
-    """Carries from word to word: angles of two axes, of which one has a frequency of 0."""
-    generator = torch.Generator().manual_seed(3)
-    along = torch.rand(2, 4, generator=generator, dtype=torch.float64)
-    vectors = torch.zeros(8, 2, dtype=torch.float64)
-    vectors[:4, 0], vectors[4:, 1] = along
-    form = AxialForm("blocks", "yx", "", (8, 8), pairing="half")
-    schedules = [FromCheckpoint(each) for each in along]
-    positions = torch.randint(-(2**62), 2**62, (50, 2), generator=generator)
-    want = AxialRotary(16, form=form, schedules=schedules).table(positions)
-    assert torch.equal(DirectedRotary(vectors).table(positions), want)

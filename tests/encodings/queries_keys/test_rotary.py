@@ -15,8 +15,6 @@ from posenc import MultimodalRotary, Rotary
 from posenc.frequencies import FromCheckpoint, Geometric, YaRN
 from posenc.positions import consecutive
 
-SHIFTS = (1, 1_000, 10**6, 2**40)
-
 
 def llama_tables(positions: torch.Tensor, dim: int, base: float) -> tuple[torch.Tensor, ...]:
     """cos and sin as Llama's module in transformers makes them, in float32."""
@@ -105,30 +103,6 @@ def test_tables_are_those_of_mpmath_at_any_position(position, base):
                 assert abs(got - function(angle)) <= 2**-25
 
 
-@settings(max_examples=10, deadline=None)
-@given(distance=st.integers(0, 5_000), seed=st.integers(0, 99))
-def test_products_depend_on_the_distance_alone(distance, seed):
-    """Shifted by up to 2^40, the score stays within 3e-7 of the exact value, |q| = |k| = 1."""
-    dim = 64
-    q, k = (random(1, 1, 1, dim, seed=seed + i) for i in range(2))
-    q, k = q / q.norm(), k / k.norm()
-    with mp.workdps(60):
-        angles = [distance * mpf(10_000) ** (-mpf(i) / dim) for i in range(0, dim, 2)]
-        a, b = ([mpf(v) for v in x.flatten().tolist()] for x in (q, k))
-        half = dim // 2
-        exact = mp.fsum(
-            (a[i] * b[i] + a[i + half] * b[i + half]) * mp.cos(angle)
-            + (a[i] * b[i + half] - a[i + half] * b[i]) * mp.sin(angle)
-            for i, angle in enumerate(angles)
-        )
-    rotary = Rotary(dim)
-    for shift in (0, *SHIFTS):
-        ends = rotary.table(torch.tensor([shift + distance, shift]))
-        turned = rotary.encode_queries(q, ends[:1]), rotary.encode_keys(k, ends[1:])
-        score = (turned[0].double() * turned[1].double()).sum().item()
-        assert abs(score - exact) < 3e-7
-
-
 def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
     """transformers multiplies in float32: at 10^7 its cosines are wrong in the first digit."""
     position, dim = 10_000_001, 128
@@ -141,14 +115,6 @@ def test_a_popular_float32_path_is_off_far_out_and_the_exact_value_is_this():
         )
     assert (exact.double() - truth).abs().max() < 2**-24
     assert (cos[0, : dim // 2].double() - truth).abs().max() > 0.1
-
-
-def test_a_table_with_a_factor_is_still_rounded_once():
-    yarn = YaRN(Geometric(16), 16.0, 4096)
-    rotary = Rotary(yarn)
-    wide = rotary.table(consecutive(3000), dtype=torch.float64)
-    assert torch.equal(rotary.table(consecutive(3000)), wide.float())
-    assert torch.equal(rotary.table(consecutive(9), dtype=torch.float64), wide[:9])
 
 
 def test_a_schedule_that_is_set_takes_full_effect():

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from mpmath import mp, mpf
 from transformers import XLNetConfig
 from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
@@ -88,35 +87,40 @@ def test_every_convention_at_every_width(name, dim, base):
     near(table, FORMULAS[name](40, dim, base), tolerance=HALF_STEP + 1e-13)
 
 
-@pytest.mark.parametrize("name", CONVENTIONS)
-def test_every_channel_says_what_it_holds(name):
-    """channel() is the explanation; the table must be what it explains, to 50 digits."""
-    dim, position = 14, 1_234_567
-    convention = CONVENTIONS[name]
-    row = Sinusoidal(dim, 500.0, name).table(torch.tensor([position]))[0]
-    for j, got in enumerate(row.tolist()):
-        channel = convention.channel(j, dim, 500.0)
-        with mp.workdps(50):
-            exponent = mpf(channel.exponent.numerator) / channel.exponent.denominator
-            angle = (position + channel.first) * mpf(500) ** -exponent
-            truth = mp.sin(angle) if channel.function == "sin" else mp.cos(angle)
-        assert got == pytest.approx(float(truth), abs=HALF_STEP)
-        assert channel.frequency == pytest.approx(500.0 ** -float(channel.exponent))
-
-
-def test_paper_is_distilbert():
+def distilbert():
     out = torch.empty(512, 64)
     create_sinusoidal_embeddings(512, 64, out)
-    assert torch.equal(Sinusoidal(64).table(consecutive(512)), out)
+    return out
+
+
+def pytorch_tutorial():
+    position = torch.arange(5000).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, 512, 2) * (-math.log(10000.0) / 512))
+    pe = torch.zeros(5000, 512)
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)
+    return pe
 
 
 @pytest.mark.parametrize(
-    "theirs", [MarianSinusoidalPositionalEmbedding, RoFormerSinusoidalPositionalEmbedding]
+    ("theirs", "convention", "arithmetic"),
+    [
+        (distilbert, "paper", "exact"),  # float64 rounded once, as the next two
+        (MarianSinusoidalPositionalEmbedding(512, 64).create_weight, "concatenated", "exact"),
+        (RoFormerSinusoidalPositionalEmbedding(512, 64).create_weight, "concatenated", "exact"),
+        (lambda: sinusoids(1500, 384), "tensor2tensor", "float32-log"),  # Whisper
+        (pytorch_tutorial, "paper", "float32-log"),
+    ],
 )
-def test_concatenated_is_marian_and_roformer(theirs):
-    """Both are built in float64 and rounded once, so they are equal to the last bit."""
-    expected = theirs(512, 64).create_weight()
-    assert torch.equal(Sinusoidal(64, convention="concatenated").table(consecutive(512)), expected)
+def test_models_are_equal_to_the_last_bit(theirs, convention, arithmetic):
+    expected = theirs()
+    length, dim = expected.shape
+    table = Sinusoidal(dim, convention=convention, arithmetic=arithmetic).table(consecutive(length))
+    assert torch.equal(table, expected)
+    if arithmetic != "exact":
+        exact = Sinusoidal(dim, convention=convention).table(consecutive(length))
+        assert not torch.equal(exact, expected)
+        near(exact, expected.double(), 4e-4)
 
 
 def test_concatenated_is_xlnet():
@@ -143,22 +147,3 @@ def test_tensor2tensor_with_offset_2_is_m2m100(dim):
     near(exact.table(consecutive(98)), theirs.weights[2:100].double(), 3e-5)
     if dim % 2:
         assert (exact.table(consecutive(98))[:, -1] == 0).all()
-
-
-def test_tensor2tensor_is_whisper():
-    theirs = sinusoids(1500, 384)
-    common = Sinusoidal(384, convention="tensor2tensor", arithmetic="float32-log")
-    assert torch.equal(common.table(consecutive(1500)), theirs)
-    exact = Sinusoidal(384, convention="tensor2tensor").table(consecutive(1500))
-    near(exact, theirs.double(), 2e-4)
-    assert not torch.equal(exact, theirs)
-
-
-@pytest.mark.parametrize("dim", [6, 512])
-def test_float32_log_is_the_pytorch_tutorial_to_the_bit(dim):
-    position = torch.arange(5000).unsqueeze(1)
-    div_term = torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
-    pe = torch.zeros(5000, dim)
-    pe[:, 0::2] = torch.sin(position * div_term)
-    pe[:, 1::2] = torch.cos(position * div_term)
-    assert torch.equal(Sinusoidal(dim, arithmetic="float32-log").table(consecutive(5000)), pe)
