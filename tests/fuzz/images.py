@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from hypothesis import strategies as st
 from tests.fuzz.encodings import Builder, seeded
-from tests.fuzz.tally import TALLY
 
 from posenc import (
     PEG,
@@ -109,4 +108,3 @@ def check(case: Batch) -> None:
             alone = encoder(x[row : row + 1, kept], places[:, kept])[0]
             off = (out[row, kept] - alone).abs().max().item()
             assert off <= EXACT * (1 + alone.abs().max().item()), f"off by {off} in\n{case}"
-    TALLY.count("cases", "images")

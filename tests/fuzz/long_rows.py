@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from hypothesis import strategies as st
 from tests.fuzz.encodings import HEAD_DIM, seeded
-from tests.fuzz.tally import TALLY
 from torch import Tensor
 
 from posenc import KERPLE, ALiBi, Positional, Sandwich, T5Bias, attention
@@ -124,8 +123,6 @@ def check(case: LongCase) -> None:
             if got.dtype != torch.float32:
                 most += NARROW * meant.norm()
             assert off <= most, f"{backend}: a gradient is off by {off} > {most} in\n{case}"
-        TALLY.count("long rows", "chosen" if backend is None else backend)
-    TALLY.count("cases", "long rows")
 
 
 def content_of(case: LongCase) -> tuple[list[Tensor], Tensor]:

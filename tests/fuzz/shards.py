@@ -1,4 +1,4 @@
-"""Random rows, and random keys, cut among processes: every way held against the definition."""
+"""Random rows cut among processes: every way held against the definition."""
 
 import pickle
 from dataclasses import dataclass, replace
@@ -14,11 +14,10 @@ from tests.fuzz import attention as whole
 from tests.fuzz.blocks import small_blocks
 from tests.fuzz.calls import AttentionCase, arguments, cases, content_of, laid_out
 from tests.fuzz.definition import expected
-from tests.fuzz.tally import TALLY
 from torch import Tensor
 
 from posenc import Positional, attention
-from posenc.distributed import KeyShards, Shards
+from posenc.distributed import Shards
 
 SPREADS = (None, "gather", "heads", "ring")
 LAYOUTS = ("contiguous", "zigzag", "striped", "zigzag_by_document")
@@ -31,15 +30,6 @@ class Cut:
     case: AttentionCase
     world: int
     layout: str
-
-
-@dataclass
-class Dealt:
-    """A call of attention whose keys lie with any of the processes, in any order."""
-
-    case: AttentionCase
-    world: int
-    owners: list[int]
 
 
 @dataclass
@@ -74,23 +64,6 @@ def cuts(draw) -> Cut:
     return Cut(case, draw(st.sampled_from([2, 2, 3, 4])), draw(st.sampled_from(layouts)))
 
 
-@st.composite
-def deals(draw) -> Dealt:
-    """One call, of queries that stand anywhere; keys of one process may be none at all."""
-    case = draw(cases().filter(lambda case: not case.remapping and case.positions))
-    world = draw(st.sampled_from([2, 3, 4]))
-    case = replace(
-        case, documents=None, mask="none", as_cu_seqlens=False, omit=False, poisoned=False,
-        score_builders=[build for build in case.score_builders if _looks_at_pairs(build())],
-    )  # fmt: skip
-    owner = st.integers(0, world - 1)
-    return Dealt(case, world, draw(st.lists(owner, min_size=case.k_len, max_size=case.k_len)))
-
-
-def _looks_at_pairs(encoding) -> bool:
-    return encoding.is_pairwise and not encoding.reads_hidden
-
-
 @cache
 def standing_by() -> Ranks:
     """The processes, until this one ends."""
@@ -104,52 +77,24 @@ def check_cut(cut: Cut) -> None:
     case = cut.case
     given = arguments(case)
     content = content_of(case)
-    refused = _far_from_filling(case) or whole.must_refuse(case, content, given)
-    if refused or whole.rounds(case, given):
-        TALLY.count("shards", "left to one process")
+    if whole.left_out(case, content, given):
         return
     asked = _asked(cut, content, given)
-    answers = _answers(cut.world, "on_ranks", layout=cut.layout, told=pickle.dumps(asked))
+    answers = _answers(cut.world, layout=cut.layout, told=pickle.dumps(asked))
     want, want_grads = expected(case, content, given)
     for spread, *made in zip(SPREADS, *map(pickle.loads, answers), strict=True):
         if isinstance(made[0], str):
             assert len(set(made)) == 1, f"ranks refuse {spread} in different words: {made}"
             assert spread in ("heads", "ring"), f"{spread} refused {cut}: {made[0]}"
-            TALLY.count("shards", f"refused by {spread}")
             continue
         out, grads = made[0]
         whole.compare(case, f"{spread} of {cut}", (out, grads), want, want_grads)
-        TALLY.count("shards", "chosen" if spread is None else spread)
-    TALLY.count("cases", "rows cut among processes")
 
 
-def _far_from_filling(case: AttentionCase) -> bool:
-    """Whether a token is 2^63 away from those that fill a row up, which stand at 0."""
-    return case.positions is not None and torch.tensor(case.positions).min() == -(2**63)
-
-
-def check_dealt(dealt: Dealt) -> None:
-    """Raise where results that processes merge differ from the definition."""
-    case = dealt.case
-    given = arguments(case)
-    content = [x.detach() for x in content_of(case)]
-    if whole.must_refuse(case, content, given) or whole.rounds(case, given):
-        TALLY.count("keys dealt", "left to one process")
-        return
-    query, *keys = laid_out(content, case.layout)
-    told = pickle.dumps((case.positional(), query, keys, {**given, "scale": case.scale}))
-    answers = _answers(dealt.world, "on_holders", told=told, owners=dealt.owners)
-    want, _ = expected(case, content_of(case), given)
-    for made in map(pickle.loads, answers):
-        whole.compare(case, f"merged, of {dealt}", (made, None), want, None)
-    TALLY.count("keys dealt", case.relation)
-    TALLY.count("cases", "keys cut among processes")
-
-
-def _answers(world: int, function: str, **told) -> list[bytes]:
+def _answers(world: int, **told) -> list[bytes]:
     ranks = standing_by()
     try:
-        return ranks.run(world, f"tests.fuzz.shards:{function}", **told)
+        return ranks.run(world, "tests.fuzz.shards:on_ranks", **told)
     except AssertionError:  # those that wait for one that failed answer nobody else
         ranks.process.kill()
         standing_by.cache_clear()
@@ -229,16 +174,3 @@ def _spread(asked: Asked, shards: Shards, spread: str | None, group) -> tuple:
         dist.all_reduce(total, group=group)
         whole_grads.append(total)
     return joined, whole_grads
-
-
-def on_holders(group: dist.ProcessGroup, told: bytes, owners: list[int]) -> bytes:
-    """What this process has when all have met their own keys."""
-    positional, query, content, given = pickle.loads(told)
-    own = (torch.tensor(owners) == group.rank()).nonzero().flatten()
-    given["k_positions"] = given["k_positions"][..., own]
-    if "padding_mask" in given:
-        given["padding_mask"] = given["padding_mask"][:, own]
-    with torch.no_grad():
-        key, value = (x[:, :, own] for x in content)
-        out = attention(query, key, value, positional=positional, shards=KeyShards(group), **given)
-    return pickle.dumps(out)
