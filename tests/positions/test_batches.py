@@ -50,16 +50,6 @@ def test_shares_of_all_ranks_are_the_whole(layout):
     assert all(share.cu_seqlens.equal(whole.cu_seqlens) for share in shares)
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match="Document 1 has 3 tokens and a row 2"):
-        collate([[1], [1, 2, 3]], length=2)
-    for wrong in (0.5, True):
-        with pytest.raises(TypeError, match=r"token ids are .* integers"):
-            collate([torch.tensor([wrong])])
-    with pytest.raises(ValueError, match="needs a multiple of 4"):
-        collate([[1]], length=6, world=2, layout="zigzag")
-
-
 IDS = [[1, 2, 3], [4, 5, 6, 7, 8], [9, 1], [2, 3]]
 
 

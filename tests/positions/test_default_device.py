@@ -86,9 +86,3 @@ def test_what_is_made_of_tensors_lies_beside_them(name):
         assert one.device == torch.device("cpu")
         assert one.dtype == other.dtype
         assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("documents", [[[1, 2], [3, 4]], [[1, 2], [3]]], ids=["full", "padded"])
-def test_rows_of_lists_are_all_made_where_new_tensors_are(documents):
-    with torch.device("meta"):
-        assert {each.device.type for each in collate(documents, length=4)} == {"meta"}

@@ -25,12 +25,6 @@ def test_distances_are_rounded_once(scale, dtype):
             )
 
 
-def test_many_numbers_become_the_floats_that_few_do():
-    wide = Coordinates(torch.arange(144_000).view(72_000, 2).mT, scale=Fraction(1, 3))
-    each = torch.stack([wide[row, :9_000].floats(torch.float32) for row in range(2)])
-    assert torch.equal(wide.floats(torch.float32)[:, :9_000], each)
-
-
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1, 30), Fraction(5, 7)])
 @pytest.mark.parametrize("reach", [2**14, 2**52, 2**52 + 1, 2**62 - 1])
 def test_distances_of_one_part_are_whole_ones_times_the_scale(reach, scale):
@@ -42,12 +36,3 @@ def test_distances_of_one_part_are_whole_ones_times_the_scale(reach, scale):
         want = Coordinates(checked_distances(q, k), scale=scale)
         for dtype in (torch.float64, torch.float32):
             assert torch.equal(float_distances(one, other, dtype), want.floats(dtype))
-
-
-def test_one_axis_has_distances():
-    """Along a last axis with a scale an entry, which is none of tokens, there are none."""
-    points = Coordinates([1, 2]) * Fraction(1, 2)
-    apart = Coordinates.stack([points[0], points[1] / 3], dim=-1)
-    for positions in ((apart, apart), (apart, torch.arange(2))):
-        with pytest.raises(ValueError, match="one scale"):
-            float_distances(*positions, torch.float64)

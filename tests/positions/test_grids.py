@@ -1,6 +1,5 @@
 """Grids: every point once, in the order asked for; tokens without a place; packed images."""
 
-import re
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -26,11 +25,6 @@ from posenc.positions import (
     prefixed,
 )
 
-
-def refused(text, error=ValueError):
-    return pytest.raises(error, match=re.escape(text))
-
-
 AXES = st.lists(
     st.tuples(st.integers(0, 4), st.integers(-9, 9), st.integers(-3, 5)), min_size=1, max_size=4
 )
@@ -55,21 +49,6 @@ def test_centers_of_two_resolutions_stand_in_one_system():
     by_cell = fine.view(3, 2, 4, 2, 2).double().mean(dim=(1, 3)).view(-1, 2)
     assert torch.equal(coarse.double(), by_cell)
     assert torch.equal(centers(2, 3, start=(10, 0)), centers(2, 3) + torch.tensor([20, 0]))
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: grid(2, 3, start=(1,)), "start is (1,)"),
-        (lambda: prefixed(prefixed(grid(2, 2)), 2), "points hold class tokens"),
-        (lambda: packed_grids([(2, 2)], length=3), "The images have 4 tokens together, and length"),
-        (lambda: normalized_grid(3, low=1), "low is 1; it must be -1 or 0."),
-        (lambda: normalized_grid(1, 3, at="corners", by="min"), "sizes are (1, 3)"),
-    ],
-)
-def test_what_cannot_be_laid_out(make, text):
-    with refused(text):
-        make()
 
 
 # Masks.

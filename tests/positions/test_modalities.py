@@ -68,20 +68,3 @@ def test_padding_moves_nothing(left):
     for index, (alone, each) in enumerate(DOCUMENTS):
         assert torch.equal(positions[index][mask[index]], mixed_modalities(alone, each))
         assert (positions[index][~mask[index]] == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("types", "grids", "given", "said"),
-    [
-        (row((IMAGE, 3)), {IMAGE: [(1, 2, 2)]}, {}, "3 tokens of type 1, and its 1 grids have 4"),
-        (row((IMAGE, 2), (TEXT, 1), (IMAGE, 2)), {IMAGE: [(1, 2, 2)]}, {}, "cut in two"),
-        (row((IMAGE, 4)), {IMAGE: [(1, 2, 2)]},
-         {"document_ids": torch.tensor([0, 0, 1, 1])}, "cut in two"),
-        (row((IMAGE, 1)), {IMAGE: [(1, 1)]}, {}, "frames, height, width"),
-        (row((VIDEO, 2)), {VIDEO: [(2, 1, 1)]}, {"times": {VIDEO: [[0]]}}, "1 times for 2 frames"),
-    ],
-    ids=["count", "text", "document", "axes", "times"],
-)  # fmt: skip
-def test_what_does_not_fit_is_refused(types, grids, given, said):
-    with pytest.raises(ValueError, match=said):
-        mixed_modalities(types, grids, **given)

@@ -64,25 +64,6 @@ def test_documents_are_runs_of_equal_ids_row_by_row():
     ]
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "told"),
-    [
-        ({}, TypeError, "exactly one"),
-        ({"lengths": [1], "cu_seqlens": torch.tensor([0, 1])}, TypeError, "exactly one"),
-        ({"lengths": [1.5]}, TypeError, "lengths are torch.float32"),
-        ({"document_ids": torch.tensor([True])}, TypeError, "document_ids are torch.bool"),
-        ({"cu_seqlens": torch.tensor([1, 2])}, ValueError, "ascend from 0"),
-        ({"cu_seqlens": torch.tensor([0, 3, 2])}, ValueError, "ascend from 0"),
-    ],
-)
-def test_packed_takes_one_description_of_whole_numbers(given, error, told):
-    with pytest.raises(error, match=told):
-        packed(**given)
-
-
-# Grids.
-
-
 # Shards.
 
 
@@ -106,18 +87,3 @@ def test_zigzag_gives_every_rank_the_same_causal_work(world, size):
 
     assert len(work("zigzag")) == 1
     assert len(work("contiguous")) == world
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ((8, 2, 2), "rank is 2 of 2"),
-        ((6, 0, 2), "needs a multiple of 4"),
-    ],
-)
-def test_shards_that_do_not_fit_are_refused(given, told):
-    with pytest.raises(ValueError, match=told):
-        shard(*given, layout="zigzag")
-
-
-# What all of them share.
