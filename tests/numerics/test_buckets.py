@@ -64,14 +64,6 @@ def test_a_border_that_is_whole():
     assert 30 not in off_borders(18, 50, 18)
 
 
-@pytest.mark.parametrize("distance", [16, 32, 64])
-def test_the_borders_that_are_powers_of_two(distance):
-    """8·16^(j/8) is 16, 32 and 64 for j = 2, 4 and 6: exactly there a new bucket begins."""
-    around = torch.tensor([distance - 1, distance, distance + 1])
-    before, at, after = t5_buckets(around).tolist()
-    assert before + 1 == at == after
-
-
 @given(st.integers(0, 2**62), st.integers(0, 2**62))
 @settings(max_examples=50, deadline=None)
 def test_buckets_never_fall_with_distance(one, other):
@@ -112,12 +104,3 @@ def test_deberta_borders_that_are_whole(buckets, most, distance, right):
     """9·(16/9)^(4/8) is 12, and 49·(256/49)^(24/48) is 112: the last of their buckets."""
     at, after = deberta_buckets(torch.tensor([distance, distance + 1]), buckets, most).tolist()
     assert at == right < after
-
-
-def test_numbers_that_do_not_fit():
-    with pytest.raises(ValueError, match="buckets is 5"):
-        t5_buckets(FAR, 5)
-    with pytest.raises(ValueError, match="max_distance is 8"):
-        t5_buckets(FAR, 32, 8)
-    with pytest.raises(ValueError, match="a max_distance of at least 130"):
-        deberta_buckets(FAR, 256, 100)

@@ -77,16 +77,3 @@ def test_fused_orders_hold_the_projections_alone(heads, kv_heads):
             fuse((q, k, v)), "half", heads=heads, kv_heads=kv_heads, head_dim=8, order=order
         )
         assert torch.equal(got, fuse(converted))
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda: permutation(7, "half"), "even"),
-        (lambda: convert_projection(torch.ones(10), "half", head_dim=4), "heads"),
-        (lambda: convert_fused(torch.ones(8), "half", heads=2, head_dim=4, order="grouped"), "24"),
-    ],
-)
-def test_widths_that_do_not_fit_are_refused(build, words):
-    with pytest.raises(ValueError, match=words):
-        build()

@@ -56,16 +56,3 @@ def test_values_are_correctly_rounded(dtype):
                         for end in (-2.0, 2.0))  # fmt: skip
         middle = (mp.mpf(below) + got.item()) / 2, (mp.mpf(above) + got.item()) / 2
         assert middle[0] <= truth <= middle[1]
-
-
-def test_a_batch_of_shapes_and_a_graph_agree():
-    numerators = torch.arange(24).view(2, 3, 4) - 7
-    denominators = torch.arange(24).flip(0).view(2, 3, 4) + 1
-    turns = (TURN, TURN // 3, 12345)
-    cos, sin = quotient_cos_sin(numerators, denominators, turns)
-    assert cos.shape == (2, 3, 4, 3)
-    each = [quotient_cos_sin(n.reshape(1), d.reshape(1), turns)
-            for n, d in zip(numerators.flatten(), denominators.flatten(), strict=True)]  # fmt: skip
-    assert torch.equal(cos.view(24, 3), torch.cat([c for c, _ in each]))
-    mapped = torch.func.vmap(lambda n, d: quotient_cos_sin(n, d, turns)[1])
-    torch.testing.assert_close(mapped(numerators, denominators), sin, rtol=2e-7, atol=1e-30)

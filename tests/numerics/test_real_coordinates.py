@@ -105,16 +105,6 @@ def test_turns_at_a_scale_err_by_half_a_unit():
                 assert abs(turns - exact) < 0.5 + 2**-30
 
 
-def test_steps_without_exact_phases_are_refused():
-    sincos = SinCos(Geometric(16))
-    for number in (1e-300, 1e300):
-        with pytest.raises(ValueError, match="steps"):
-            sincos.cos_sin(Coordinates([number]))
-    # A frequency of 0 has no rounding.
-    still = SinCos(FromCheckpoint([0.0]))
-    assert still.cos_sin(Coordinates([1e-300]))[0].item() == 1.0
-
-
 def test_the_common_formula_takes_floats():
     """arithmetic="float32": float32 coordinate × float32 frequency, as everybody computes it."""
     schedule, times = Geometric(16), torch.tensor([999.9, 0.1])

@@ -182,19 +182,6 @@ def test_a_row_does_not_depend_on_its_company(arithmetic, dtype):
         assert torch.equal(bits(one), bits(whole[1999]))
 
 
-@pytest.mark.parametrize("dtype", NARROW, ids=str)
-def test_two_tables_that_exist_are_written_in_place(dtype):
-    sincos = SinCos(Geometric(8))
-    for length in (10, 20_000):
-        whole = torch.full((length, 9), 7.0, dtype=dtype)
-        columns = Columns(whole[:, :8].unflatten(-1, (4, 2)), axis=-1, cos_first=False)
-        made = sincos.cos_sin(consecutive(length), dtype, out=columns)
-        for got, expected in zip(made, sincos.cos_sin(consecutive(length), dtype), strict=True):
-            assert torch.equal(got, expected)
-        assert torch.equal(whole[:, 1::2], made[0])
-        assert (whole[:, 8] == 7.0).all()
-
-
 def test_a_table_in_a_dtype_that_autocast_does_not_join():
     positions, tables = consecutive(5), torch.zeros(2, 5, 2, 4, dtype=torch.float16)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -6,8 +6,8 @@ installs the packages without what they depend on, and runs the tests that use t
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,48 +27,31 @@ def files(package: str, names: tuple[str, ...], beside: Beside) -> list[ModuleTy
     if found is None or found.submodule_search_locations is None:
         pytest.skip(f"{package} is not installed; pip install --no-deps is enough")
     root = Path(next(iter(found.submodule_search_locations))).parent
-    with _imports_of(package, beside):
-        return [_run(root, name) for name in names]
-
-
-@contextmanager
-def _imports_of(package: str, beside: Beside) -> Iterator[None]:
-    """What stands in, for as long as the files run; sys.modules is afterwards as it was."""
-    ours = {package, *(name.partition(".")[0] for name in beside)}
-
-    def held() -> dict[str, ModuleType]:
-        return {n: m for n, m in sys.modules.items() if n.partition(".")[0] in ours}
-
-    before = held()
-    try:
+    with pytest.MonkeyPatch.context() as patched:  # sys.modules is afterwards as it was
         for name, values in beside.items():
-            _place(name).__dict__.update(values)
-        yield
-    finally:
-        for name in held():
-            del sys.modules[name]
-        sys.modules.update(before)
+            _place(name, patched).__dict__.update(values)
+        return [_run(root, name, patched) for name in names]
 
 
-def _place(name: str) -> ModuleType:
+def _place(name: str, patched: pytest.MonkeyPatch) -> ModuleType:
     """A module of this name without content, in packages without content."""
     parts = name.split(".")
     for count in range(1, len(parts) + 1):
         path = ".".join(parts[:count])
         if path not in sys.modules:
-            sys.modules[path] = ModuleType(path)
+            patched.setitem(sys.modules, path, ModuleType(path))
             sys.modules[path].__path__ = []
     return sys.modules[name]
 
 
-def _run(root: Path, name: str) -> ModuleType:
-    _place(name)
+def _run(root: Path, name: str, patched: pytest.MonkeyPatch) -> ModuleType:
+    _place(name, patched)
     path = root.joinpath(*name.split(".")).with_suffix(".py")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    patched.setitem(sys.modules, name, module)
     spec.loader.exec_module(module)
     return module
 
@@ -183,14 +166,10 @@ def torchtune() -> dict[str, type]:
 @cache
 def flash_attention() -> dict[str, Any]:
     """Its rotary module, and the function that rotates: its Triton kernel, interpreted."""
-    interpreted = pytest.MonkeyPatch()
-    interpreted.setenv("TRITON_INTERPRET", "1")
-    try:
-        kernel, layer = files(
-            "flash_attn", ("flash_attn.ops.triton.rotary", "flash_attn.layers.rotary"), {}
-        )
-    finally:
-        interpreted.undo()
+    names = ("flash_attn.ops.triton.rotary", "flash_attn.layers.rotary")
+    with pytest.MonkeyPatch.context() as interpreted:
+        interpreted.setenv("TRITON_INTERPRET", "1")
+        kernel, layer = files("flash_attn", names, {})
     return {**_classes([layer]), "rotate": kernel.apply_rotary}
 
 

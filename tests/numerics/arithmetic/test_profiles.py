@@ -8,7 +8,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 from transformers.models.llama4.modeling_llama4 import Llama4TextRotaryEmbedding
 
 from posenc import Rotary
-from posenc.frequencies import Geometric, Linear, Llama3, Proportional, YaRN
+from posenc.frequencies import Geometric, Linear, Llama3, Proportional
 from posenc.interop.huggingface import rotary_from_config
 from posenc.numerics.arithmetic import PROFILES
 
@@ -120,21 +120,6 @@ def test_every_profile_is_near_the_truth_and_names_its_source(name):
     assert profile.source
     assert profile.version
     assert profile.evidence in ("run", "table", "read")
-
-
-@pytest.mark.parametrize(
-    ("name", "schedule", "pairing", "said"),
-    [
-        ("torchtune", Linear(Geometric(8), 2), "interleaved", "Linear"),
-        ("transformers", Geometric(8), "interleaved", "pairs"),
-        ("vllm", Linear(YaRN(Geometric(8), 2, 64), 2), "half", "Linear"),
-        ("torchtitan", YaRN(Geometric(DIM), 8, 4096), "interleaved", "attention factor"),
-        ("megatron", Llama3(Geometric(8), trained_length=4096), "half", "trained_length=8192"),
-    ],
-)
-def test_what_an_implementation_does_not_have_is_refused(name, schedule, pairing, said):
-    with pytest.raises(ValueError, match=said):
-        Rotary(schedule, pairing=pairing, arithmetic=name)
 
 
 PLAIN = Geometric(DIM, 500_000)
