@@ -57,6 +57,14 @@ def agree(
         assert torch.equal(schedule.float32("float32"), inverse)
 
 
+def yarn_fields(factor, trained, fast, slow, truncate, scales, attention) -> dict:
+    return {
+        "factor": factor, "original_max_position_embeddings": trained, "beta_fast": fast,
+        "beta_slow": slow, "truncate": truncate, "mscale": scales[0], "mscale_all_dim": scales[1],
+        "attention_factor": attention,
+    }  # fmt: skip
+
+
 @RANDOM
 @given(dim=DIMS, base=BASES, factor=FACTORS)
 def test_linear(dim, base, factor):
@@ -68,11 +76,9 @@ def test_linear(dim, base, factor):
 def test_dynamic(dim, base, factor, trained, stretch):
     length = max(1, int(stretch * trained))
     schedule = DynamicNTK(Geometric(dim, base), factor, trained).at(length)
-    inverse, attention = theirs(
-        "dynamic", dim, base, longest=trained, seq_len=length, factor=factor
-    )
+    wanted = theirs("dynamic", dim, base, longest=trained, seq_len=length, factor=factor)
     # Rounded once more in their float64 factor: not always the same float32.
-    agree(schedule, inverse, attention, bitwise=False)
+    agree(schedule, *wanted, bitwise=False)
 
 
 @RANDOM
@@ -92,20 +98,8 @@ def test_yarn(dim, base, factor, trained, fast, slow, truncate, scales, attentio
     ``factor`` times as much of the result.
     """
     schedule = YaRN(Geometric(dim, base), factor, trained, fast, slow, truncate, *scales, attention)
-    inverse, wanted = theirs(
-        "yarn",
-        dim,
-        base,
-        factor=factor,
-        original_max_position_embeddings=trained,
-        beta_fast=fast,
-        beta_slow=slow,
-        truncate=truncate,
-        mscale=scales[0],
-        mscale_all_dim=scales[1],
-        attention_factor=attention,
-    )
-    agree(schedule, inverse, wanted, rtol=4e-6 + 2**-21 * factor)
+    fields = yarn_fields(factor, trained, fast, slow, truncate, scales, attention)
+    agree(schedule, *theirs("yarn", dim, base, **fields), rtol=4e-6 + 2**-21 * factor)
 
 
 @RANDOM
@@ -124,17 +118,10 @@ def test_llama3(dim, base, factor, trained, low, width):
     and where s is near 0 that is ``factor`` times as much of the result.
     """
     schedule = Llama3(Geometric(dim, base), factor, low, low + width, trained)
-    wanted = theirs(
-        "llama3",
-        dim,
-        base,
-        factor=factor,
-        low_freq_factor=low,
-        high_freq_factor=low + width,
-        original_max_position_embeddings=trained,
-    )
+    fields = {"low_freq_factor": low, "high_freq_factor": low + width,
+              "original_max_position_embeddings": trained}  # fmt: skip
     lost = 2**-23 * factor * (low + width) / width if width else 0.0
-    agree(schedule, *wanted, rtol=4e-6 + lost)
+    agree(schedule, *theirs("llama3", dim, base, factor=factor, **fields), rtol=4e-6 + lost)
 
 
 @RANDOM
@@ -144,17 +131,9 @@ def test_longrope(data, dim, base, factor, trained, long):
     shorter, longer = (tuple(data.draw(divisors)) for _ in range(2))
     length = trained + 1 if long else trained
     schedule = LongRoPE(Geometric(dim, base), shorter, longer, trained, factor).at(length)
-    wanted = theirs(
-        "longrope",
-        dim,
-        base,
-        seq_len=length,
-        factor=factor,
-        short_factor=list(shorter),
-        long_factor=list(longer),
-        original_max_position_embeddings=trained,
-    )
-    agree(schedule, *wanted)
+    fields = {"short_factor": list(shorter), "long_factor": list(longer),
+              "original_max_position_embeddings": trained}  # fmt: skip
+    agree(schedule, *theirs("longrope", dim, base, seq_len=length, factor=factor, **fields))
 
 
 @RANDOM

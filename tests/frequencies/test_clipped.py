@@ -43,7 +43,3 @@ def test_clipping_nothing_changes_nothing_and_more_than_all_fades_all():
     assert torch.equal(Clipped(PLAIN, 0).float32("float32"), PLAIN.float32("float32"))
     assert Clipped(PLAIN, 500).turns() == Clipped(PLAIN, 32).turns()
     assert Clipped(PLAIN, 1).turns() == PLAIN.turns()
-
-
-def test_hard_clipping_leaves_the_first_and_zeroes_the_rest():
-    assert Clipped(PLAIN, 20, soft=False).turns() == PLAIN.turns()[:12] + (0,) * 20

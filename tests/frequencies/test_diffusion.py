@@ -3,7 +3,6 @@
 import math
 
 import pytest
-import torch
 from mpmath import mp, mpf
 
 from posenc.frequencies import (
@@ -73,19 +72,6 @@ def test_dyntk_by_hand():
         assert abs(mpf(slowest.turns()[-1]) / 2**192 * 2 * mp.pi / last - 1) < mpf(10) ** -45
 
 
-@pytest.mark.parametrize(
-    ("make", "noun"),
-    [
-        (lambda: DyNTK(FLUX, 64).at(256, 1.5), "time"),
-        (lambda: RIFLEx(FLUX, 29, 60), "1 to 28"),
-        (lambda: RIFLEx(Geometric(16, 256.0), 4, 20), "lowers"),
-    ],
-)
-def test_what_has_no_meaning_is_refused(make, noun):
-    with pytest.raises(ValueError, match=noun):
-        make()
-
-
 # RIFLEx -------------------------------------------------------------------------------------------
 
 
@@ -109,15 +95,6 @@ def test_the_intrinsic_frequency_is_the_authors(dim, base, frames, k):
     periods = [round(2 * math.pi * base ** (2 * j / dim)) for j in range(dim // 2)]
     assert min(range(dim // 2), key=lambda j: abs(periods[j] - frames)) + 1 == k
     assert intrinsic_frequency(Geometric(dim, base), frames) == k
-
-
-def test_float32_forms():
-    schedule = Geometric(16, base=256.0)
-    made = RIFLEx(schedule, 4, 66).float32("float32")
-    assert made[3].item() == torch.tensor(0.9 * 2 * math.pi / 66).item()
-    assert torch.equal(made[:3], schedule.float32("float32")[:3])
-    by = NTKByParts(FLUX, 4, 64)
-    assert by.float32("float32").tolist() == torch.tensor(radians(by)).tolist()
 
 
 def test_a_ramp_ends_at_the_first_pair_that_is_not_there():

@@ -1,7 +1,6 @@
 """Schedules: exact numbers, equal by value, held against mpmath and against decimal text."""
 
 import math
-from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -9,13 +8,10 @@ import torch
 from mpmath import mp, mpf
 
 from posenc.frequencies import (
-    NTK,
     FromCheckpoint,
     Geometric,
-    Linear,
     Llama3,
     Powers,
-    Schedule,
     YaRN,
     as_schedule,
 )
@@ -80,44 +76,6 @@ def test_the_two_float32_forms():
     assert torch.equal(Geometric(512).float32("float32"), power)
     assert torch.equal(Geometric(512).float32("float32-log"), log)
     assert not torch.equal(power, log)
-
-
-@pytest.mark.parametrize(
-    ("make", "noun"),
-    [
-        (lambda: Geometric(0), "dim"),
-        (lambda: Geometric(4, 0.0), "base"),
-        (lambda: Powers(2.0, (0,), 0), "width"),
-        (lambda: FromCheckpoint([]), "empty"),
-        (lambda: Linear(Geometric(8), 0.0), "factor"),
-        (lambda: NTK(Geometric(8), 0.5), "factor"),
-        (lambda: NTK(Geometric(2), 2.0), "dim"),
-        (lambda: Llama3(Geometric(8), low=4.0, high=1.0), "low"),
-        (lambda: YaRN(Geometric(8), 0.5, 64), "factor"),
-        (lambda: YaRN(Geometric(8), 2.0, 64, 1.0, 32.0), "beta_slow"),
-        (lambda: YaRN(Geometric(8, 1.0), 2.0, 64), "base"),
-        (lambda: YaRN(Geometric(8, 2.0), 4.0, 4096), "ramp"),
-        (lambda: YaRN(Geometric(128), 4.0, 3), "ramp"),
-    ],
-)
-def test_what_is_no_schedule_is_refused(make, noun):
-    with pytest.raises(ValueError, match=noun):
-        make()
-
-
-def test_a_schedule_of_ones_own_needs_radians_only():
-    class Octaves(Schedule):
-        def radians(self):
-            return (Decimal(1), Decimal("0.5"))
-
-    assert len(Octaves()) == 2
-    assert Octaves().turns() == FromCheckpoint([1.0, 0.5]).turns()
-    assert Octaves().float32("float32").tolist() == [1.0, 0.5]
-
-
-def test_a_mscale_of_0_is_none_as_transformers_reads_it():
-    plain = YaRN(Geometric(8), 2.0, 64)
-    assert YaRN(Geometric(8), 2.0, 64, mscale=0).attention_factor == plain.attention_factor
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,15 @@
-"""Rope types: each beside its formula, all in one registry, and written back as they were read."""
+"""Rope types are written as they are read."""
 
 import pytest
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from posenc.frequencies import (
-    NTK,
-    FromCheckpoint,
     Geometric,
     Linear,
     Llama3,
-    LongRoPE,
     Proportional,
     YaRN,
 )
 from posenc.frequencies.huggingface import COMMON, Rope
-from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.huggingface import rope_dictionary
 from posenc.interop.rope_types import rope_type_of, schedule_of
 
@@ -29,13 +24,6 @@ WRITTEN = [
 ]
 
 
-def test_it_holds_every_rope_type_of_transformers():
-    named = {name for name, each in ROPE_TYPES.items() if each.in_transformers}
-    theirs = {name for name in ROPE_INIT_FUNCTIONS if not name.startswith("posenc_")}
-    assert named == {"default"} | (theirs & named)
-    assert {"linear", "dynamic", "yarn", "longrope", "llama3", "proportional"} <= named
-
-
 @pytest.mark.parametrize("schedule", WRITTEN, ids=lambda each: type(each).__name__)
 def test_what_is_written_is_read_back(schedule):
     said = rope_dictionary(schedule, 32)
@@ -45,10 +33,3 @@ def test_what_is_written_is_read_back(schedule):
     rope = Rope(rope_type, said, 32, width, said["rope_theta"], trained, None)
     assert schedule_of(rope) == schedule
     assert set(said) <= COMMON | set(rope_type.keys)
-
-
-def test_what_no_dictionary_tells_is_not_written():
-    longrope = LongRoPE(Geometric(4), (1.0, 1.0), (1.0, 32.0), 4096).at(1)
-    for schedule in (NTK(Geometric(8), 2.0), longrope, FromCheckpoint([1.0]),
-                     Linear(Linear(Geometric(8), 2.0), 2.0)):  # fmt: skip
-        assert rope_dictionary(schedule, 8) is None

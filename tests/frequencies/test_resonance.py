@@ -5,7 +5,7 @@ import torch
 from mpmath import mp, mpf
 
 from posenc import Rotary
-from posenc.frequencies import FromCheckpoint, Geometric, Resonance, YaRN
+from posenc.frequencies import Geometric, Resonance, YaRN
 from posenc.frequencies.schedule import TURN_BITS
 
 PLAIN = Geometric(64)
@@ -31,9 +31,3 @@ def test_a_pair_repeats_after_its_wavelength():
         far = 10**12 * step
         there = rotary.table([far, far + 1, far + 5, far + step - 1])[..., pair]
         torch.testing.assert_close(there, near, rtol=0, atol=1e-40)
-
-
-def test_frequencies_that_would_turn_in_full_are_refused():
-    with pytest.raises(ValueError, match="wavelength"):
-        Resonance(FromCheckpoint([1.0, 5.0]))
-    assert Resonance(FromCheckpoint([3.1])).wavelengths() == (2.0,)
