@@ -2,12 +2,10 @@
 
 A test bears `@pytest.mark.slow("why it takes long")`. It runs where the command line selects by
 markers (`-m`) or names tests (`file.py::test`). Of many cases of one test, `spares=4` lets about
-every fourth be quick, always those. `--part 2/3` takes every third of the slow tests: the
-checks of a change run one part, chosen by its commit.
+every fourth be quick, always those.
 """
 
 import math
-import re
 from collections import Counter
 from zlib import crc32
 
@@ -40,25 +38,6 @@ def spare(item: pytest.Item) -> None:
     ]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--part", type=part, help="K/N: a part of the slow tests")
-
-
-def part(word: str) -> tuple[int, int]:
-    """K and N of `K/N`."""
-    found = re.fullmatch(r"(\d+)/([1-9]\d*)", word)
-    if found is None:
-        raise ValueError(f"{word!r} is no part; write K/N, as 1/3")
-    return int(found[1]) % int(found[2]), int(found[2])
-
-
-def in_part(item: pytest.Item, chosen: tuple[int, int] | None) -> bool:
-    """Whether a slow test is in the part asked for; quick ones always are."""
-    if chosen is None or not why(item):
-        return True
-    return number(item) % chosen[1] == chosen[0]
-
-
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
 
@@ -67,9 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         spare(item)
-    others = [item for item in items if not in_part(item, config.option.part)]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if in_part(item, config.option.part)]
     if selects_itself(config):
         return
     slow = [item for item in items if why(item)]

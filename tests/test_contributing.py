@@ -137,13 +137,3 @@ def capability() -> str:
     """The library that torch's choice of instructions asks for."""
     name = torch.backends.cpu.get_cpu_capability().lower()
     return name if (BUILT / f"kernels_{name}.so").exists() else "default"
-
-
-def test_every_section_has_its_steps():
-    assert {title: len(steps(title)) for title in ASKED} == {
-        "Into the library, in three files": 3,
-        "A schedule": 3,
-        "A command": 3,
-        "A backend": 4,
-        "A kernel": 6,
-    }

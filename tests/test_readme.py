@@ -4,7 +4,6 @@ import importlib
 import inspect
 import re
 import runpy
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,7 @@ import posenc
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-INSTALL = (ROOT / "docs/start/install.md").read_text()
 ENCODINGS = (ROOT / "docs/encodings.md").read_text()
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def typed(text: str) -> list[str]:
@@ -30,36 +27,6 @@ def test_exactly_two_commands_set_everything_up():
     assert all("-c constraints.txt" in command for command in commands)
     assert "posenc" in commands[0].split("&&")[-1]
     assert "pytest" in commands[1].split("&&")[-1]
-
-
-def test_the_commands_are_those_that_the_checks_run():
-    script = (ROOT / ".ci/run").read_text()
-    asked = re.findall(r'^part .* readme "?([^"\n]+)"?$', script, flags=re.M)
-    assert [len([line for line in typed(README) if word in line]) for word in asked] == [1, 1]
-
-
-def test_the_install_page_has_the_same_commands():
-    assert typed(INSTALL) == typed(README)
-
-
-def test_the_readme_is_read_in_one_go():
-    assert len(README.splitlines()) <= 120
-
-
-def test_every_optional_part_is_named_and_there():
-    named = {name for row in re.findall(r"^\| (`.*?) \|", INSTALL, flags=re.M)
-             for name in re.findall(r"`(\w+)`", row)}  # fmt: skip
-    assert named == PROJECT["optional-dependencies"].keys()
-    used = set(re.findall(r'"\.\[([\w,]+)\]"', INSTALL + README))
-    assert {part for each in used for part in each.split(",")} <= named
-
-
-@pytest.mark.parametrize("text", [README, INSTALL], ids=["README", "install"])
-def test_the_lowest_torch_is_the_first_that_was_run(text):
-    run = re.search(r"\w+ 20\d\d its tests were run\s+with torch ([\d., and]+) on CPUs", text)
-    releases = re.findall(r"\d+\.\d+", run[1])
-    assert f"torch>={releases[0]}" in PROJECT["dependencies"]
-    assert releases == sorted(releases, key=lambda release: int(release.split(".")[1]))
 
 
 PLACES = {

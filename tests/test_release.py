@@ -4,8 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import posenc
 
 ROOT = Path(__file__).parent.parent
@@ -23,11 +21,3 @@ def test_the_version_is_one_number():
     assert posenc.__version__ == project["version"]
     assert (cited, day) == HEADINGS[0]
     assert f"## {version} — unreleased" in CHANGELOG if on_its_way else version == cited
-
-
-@pytest.mark.parametrize("field", ["version", "title", "license", "author"])
-def test_bibtex_says_what_the_citation_file_says(field):
-    entry = re.search(r"```bibtex\n(.*?)```", (ROOT / "docs/citing.md").read_text(), flags=re.S)[1]
-    said = re.search(rf"^  {field}\s+= {{+(.*?)}}+,?$", entry, flags=re.M)[1]
-    named = {"author": "  - name"}.get(field, field)
-    assert said == re.search(rf'^{named}: "?(.*?)"?$', CITATION, flags=re.M)[1]

@@ -15,37 +15,7 @@ from posenc.positions import consecutive
 
 EXAMPLES = json.loads((Path(__file__).parent / "data" / "worked_examples.json").read_text())
 
-IN_THE_ENCODER = {
-    "layer_norm",
-    "batch_norm_contrast",
-    "attention_6x6",
-    "ragged_batch",
-    "multi_head_shapes",
-    "feed_forward_shapes",
-}
 """These are shown in tests/transformer."""
-
-HERE = {
-    "sinusoidal_n100_d4",
-    "div_term_n100_d4",
-    "sinusoidal_n10000_d4",
-    "batch_embeddings_2dp",
-    "batch_sum_n100_2dp",
-    "batch_sum_n10000_2dp",
-    "batch_sums_note",
-    "by_hand_d6_n10000",
-    "by_hand_d4_n10000",
-    "single_sine_slips",
-    "per_dimension_one_based",
-    "module_defaults",
-    "figures",
-    "relative_offset",
-    "sentence_d14",
-}
-
-
-def test_no_example_is_forgotten():
-    assert EXAMPLES.keys() == HERE | IN_THE_ENCODER
 
 
 def printed(value: float, decimals: int) -> set[float]:
@@ -97,23 +67,7 @@ def test_rows_worked_by_hand(name):
             assert written in printed(value, decimals_of(written))
 
 
-def test_the_notes_cut_digits_off():
-    row = Sinusoidal(6).table(torch.tensor([1]))[0].tolist()
-    assert math.trunc(row[2] * 100) / 100 == 0.04  # 0.0464: rounding would give 0.05
-    assert math.trunc(row[3] * 100) / 100 == 0.99  # 0.9989: rounding would give 1.00
-    assert round(row[2], 2) == 0.05
-    assert round(row[3], 2) == 1.0
-
-
 # Slips.
-
-
-def test_cos_of_a_hundredth_is_no_995_thousandths():
-    """The notes write cos(0.01) as 0.995, which is cos(0.1)."""
-    cos = Sinusoidal(4).table(torch.tensor([1]))[0, 3].item()
-    assert round(cos, 5) == 0.99995
-    assert 0.995 not in printed(cos, 3)
-    assert 0.995 in printed(Sinusoidal(4, base=100.0).table(torch.tensor([1]))[0, 3].item(), 3)
 
 
 def test_the_values_of_a_single_sine():
@@ -124,15 +78,6 @@ def test_the_values_of_a_single_sine():
         assert round(got, 4) == right
     assert 0.87 not in printed(table[2, 0].item(), 2)  # the notes' sin(2)
     assert -0.90 not in printed(table[4, 0].item(), 2)  # the notes' sin(4)
-
-
-def test_a_single_sine_repeats_itself_and_many_do_not():
-    """Why one frequency is not enough: two positions can nearly share a value."""
-    single = Sinusoidal(2).table(consecutive(1000))
-    # 710 is 113 turns but for 6e-5 radians.
-    assert (single[710] - single[0]).abs().max() < 1e-4
-    many = Sinusoidal(64).table(consecutive(1000))
-    assert (many[710] - many[0]).abs().max() > 1
 
 
 # Embeddings and their sums.
@@ -146,12 +91,6 @@ def test_the_sums_of_a_batch(n):
     got = Sinusoidal(4, base=n, dropout=0.1).eval()(x)
     assert x.shape == expected.shape == (3, 6, 4)
     assert (got - expected).abs().max() < 0.011
-
-
-def test_all_sentences_share_the_encoding():
-    x = torch.tensor(EXAMPLES["batch_embeddings_2dp"])
-    added = Sinusoidal(4).table(consecutive(6))
-    assert torch.allclose(Sinusoidal(4)(x) - x, added.expand_as(x), atol=1e-6)
 
 
 def test_a_sentence_of_three_words():
@@ -194,10 +133,6 @@ def test_the_slides_convention():
     channel = encoding.convention.channel(0, example["d"])
     assert (channel.function, channel.first) == ("cos", example["t_from"])
     assert channel.exponent == pytest.approx(example["k_from"] / example["d"])
-
-
-def test_the_slides_convention_has_no_shift_map():
-    assert not Sinusoidal(14, convention="per_dimension_one_based").keeps_shift
 
 
 # The module that the documents build, the figures and the properties that they show.

@@ -40,21 +40,11 @@ def test_a_notebook_has_no_links_into_the_site_and_no_markup_of_it(page):
     assert "```{" not in prose
 
 
-def test_every_tutorial_is_in_the_table_of_contents():
-    contents = (DOCS / "index.md").read_text().split()
-    assert [page.stem for page in PAGES if f"tutorials/{page.stem}" not in contents] == []
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_figures_have_alternative_texts(page):
     cells = notebooks.notebook(page.read_text()).cells
     drawing = [cell for cell in cells if cell.cell_type == "code" and "= plots." in cell.source]
     assert all(len(cell.metadata["mystnb"]["image"]["alt"]) > 40 for cell in drawing)
-
-
-def test_the_link_stands_under_the_title():
-    said = notebooks.linked("---\na: b\n---\n\n# A title\n\nText.\n", "name")
-    assert "# A title\n\n{download}`This page as a notebook <../notebooks/name.ipynb>`\n" in said
 
 
 @pytest.mark.slow("starts a kernel")

@@ -25,14 +25,3 @@ def test_a_number_and_an_alias_say_what_they_are(reference):
         assert "auto" not in reference.entry("posenc.positions", name)
     with pytest.raises(ValueError, match="MARKS is public; put a string below it"):
         reference.said_of("posenc.plots.style", "MARKS")
-
-
-def test_functions_and_classes_have_their_docstrings(reference):
-    assert "autoclass:: posenc.Rotary\n" in reference.entry("posenc", "Rotary")
-    assert "autofunction:: posenc.attention\n" in reference.entry("posenc", "attention")
-
-
-def test_type_variables_are_left_out(reference):
-    names = reference.public("posenc.inspection.rotary")
-    assert "RotaryNumbers" in names
-    assert "Value" not in names
