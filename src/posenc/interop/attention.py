@@ -12,12 +12,8 @@ from posenc.encodings.bias import ScoreBias
 from posenc.encodings.positional import Positional
 from posenc.interop.told_mask import NAME, ToldMask, told_or_drawn
 
-REFUSED = {
-    "indices": "attends to the keys that an indexer picks",
-    "block_indices": "attends to the blocks of keys that an indexer picks",
-    "sinks": "keeps its first keys as sinks",
-}
-"""Arguments of some models' attention that no backend here knows, and what such a model does."""
+REFUSED = ("indices", "block_indices", "sinks")
+"""Arguments of sparse attention, which no backend here knows."""
 
 
 def register_attention() -> str:
@@ -101,26 +97,23 @@ def attend(
     mask = _of_documents(attention_mask, cu_seq_lens_q, cu_seq_lens_k, query, key)
     if mask is None:
         mask = _unsaid(module, is_causal, query, key, others.get("sliding_window"))
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"attn_mask": mask}
     if isinstance(mask, ToldMask):
         whole, mask = mask, mask.seen_by_last()
         if mask is not whole:
             key, value = key[:, :, : mask.k_len], value[:, :, : mask.k_len]
         told = mask.keywords(query.device)
-    else:
-        told["attn_mask"] = mask
     if isinstance(position_bias, Tensor):
         _add(told, position_bias[..., : key.shape[-2]])
     elif position_bias is not None and position_bias.encoding is not None:
-        bias, counted = position_bias.encoding, position_bias.counts_padding
-        row = None if not isinstance(mask, ToldMask) else _row(mask, position_bias, query)
+        row = _row(mask, position_bias, query) if isinstance(mask, ToldMask) else None
         if row is not None:
             _add(told, row)
         else:
-            told["positional"] = Positional(scores=bias)
+            told["positional"] = Positional(scores=position_bias.encoding)
             if isinstance(mask, Tensor):
                 told |= _in_drawn(mask, position_bias, query, key)
-            elif not counted and mask.has_holes():
+            elif not position_bias.counts_padding and mask.has_holes():
                 told |= _among_real(mask)
     out = attention(
         query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
@@ -132,22 +125,18 @@ def attend(
 def _refuse(module: nn.Module, others: dict[str, Any]) -> None:
     if others.get("output_attentions") or _weights_are_collected():
         raise ValueError("attn_implementation='posenc' never forms attention weights.")
-    for name, reason in REFUSED.items():
-        if others.get(name) is not None:
-            raise ValueError(f"{type(module).__name__} {reason}, which 'posenc' does not know.")
-    if "Paged" in type(others.get("cache")).__name__:
-        raise ValueError("attn_implementation='posenc' does not read the pages of generate_batch.")
+    if sparse := [name for name in REFUSED if others.get(name) is not None]:
+        raise ValueError(f"{type(module).__name__} gives {sparse[0]}: 'posenc' is not sparse.")
 
 
 def _weights_are_collected() -> bool:
     """Whether a model around this layer collects attention weights, as models of version 5 do."""
     from transformers.utils import output_capturing
 
-    if torch.compiler.is_compiling():
-        return False
     collector = getattr(output_capturing, "_active_collector", None)
-    collected = None if collector is None else collector.get()
-    return any("attentions" in name for name in collected or ())
+    if collector is None or torch.compiler.is_compiling():
+        return False
+    return any("attentions" in name for name in collector.get() or ())
 
 
 def _unsaid(
@@ -170,13 +159,11 @@ def _of_documents(
     key: Tensor,
 ) -> ToldMask | Tensor | None:
     """The mask, with the documents of a packed row that came in the words of flash attention."""
-    if queries is None and keys is None:
+    if queries is None:
         return mask
-    length = query.shape[-2]
-    alike = queries is not None and keys is not None and torch.equal(queries, keys)
-    if not alike or not isinstance(mask, ToldMask) or length != key.shape[-2] or len(query) != 1:
+    length, itself = query.shape[-2], keys is not None and torch.equal(queries, keys)
+    if not itself or not isinstance(mask, ToldMask) or length != key.shape[-2] or len(query) != 1:
         raise ValueError("cu_seq_lens_q are served for one packed row that attends to itself.")
-    assert queries is not None
     row = torch.arange(length, device=query.device)
     ids = torch.bucketize(row, queries[1:].long().contiguous(), right=True)[None]
     if mask.documents is None:
@@ -189,10 +176,9 @@ def _of_documents(
 def _add(told: dict[str, Any], bias: Tensor) -> None:
     """Add a dense bias to the mask that is there."""
     mask = told.get("attn_mask")
-    if mask is not None and mask.dtype == torch.bool:
-        bias = bias.masked_fill(~mask, -torch.inf)
-    elif mask is not None:
-        bias = bias + mask
+    if mask is not None:
+        drawn = mask.dtype == torch.bool
+        bias = bias.masked_fill(~mask, -torch.inf) if drawn else bias + mask
     told["attn_mask"] = bias
 
 
@@ -203,8 +189,8 @@ def _row(mask: ToldMask, told: ToldBias, query: Tensor) -> Tensor | None:
     one query it is built once for all layers; but not where a bias learns, since layers that are
     run again would share its graph.
     """
-    bias, holes = told.encoding, not told.counts_padding and mask.has_holes()
-    assert bias is not None
+    bias: Any = told.encoding
+    holes = not told.counts_padding and mask.has_holes()
     if told.first is None and not mask.is_causal and mask.q_len > 1:
         keys = _among_real(mask)["k_positions"] if holes else mask.positions(query.device)[1]
         table = bias.table(keys[..., -1:], keys, dtype=working_dtype(query.dtype))
@@ -221,15 +207,11 @@ def _row(mask: ToldMask, told: ToldBias, query: Tensor) -> Tensor | None:
 
 def _among_real(mask: ToldMask) -> dict[str, Tensor]:
     """Positions that count real tokens alone, where padding stands between them."""
-    assert mask.padding is not None
-    keys = (mask.padding.long().cumsum(1) - 1).clamp(min=0)
+    padding: Any = mask.padding
+    keys = (padding.long().cumsum(1) - 1).clamp(min=0)
     first = mask.first_query - mask.first_key
-    rows = slice(first, first + mask.q_len)
-    return {
-        "q_positions": keys[:, rows],
-        "k_positions": keys,
-        "q_padding_mask": mask.padding[:, rows],
-    }
+    q, q_padding = (x[:, first : first + mask.q_len] for x in (keys, padding))
+    return {"q_positions": q, "k_positions": keys, "q_padding_mask": q_padding}
 
 
 def _in_drawn(mask: Tensor, bias: ToldBias, query: Tensor, key: Tensor) -> dict[str, Tensor]:

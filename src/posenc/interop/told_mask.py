@@ -1,6 +1,6 @@
 """The masks of ``transformers``, told in a few numbers where they are usually drawn as matrices."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -38,31 +38,21 @@ class ToldMask:
         """Itself: it has no dtype, and lies where the model is."""
         return self
 
-    def contiguous(self) -> "ToldMask":
-        """Itself."""
-        return self
+    contiguous = to
 
     @property
     def in_step(self) -> bool:
         """Whether the queries are the last of the keys."""
         return self.first_query + self.q_len == self.first_key + self.k_len
 
-    @property
-    def is_last_alone(self) -> bool:
-        """Whether there is one query, the last token."""
-        return self.q_len == 1 and self.in_step
-
     def seen_by_last(self) -> "ToldMask":
         """Without the keys that stand after the last query, as an empty static cache has them."""
         end = self.first_query + self.q_len - self.first_key
         if not self.is_causal or not 0 < end < self.k_len:
             return self
-        return replace(
-            self,
-            k_len=end,
-            padding=None if self.padding is None else self.padding[:, :end],
-            documents=None if self.documents is None else self.documents[:, :end],
-        )
+        kept = {"padding": self.padding, "documents": self.documents}
+        rows = {name: None if x is None else x[:, :end] for name, x in kept.items()}
+        return replace(self, k_len=end, **rows)
 
     def positions(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Where queries and keys stand, one after the other."""
@@ -78,8 +68,8 @@ class ToldMask:
 
     def keywords(self, device: torch.device) -> dict[str, Any]:
         """What ``posenc.attention`` is to be told."""
-        # The last token alone sees all, and needs no comparison of places.
-        told: dict[str, Any] = {"is_causal": self.is_causal and not self.is_last_alone}
+        last_alone = self.q_len == 1 and self.in_step  # it sees all, and places are not compared
+        told: dict[str, Any] = {"is_causal": self.is_causal and not last_alone}
         if self.window is not None:
             told["window"] = self.window
         placed = not self.in_step and (self.is_causal or self.window is not None)
@@ -87,7 +77,7 @@ class ToldMask:
             told["q_positions"], told["k_positions"] = self.positions(device)
         if self.documents is not None:
             told["document_ids"] = self.documents
-            if placed or not self.in_step:
+            if not self.in_step:
                 told["q_document_ids"] = self.q_documents
         if self.padding is not None:
             told["padding_mask"] = self.padding
@@ -99,12 +89,9 @@ class ToldMask:
     @classmethod
     def __torch_function__(cls, function: Any, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"A told mask was given to {getattr(function, '__name__', '')}. With "
-            f"attn_implementation='posenc' masks are no tensors; this model computes with its mask."
+            f"{getattr(function, '__name__', 'A function')} got a ToldMask: this model computes "
+            f"with its mask, and with attn_implementation='posenc' masks are no tensors."
         )
-
-
-# Told from transformers' mask functions -----------------------------------------------------------
 
 
 def told_or_drawn(
@@ -129,11 +116,11 @@ def told_or_drawn(
         return attention_mask
     function: Any = causal_mask_function if mask_function is None else mask_function
     places = q_length, kv_length, q_offset, kv_offset
-    looked_at = not torch.compiler.is_compiling() and _are_known(places)
-    rules = _rules(function) if looked_at else None
-    if rules is not None:
-        sizes = int(q_length), int(kv_length), int(q_offset), int(kv_offset)
-        return _told(batch_size, *sizes, rules, attention_mask)
+    known = all(isinstance(n, int) or (isinstance(n, Tensor) and may_look(n)) for n in places)
+    if known and not torch.compiler.is_compiling() and (rules := _rules(function)) is not None:
+        q_first, k_first = int(q_offset), int(kv_offset)
+        sizes = batch_size, int(q_length), int(kv_length)
+        return _told(*sizes, q_first, k_first, rules, attention_mask)
     never: dict[str, Any] = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     draw = eager_mask if getattr(others.get("config"), "model_type", "") == "mpt" else sdpa_mask
     return draw(  # type: ignore[return-value]
@@ -141,64 +128,40 @@ def told_or_drawn(
     )
 
 
-def _are_known(places: tuple[Any, ...]) -> bool:
-    return all(isinstance(n, int) or (isinstance(n, Tensor) and may_look(n)) for n in places)
+Rules = dict[str, Mapping[str, Any]]
+"""The kinds of mask functions that must all say yes, and what each was made with."""
 
 
-@dataclass
-class _Rules:
-    """What a mask function says."""
-
-    is_causal: bool = False
-    window: int | None = None
-    chunk: int | None = None
-    left_padding: Tensor | None = None
-    packed: Tensor | None = None
-
-
-def _rules(function: Callable[..., Tensor]) -> _Rules | None:
+def _rules(function: Callable[..., Tensor]) -> Rules | None:
     """What a mask function of ``transformers`` says; ``None`` where it may be any."""
-    found = _Rules()
-    one_sided = remapped = False
-    codes = _codes()
+    codes, found = _codes(), Rules()
     for part in _conjuncts(function):
         kind = codes.get(getattr(part, "__code__", None))
-        if kind == "causal":
-            found.is_causal = True
-        elif kind == "earlier":
-            one_sided, found.window = True, _bound(part, "sliding_window")
-        elif kind == "around":  # it counts the distance, we the positions with the query's own
-            found.window = _bound(part, "sliding_window") + 1
-        elif kind == "chunk":
-            found.chunk = _bound(part, "chunk_size")
-            found.left_padding = _bound(part, "left_padding")
-        elif kind == "packed":
-            found.packed = _bound(part, "packed_sequence_mask")
-        elif kind == "remapped":  # inside a document its positions rise by one, as rows do
-            remapped = True
-            inner = _rules(_bound(part, "mask_function"))
-            if inner is None or inner.chunk is not None:
-                return None
-            found.is_causal, found.window = inner.is_causal, inner.window
-        elif kind != "all":
+        if kind is None:
             return None
-    if (one_sided and not found.is_causal) or (remapped and found.packed is None):
-        return None
-    return None if found.chunk is not None and found.packed is not None else found
+        found[kind] = _bound(part)
+    if "remapped" in found:  # inside a document its positions rise by one, as rows do
+        inner = _rules(found.pop("remapped")["mask_function"])
+        if inner is None or "chunk" in inner or "packed" not in found:
+            return None
+        found |= inner
+    any_other = ("earlier" in found and "causal" not in found) or {"chunk", "packed"} <= {*found}
+    return None if any_other else found
 
 
 def _conjuncts(function: Any) -> Iterator[Any]:
     """The mask functions that must all say yes."""
-    if _codes().get(getattr(function, "__code__", None)) == "and":
-        for part in _bound(function, "mask_functions"):
-            yield from _conjuncts(part)
-    else:
+    if _codes().get(getattr(function, "__code__", None)) != "and":
         yield function
+        return
+    for part in _bound(function)["mask_functions"]:
+        yield from _conjuncts(part)
 
 
-def _bound(function: Any, name: str) -> Any:
-    """What a function has kept under a name from where it was made."""
-    return function.__closure__[function.__code__.co_freevars.index(name)].cell_contents
+def _bound(function: Any) -> Mapping[str, Any]:
+    """What a function has kept from where it was made, by name."""
+    cells = function.__closure__ or ()
+    return dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells), strict=True))
 
 
 @cache
@@ -226,34 +189,28 @@ def _told(
     k_len: int,
     first_query: int,
     first_key: int,
-    rules: _Rules,
+    rules: Rules,
     attention_mask: Tensor | None,
 ) -> ToldMask:
-    window = rules.window
-    if window is not None and rules.is_causal and window > first_query + q_len - 1 - first_key:
+    window, is_causal = None, "causal" in rules
+    if "earlier" in rules:
+        window = rules["earlier"]["sliding_window"]
+    elif "around" in rules:  # it counts the distance, we the positions with the query's own
+        window = rules["around"]["sliding_window"] + 1
+    if window is not None and is_causal and window > first_query + q_len - 1 - first_key:
         window = None  # it reaches past all keys
     documents = q_documents = None
-    if rules.packed is not None:
-        documents = q_documents = rules.packed.expand(batch, -1)
-    elif rules.chunk is not None:
-        assert rules.left_padding is not None
-        q_documents, documents = (
-            (torch.arange(start, start + count, device=rules.left_padding.device)
-             - rules.left_padding.view(-1, 1)).div(rules.chunk, rounding_mode="floor")
-            .expand(batch, -1)
-            for start, count in ((first_query, q_len), (first_key, k_len))
-        )  # fmt: skip
-    return ToldMask(
-        q_len,
-        k_len,
-        first_query,
-        first_key,
-        rules.is_causal,
-        window,
-        _padding(attention_mask, batch, first_key, k_len),
-        q_documents,
-        documents,
-    )
+    if "packed" in rules:
+        documents = q_documents = rules["packed"]["packed_sequence_mask"].expand(batch, -1)
+    elif "chunk" in rules:
+        size, begin = rules["chunk"]["chunk_size"], rules["chunk"]["left_padding"].view(-1, 1)
+        rows = torch.arange(first_query, first_query + q_len, device=begin.device) - begin
+        keys = torch.arange(first_key, first_key + k_len, device=begin.device) - begin
+        q_documents = rows.div(size, rounding_mode="floor").expand(batch, -1)
+        documents = keys.div(size, rounding_mode="floor").expand(batch, -1)
+    padding = _padding(attention_mask, batch, first_key, k_len)
+    places = q_len, k_len, first_query, first_key
+    return ToldMask(*places, is_causal, window, padding, q_documents, documents)
 
 
 def _padding(mask: Tensor | None, batch: int, first: int, count: int) -> Tensor | None:
