@@ -5,9 +5,9 @@ from dataclasses import replace
 from torch import nn
 
 from posenc.frequencies import FromCheckpoint
+from posenc.interop.oracle.encodings import with_frequencies
 from posenc.interop.patching import Patch, replaced
 from posenc.interop.patching.admission import Admitted
-from posenc.interop.patching.rotations import with_frequencies
 from posenc.interop.rotary_config import RotaryLayer
 
 

@@ -25,8 +25,8 @@ from posenc.interop.caches.storage import (
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
+from posenc.interop.oracle.encodings import Encoding, bare, facts_of, with_frequencies
 from posenc.interop.patching.patch import patch
-from posenc.interop.patching.rotations import Rotation, bare, facts_of, with_frequencies
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 
 SERVED = (
@@ -39,7 +39,7 @@ WITHOUT = ("LinearAttentionLayer", "DummyLayer")
 """Layers of caches that hold no keys."""
 
 Cache = TypeVar("Cache")
-Step = Callable[[int, Tensor, Rotation, Tensor], Tensor]
+Step = Callable[[int, Tensor, Encoding, Tensor], Tensor]
 """The number of a layer, its keys, their encoding and their positions, to other keys."""
 
 
@@ -94,7 +94,7 @@ def rerotate_cached_keys(
     storage = measured_storage(model)
     targets = _targets(new, storage, read(model.config))
 
-    def turned(index: int, keys: Tensor, encoding: Rotation, where: Tensor) -> Tensor:
+    def turned(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
         target = targets[index]
         if target is None:
             return keys
@@ -148,7 +148,7 @@ def move_cached_keys(
     for held in storage:
         _check_reach(held, _end_of(to_positions))
 
-    def moved(index: int, keys: Tensor, encoding: Rotation, where: Tensor) -> Tensor:
+    def moved(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
         there = _positions_of(_layers(cache)[index], to_positions, keys.device)
         return move_keys(keys, where, on_axes(there, encoding), encoding)
 
@@ -239,7 +239,7 @@ def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list
     return found
 
 
-def _target(new: Any, held: Rotation, layer: RotaryLayer | None) -> Schedule:
+def _target(new: Any, held: Encoding, layer: RotaryLayer | None) -> Schedule:
     schedule = new.frequencies if isinstance(new, Rotary) else new
     if not isinstance(schedule, Schedule):
         raise TypeError(f"new is a {type(new).__name__}; it must be a Rotary or a schedule.")

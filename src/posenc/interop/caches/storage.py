@@ -16,7 +16,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.fields import Configuration
 from posenc.interop.modes import in_evaluation
-from posenc.interop.patching.rotations import Rotation, bare, on_axes_of
+from posenc.interop.oracle.encodings import Encoding, bare, on_axes_of
 from posenc.interop.rope_layers import latent_width
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing
@@ -49,7 +49,7 @@ class KeyStorage:
     """
 
     held: Held
-    encoding: Rotation | None
+    encoding: Encoding | None
     rope_type: str = "default"
     trained_length: int | None = None
 
@@ -92,7 +92,7 @@ def measured_types() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _as_stored(encoding: Rotation, pairing: Pairing, *, whole: bool) -> Rotation:
+def _as_stored(encoding: Encoding, pairing: Pairing, *, whole: bool) -> Encoding:
     """The encoding for what is cached: whole heads, or their rotated channels alone."""
     rotary = bare(encoding)
     made = Rotary(
@@ -104,7 +104,7 @@ def _as_stored(encoding: Rotation, pairing: Pairing, *, whole: bool) -> Rotation
     return on_axes_of(encoding, made)
 
 
-def _storage(held: Held, encoding: Rotation, layer: RotaryLayer) -> KeyStorage:
+def _storage(held: Held, encoding: Encoding, layer: RotaryLayer) -> KeyStorage:
     return KeyStorage(held, encoding, layer.rope.rope_type.name, layer.rope.trained_length)
 
 
@@ -124,7 +124,7 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
             continue
-        fitting: list[tuple[Held, Rotation]] = [
+        fitting: list[tuple[Held, Encoding]] = [
             (held, encoding)
             for held, encoding in _candidates(layer.encoding, kept)
             if _fits(encoding, getattr(kept, held), positions)
@@ -145,7 +145,7 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
     raise ValueError(f"The cache has {count} layers, and the configuration {len(layers)} others.")
 
 
-def _candidates(encoding: Rotation, kept: Any) -> Iterator[tuple[Held, Rotation]]:
+def _candidates(encoding: Encoding, kept: Any) -> Iterator[tuple[Held, Encoding]]:
     rotary = bare(encoding)
     places: tuple[Held, ...] = ("keys", "values")
     pairings: tuple[Pairing, ...] = ("half", "interleaved")
@@ -155,7 +155,7 @@ def _candidates(encoding: Rotation, kept: Any) -> Iterator[tuple[Held, Rotation]
             yield held, _as_stored(encoding, pairing, whole=width == rotary.head_dim)
 
 
-def _fits(encoding: Rotation, kept: Tensor, positions: Tensor) -> bool:
+def _fits(encoding: Encoding, kept: Tensor, positions: Tensor) -> bool:
     """Whether keys at these positions, moved to the first of them, are all alike."""
     kept, positions = kept[:1].double(), positions[-kept.shape[-2] :]
     if kept.shape[-2] != len(positions) or kept.shape[-2] < 2:
@@ -170,7 +170,7 @@ def spread(x: Tensor, of: Tensor | None = None) -> float:
     return float((x - (x[..., :1, :] if of is None else of)).abs().max() / x.abs().max())
 
 
-def on_axes(positions: Tensor, encoding: Rotation) -> Tensor:
+def on_axes(positions: Tensor, encoding: Encoding) -> Tensor:
     """Positions of text for the axes of an encoding: all alike."""
     if isinstance(encoding, Rotary):
         return positions

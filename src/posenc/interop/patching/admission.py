@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
-from posenc.interop.patching import measuring
+from posenc.interop.oracle import modules
+from posenc.interop.oracle.modules import TABLE, Place
 from posenc.interop.patching.angles import ALL
-from posenc.interop.patching.measuring import TABLE, Place
 from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
 
@@ -55,29 +55,31 @@ class Admitted:
     place: Place
     config: Configuration
     layers: Mapping[str, RotaryLayer]  # by type, or under "all"
-    form: str
     dtype: torch.dtype | None  # of the angles; None: that of the hidden state
     measurements: tuple[Measurement, ...]
+
+    @property
+    def form(self) -> str:
+        """The arrangement of the angles."""
+        return self.measurements[0].form
 
 
 def admitted(place: Place, length: int | None) -> Admitted:
     """What stands in a place, measured."""
     config, layers = _meant(place, length)
     try:
-        module = measuring.sound(place.module, place.config)
+        module = modules.sound(place.module, place.config)
     except ValueError as error:
         raise Unlike(f"{place.path}: {error}") from None
-    wanted = {str(kind): [layer] for kind, layer in layers.items()}
-    if not place.takes_layer_type or set(layers) == {None}:
-        wanted = {ALL: _distinct(config, layers, length)}
+    if place.takes_layer_type and set(layers) != {None}:
+        wanted = {str(kind): [layer] for kind, layer in layers.items()}
+    else:  # it may stand for any of them; some have a base of their own, layer by layer
+        several = [*layers.values(), *filter(None, read_layers_of(config, length))]
+        wanted = {ALL: list({repr(each.encoding): each for each in several}.values())}
     found = {kind: _measured(place, module, kind, each, length) for kind, each in wanted.items()}
-    measurements = tuple(measurement for _, measurement in found.values())
-    forms = {each.form for each in measurements}
-    if len(forms) > 1:
-        raise Unlike(f"{place.path} gives angles of different layer types in different forms.")
     means = {kind: layer for kind, (layer, _) in found.items()}
     dtype = None if place.keeps_rows else _dtype(module, means)
-    return Admitted(place, config, means, forms.pop(), dtype, measurements)
+    return Admitted(place, config, means, dtype, tuple(seen for _, seen in found.values()))
 
 
 def _meant(place: Place, length: int | None) -> tuple[Configuration, dict[Any, RotaryLayer]]:
@@ -96,38 +98,26 @@ def _meant(place: Place, length: int | None) -> tuple[Configuration, dict[Any, R
     return config, layers
 
 
-def _distinct(
-    config: Configuration, layers: Mapping[Any, RotaryLayer], length: int | None
-) -> list[RotaryLayer]:
-    """What one module may stand for, where it is not asked for a type of layers."""
-    several = list(layers.values())
-    if "layer_rope_theta" in config.values:  # a base of their own, layer by layer
-        several += [layer for layer in read_layers_of(config, length) if layer]
-    return list({repr(layer.encoding): layer for layer in several}.values())
-
-
 def _measured(
     place: Place, module: nn.Module, kind: str, candidates: list[RotaryLayer], length: int | None
 ) -> tuple[RotaryLayer, Measurement]:
     """The first of the candidates that is found in a place."""
     told, layer_type = [], None if kind == ALL else kind
     for layer in candidates:
-        positions = measuring.positions_for(layer.encoding, longest_of(layer, length))
+        positions = modules.positions_for(layer.encoding, longest_of(layer, length))
         try:
             if place.keeps_rows:
-                table: Tensor = module._buffers[TABLE]  # type: ignore[assignment]
+                table: Any = module._buffers[TABLE]
                 positions = positions[:, positions[0] < len(table)]
-                given: Any = table[positions]
+                given = table[positions]
             else:
-                given = measuring.asked(module, positions, layer_type)
+                given = modules.angles_of(module, positions, layer_type)
+            form, difference = modules.compared(given, layer.encoding, positions)
         except Exception as error:  # whatever the code of a model raises
-            told.append(f"it raises {type(error).__name__}: {error}")
+            told.append(str(error))
             continue
-        form, difference, why = measuring.compared(given, layer.encoding, positions)
-        if form is not None:
-            seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
-            return layer, Measurement(place.path, layer_type, seen, difference, form)
-        told.append(why)
+        seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
+        return layer, Measurement(place.path, layer_type, seen, difference, form)
     layers = f", of layers of type {layer_type}," if layer_type else ""
     raise Unlike(
         f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
@@ -143,9 +133,9 @@ def longest_of(layer: RotaryLayer, length: int | None) -> int | None:
 def _dtype(module: nn.Module, layers: Mapping[str, RotaryLayer]) -> torch.dtype | None:
     """The dtype in which a module gives angles whatever it is asked in; None: in that."""
     kind, layer = next(iter(layers.items()))
-    positions, kind = measuring.positions_for(layer.encoding, 8), None if kind == ALL else kind
+    positions, kind = modules.positions_for(layer.encoding, 8), None if kind == ALL else kind
     half, full = (
-        measuring.parts(measuring.asked(module, positions, kind, dtype))[0].dtype
+        modules.parts(modules.angles_of(module, positions, kind, dtype))[0].dtype
         for dtype in (torch.bfloat16, torch.float32)
     )
     return None if half != full else full

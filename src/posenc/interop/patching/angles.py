@@ -1,7 +1,7 @@
 """What stands where a model has its rotary module or table, with cos and sin of exact phases."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,12 +9,10 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc.guards import demand, graph_looks, may_look
-from posenc.interop.patching.forms import FORMS, Angles
-from posenc.interop.patching.rotations import Rotation, points_of
+from posenc.interop.changes import Changes
+from posenc.interop.oracle.encodings import Encoding, points_of
+from posenc.interop.oracle.modules import FORMS, Angles
 from posenc.transformer.tables import Tables
-
-Changes = list[tuple[Any, str, Any]]
-"""Objects, the fields of them that were changed, and what these held."""
 
 ALL = "all"
 """The name of the encoding of all layers, where they are alike."""
@@ -38,7 +36,7 @@ class ExactAngles(nn.Module):
 
     def __init__(
         self,
-        rotaries: Mapping[str, Rotation],
+        rotaries: Mapping[str, Encoding],
         form: str,
         replaced: nn.Module,
         config: Any,
@@ -50,7 +48,7 @@ class ExactAngles(nn.Module):
         self.tables = Tables()
         # Not a submodule: its buffers must not be cast or saved with ours.
         object.__setattr__(self, "replaced", replaced)
-        self.changes: Changes = []
+        self.changes: Changes | None = None
         self.reach: dict[str, int] = {}
 
     @torch.no_grad()
@@ -85,9 +83,9 @@ class ExactAngles(nn.Module):
 class ExactRows:
     """What stands on attention whose own table of sines and cosines was replaced by exact rows."""
 
-    rotaries: Mapping[str, Rotation]  # the encoding, under ``"all"``
+    rotaries: Mapping[str, Encoding]  # the encoding, under ``"all"``
     before: Tensor  # the table that attention had
-    changes: Changes = field(default_factory=list)  # what was changed besides
+    changes: Changes | None = None  # what was changed besides
 
     def table(self, length: int) -> Tensor:
         """Rows ``[length, width]`` in the dtype of the table that attention had."""

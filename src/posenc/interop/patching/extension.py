@@ -10,15 +10,15 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.huggingface import COMMON
 from posenc.interop.fields import Configuration
-from posenc.interop.patching.admission import GROWING, Admitted
-from posenc.interop.patching.rotations import (
-    Rotation,
+from posenc.interop.oracle.encodings import (
+    Encoding,
     bare,
     facts_of,
     on_axes_of,
     same_angles,
     with_frequencies,
 )
+from posenc.interop.patching.admission import GROWING, Admitted
 from posenc.interop.rope_layers import rope_of
 from posenc.interop.rope_models import softmax_scale, temperature_keys
 from posenc.interop.rope_types import rope_type_of
@@ -50,10 +50,7 @@ def by_type(found: Admitted, rotary: Extension) -> Mapping[str, Any]:
     if not isinstance(rotary, Mapping):
         return dict.fromkeys(found.layers, rotary)
     if unknown := rotary.keys() - found.layers.keys():
-        raise ValueError(
-            f"rotary is given for layers of type {', '.join(sorted(map(str, unknown)))}; this "
-            f"model has {', '.join(sorted(found.layers))}, and a rope dictionary has rope_type."
-        )
+        raise ValueError(f"rotary is for {sorted(map(str, unknown))}; layers: {[*found.layers]}.")
     return rotary
 
 
@@ -97,10 +94,7 @@ def _from_dictionary(
         raise ValueError(f"A share of the pairs stands still, which {new.name!r} cannot say.")
     for key in temperature_keys(config):
         if given.get(key) is not None and given[key] != rope.values.get(key, given[key]):
-            raise ValueError(
-                f"rotary has {key} = {given[key]!r}, by which {config.family} would change the "
-                f"temperature of its queries, too. Leave it out, or give a schedule."
-            )
+            raise ValueError(f"{config.family} reads the temperature of queries from {key}, too.")
     counts = new.name in GROWING and not new.keeps_trained_length
     if counts and rope.trained_length != rope.longest:
         raise ValueError(f"{new.name!r} stretches from {rope.longest}, not {rope.trained_length}.")
@@ -133,23 +127,20 @@ def completed(own: RotaryLayer, given: Mapping[str, Any], config: Configuration)
     return {**stays, **said}
 
 
-def _fitting(wanted: object, own: Rotation) -> Rotation:
+def _fitting(wanted: object, own: Encoding) -> Encoding:
     """The encoding that is wanted, built for the heads of the model."""
-    rotary, fits = bare(own), True
+    rotary, made = bare(own), None
     if isinstance(wanted, Schedule):
-        fits = 2 * len(wanted) == rotary.rotated_dim
-        wanted = with_frequencies(own, wanted) if fits else wanted
+        made = with_frequencies(own, wanted) if 2 * len(wanted) == rotary.rotated_dim else None
     elif isinstance(wanted, Rotary):
-        fits = facts_of(wanted)[:4] == facts_of(own)[:4]
-        wanted = on_axes_of(own, wanted) if fits else wanted
-    elif not isinstance(wanted, MultimodalRotary):
-        raise TypeError(
-            f"rotary is a {type(wanted).__name__}; it must be a Rotary, a schedule, a rope "
-            f"dictionary, or a mapping from layer types to one."
-        )
-    if not fits or facts_of(wanted) != facts_of(own):  # type: ignore[arg-type]
+        made = on_axes_of(own, wanted) if facts_of(wanted)[:4] == facts_of(own)[:4] else None
+    elif isinstance(wanted, MultimodalRotary):
+        made = wanted
+    else:
+        raise TypeError(f"rotary is a {type(wanted).__name__}, no Rotary, schedule or mapping.")
+    if made is None or facts_of(made) != facts_of(own):
         raise ValueError(
             f"rotary is {wanted}; this model rotates {rotary.rotated_dim} of {rotary.head_dim} "
             f"channels with pairing {rotary.pairing!r}."
         )
-    return wanted  # type: ignore[return-value]
+    return made

@@ -1,14 +1,17 @@
 """Our rotary encoding inside a model of ``transformers``, and out of it again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from torch import nn
 
+from posenc.interop.changes import Changes
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration, check_length
+from posenc.interop.oracle.encodings import bare
+from posenc.interop.oracle.modules import TABLE, places_of
 from posenc.interop.patching.admission import (
     GROWING,
     Admitted,
@@ -17,16 +20,17 @@ from posenc.interop.patching.admission import (
     Unread,
     admitted,
 )
-from posenc.interop.patching.angles import Changes, ExactAngles, ExactRows
+from posenc.interop.patching.angles import ExactAngles, ExactRows
 from posenc.interop.patching.extension import Extension, by_type, extended
-from posenc.interop.patching.measuring import ROWS, TABLE, Place, places_of
-from posenc.interop.patching.rotations import bare
-from posenc.interop.patching.telling import is_said, reach_of, restore, told
+from posenc.interop.patching.telling import is_said, reach_of, told
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
 
 Layers = dict[str, RotaryLayer]
 Ours = ExactAngles | ExactRows
+
+ROWS = "posenc_rows"
+"""What stands on attention whose table is ours."""
 
 FAR = 2**20
 """Times a length: there every type that grows has grown."""
@@ -86,7 +90,7 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
 
     Each module that makes angles of positions is asked for several near and far ones, for each type
     of layers. It is replaced if it gives what its configuration means, in a known form
-    (``posenc.interop.patching.forms``). Towers of other kinds (of images, say) stay as they are;
+    (``posenc.interop.oracle.modules``). Towers of other kinds (of images, say) stay as they are;
     see ``Patch.left``.
 
     Angles are exact at any position and rounded once, to the dtype in which the model applies
@@ -141,6 +145,8 @@ def replaced(
     given: Extension | None = None,
 ) -> Patch:
     """Put in what ``wanted`` makes of each place of the language model; None: what is there."""
+    if list(_patched(model)):
+        raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
     named = _type_of(getattr(model, "config", None))
     found, left = _admitted(model, length, named)
     main = [each for each in found if each.config.model_type == named] or found
@@ -148,20 +154,20 @@ def replaced(
     layers = [
         dict(each.layers) if wanted is None or each not in main else wanted(each) for each in found
     ]
-    changes: Changes = []
+    changes = Changes()
     made: list[Ours] = []
     try:
-        why = _told(model, list(zip(found, layers, strict=True)), main, given, wanted, changes)
+        pairs = [pair for pair in zip(found, layers, strict=True) if pair[0] in main]
+        why = _told(model, pairs, given, wanted, changes)
         for each, new in zip(found, layers, strict=True):
             made.append(_put(each, new, made, length))
-        made[0].changes = changes
     except Exception:
         for each, ours in zip(found, made, strict=False):
-            _take(each.place, ours)
-        restore(changes)
+            _take(each.place.parent, each.place.name, ours)
+        changes.undo()
         raise
-    seen = tuple(m for each in found for m in each.measurements)
-    return Patch(model, made, seen, why, left)
+    made[0].changes = changes
+    return Patch(model, made, tuple(m for each in found for m in each.measurements), why, left)
 
 
 def _type_of(config: Any) -> str | None:
@@ -178,24 +184,19 @@ def _admitted(
     model: nn.Module, length: int | None, named: str | None
 ) -> tuple[list[Admitted], dict[str, str]]:
     """What was measured in all places, and why others are left alone."""
-    places = list(places_of(model))
-    if any(place.ours for place in places):
-        raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
     found: list[Admitted] = []
     left: dict[str, str] = {}
     unread = False  # a place of the language model itself: no other part may stand for it
-    for place in places:
+    for place in places_of(model):
         known = next((each for each in found if each.place.module is place.module), None)
         is_main = named is not None and _type_of(place.config) == named
         try:
             found.append(replace(known, place=place) if known else admitted(place, length))
-        except Unread as error:
-            left[place.path] = str(error)
-            unread |= is_main
-        except Unlike as error:
-            if named is None or is_main:
+        except (Unread, Unlike) as error:
+            if isinstance(error, Unlike) and (named is None or is_main):
                 raise
             left[place.path] = str(error)
+            unread |= is_main
     if not found or unread:
         reasons = " ".join(f"{path}: {why}" for path, why in left.items())
         raise TypeError(
@@ -208,7 +209,6 @@ def _admitted(
 def _told(
     model: nn.Module,
     places: list[tuple[Admitted, Layers]],
-    main: list[Admitted],
     given: Extension | None,
     wanted: object,
     changes: Changes,
@@ -218,31 +218,25 @@ def _told(
     Where nothing was extended, only those are written that mean something else than is there: the
     frequencies of the length that was stated.
     """
-    done: list[Any] = []
-    why = None
-    for each, new in places:
-        if each not in main or any(each.place.config is other for other in done):
-            continue
+    why, distinct = None, {id(each.place.config): (each, new) for each, new in reversed(places)}
+    for each, new in reversed(distinct.values()):
         if wanted is None and is_said(each, new):
             continue
-        done.append(each.place.config)
-        changes += _rescaled(model, each, new)
+        _rescale(model, each, new, changes)
         said = by_type(each, given) if isinstance(given, Mapping) else {}
-        more, differing = told(model, each, new, said)
-        changes += more
+        differing = told(model, each, new, said, changes)
         why = why or differing
     return why
 
 
-def _rescaled(model: nn.Module, found: Admitted, layers: Layers) -> Changes:
+def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes) -> None:
     """Set the softmax scales of attention to those of the layers, as YaRN's in DeepSeek."""
-    changes: Changes = []
     for kind, layer in layers.items():
         before, after = found.layers[kind].softmax_scale, layer.softmax_scale
         if abs(after - before) <= 1e-12 * abs(before):
             continue
         held = [
-            (module, name, scale)
+            (module, name)
             for module in model.modules()
             if getattr(module, "config", None) is found.place.config
             for name in ("scaling", "softmax_scale")
@@ -250,14 +244,9 @@ def _rescaled(model: nn.Module, found: Admitted, layers: Layers) -> Changes:
             and abs(scale - before) <= 1e-6 * abs(before)
         ]
         if not held:
-            raise ValueError(
-                f"rotary multiplies the softmax scale by {after / before:.6g} (mscale_all_dim), "
-                f"and no attention of this model has the scale {before:.6g} that was read."
-            )
-        for module, name, _ in held:
-            setattr(module, name, after)
-        changes += held
-    return changes
+            raise ValueError(f"No attention of this model has the softmax scale {before:.6g}.")
+        for module, name in held:
+            changes.set(module, name, after)
 
 
 def _reach_of(config: Configuration, layer: RotaryLayer, length: int | None) -> int | None:
@@ -291,21 +280,32 @@ def _put(found: Admitted, layers: Layers, made: list[Ours], length: int | None) 
     return angles
 
 
-def _take(place: Place, ours: Ours) -> None:
+def _patched(model: nn.Module) -> Iterator[tuple[nn.Module, str, Ours]]:
+    """What holds ours, its name there, and ours."""
+    for parent in model.modules():
+        for name, module in parent._modules.items():
+            ours = module if isinstance(module, ExactAngles) else getattr(module, ROWS, None)
+            if ours is not None:
+                yield parent, name, ours
+
+
+def _take(parent: nn.Module, name: str, ours: Ours) -> None:
     """Take ours out of one place."""
-    restore(ours.changes)
-    device = next((x.device for x in (*place.parent.parameters(), *place.parent.buffers())), None)
+    if ours.changes:
+        ours.changes.undo()
     if isinstance(ours, ExactAngles):
-        place.parent._modules[place.name] = ours.replaced.to(device)  # type: ignore[attr-defined]
+        device = next((x.device for x in (*parent.parameters(), *parent.buffers())), None)
+        parent._modules[name] = ours.replaced.to(device)  # type: ignore[attr-defined]
         return
-    place.module._buffers[TABLE] = ours.before.to(next(place.module.parameters()).device)
-    del vars(place.module)[ROWS]
+    module = parent.get_submodule(name)
+    module._buffers[TABLE] = ours.before.to(next(module.parameters()).device)
+    del vars(module)[ROWS]
 
 
 def unpatch(model: nn.Module) -> None:
     """Take our encoding out again; model and configuration are what they were."""
-    patched = [(place, place.ours) for place in places_of(model) if place.ours]
+    patched = list(_patched(model))
     if not patched:
         raise ValueError("The model is not patched; there is nothing to undo.")
-    for place, ours in patched:
-        _take(place, ours)
+    for parent, name, ours in patched:
+        _take(parent, name, ours)

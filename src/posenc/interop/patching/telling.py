@@ -8,13 +8,14 @@ from typing import Any
 from torch import nn
 
 from posenc.frequencies import Geometric
+from posenc.interop.changes import Changes
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
-from posenc.interop.patching import measuring
-from posenc.interop.patching.admission import GROWING, Admitted, longest_of
-from posenc.interop.patching.angles import ALL, Changes
+from posenc.interop.oracle import modules
+from posenc.interop.oracle.encodings import bare, same_angles
+from posenc.interop.patching.admission import GROWING, Admitted, Unlike, longest_of
+from posenc.interop.patching.angles import ALL
 from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
-from posenc.interop.patching.rotations import bare, same_angles
 from posenc.interop.rope_layers import checked
 from posenc.interop.rope_models import temperature_keys
 from posenc.interop.rope_types import rope_dictionary
@@ -26,38 +27,31 @@ Layers = Mapping[str, RotaryLayer]
 LONGEST = "max_position_embeddings"
 
 
-class Absent:
-    """Stands for a field that an object did not have; a copy of it is itself."""
-
-
 def told(
-    model: nn.Module, found: Admitted, layers: Layers, given: Mapping[str, Any]
-) -> tuple[Changes, str | None]:
-    """Write what a place now has into its configuration.
+    model: nn.Module, found: Admitted, layers: Layers, given: Mapping[str, Any], changes: Changes
+) -> str | None:
+    """Write what a place now has into its configuration; why it cannot say so, or None.
 
     A rope dictionary is kept only if the configuration of the whole model, saved and loaded, is
     read as the same set-up, and the class of the module, built from it, gives the same angles.
-
-    Returns:
-        What was changed, and why it says something else; None if it says the same.
     """
     if found.place.keeps_rows:
-        return [], "the code of this model computes its frequencies without a configuration"
+        return "the code of this model computes its frequencies without a configuration"
     config, root = found.place.config, getattr(model, "config", None)
     if not hasattr(root, "get_text_config"):  # a module around the model, with settings of its own
         root = config
-    why: list[str] = []
-    for said in _sayings(found, layers, given):
-        changes = _written(config, said, reach_of(layers))
+    why, before = "no rope dictionary says these frequencies", len(changes.before)
+    for count, said in enumerate(_sayings(found, layers, given)):
+        _write(config, said, reach_of(layers), changes)
         try:
-            differing = _read_differently(root, found, layers)
+            _check_read_back(root, found, layers)
         except Exception as error:  # what a class raises of values that it does not know
-            differing = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        if differing is None:
-            return changes, None
-        why.append(differing)
-        restore(changes)
-    return [], why[0] if why else "no rope dictionary says these frequencies"
+            changes.undo(before)
+            named = "" if isinstance(error, Unlike) else f"{type(error).__name__}: "
+            why = why if count else named + " ".join(str(error).split())
+        else:
+            return None
+    return why
 
 
 def _sayings(found: Admitted, layers: Layers, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -66,13 +60,11 @@ def _sayings(found: Admitted, layers: Layers, given: Mapping[str, Any]) -> Itera
     lists: dict[str, Any] = {}
     scaled: dict[str, Any] = {}
     for kind, layer in layers.items():
-        named, rotary = given.get(kind), bare(layer.encoding)
-        said = named if is_dictionary(named) else (
-            rope_dictionary(rotary.frequencies, layer.rope.head_dim)
-        )  # fmt: skip
-        listed = _as_lists(layer)
-        factor = rotary.frequencies.attention_factor  # Phi-3.5-MoE reads it by two other names
+        named, schedule = given.get(kind), bare(layer.encoding).frequencies
+        listed, factor = _as_lists(layer), schedule.attention_factor
+        said = named if is_dictionary(named) else rope_dictionary(schedule, layer.rope.head_dim)
         lists[kind] = listed and _completed(found, layer, listed)
+        # Phi-3.5-MoE reads the factor by two other names
         scaled[kind] = listed and {**lists[kind], "short_mscale": factor, "long_mscale": factor}
         plain[kind] = _completed(found, layer, said) if said else lists[kind]
     for each in (plain, lists, scaled):
@@ -128,41 +120,28 @@ def reach_of(layers: Layers) -> int:
     return max(reaches)
 
 
-def _written(config: Any, said: Mapping[str, Any], reach: int) -> Changes:
+def _write(config: Any, said: Mapping[str, Any], reach: int, changes: Changes) -> None:
     """Put a rope dictionary into a configuration, and the length to which it reaches."""
-    names = ("rope_parameters", OUTSIDE)  # PhiMoE sets the second from the first as it is saved
-    changes: Changes = [(config, name, getattr(config, name, Absent)) for name in names]
     held = config.rope_parameters if not said.get("rope_type") else {}
     # Nested, it may have types of layers of which there are none; these stay.
-    config.rope_parameters = copy.deepcopy({**(held or {}), **said})
+    changes.set(config, "rope_parameters", copy.deepcopy({**(held or {}), **said}))
+    changes.note(config, OUTSIDE)  # PhiMoE sets it from the dictionary as it is saved
     if OUTSIDE in said and hasattr(config, OUTSIDE):
         setattr(config, OUTSIDE, said[OUTSIDE])
     states = any(OUTSIDE in each for each in (said, *said.values()) if isinstance(each, Mapping))
     if states and reach > (getattr(config, LONGEST, None) or reach):
         # Or generation warns of longer rows. Without a trained length, this field is that.
-        changes.append((config, LONGEST, getattr(config, LONGEST)))
-        setattr(config, LONGEST, reach)
+        changes.set(config, LONGEST, reach)
     if vars(config).get("head_dim", 0) is None:
         # Mixtral leaves it to its code, and transformers computes most rope types from it.
-        changes.append((config, "head_dim", None))
-        config.head_dim = config.hidden_size // config.num_attention_heads
-    return changes
+        changes.set(config, "head_dim", config.hidden_size // config.num_attention_heads)
 
 
-def restore(changes: Changes) -> None:
-    """Put back what objects held."""
-    for owner, name, before in reversed(changes):
-        if before is not Absent:
-            setattr(owner, name, before)
-        elif hasattr(owner, name):
-            delattr(owner, name)
-
-
-def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
-    """What a configuration says otherwise, once it was saved and loaded; None if nothing."""
+def _check_read_back(root: Any, found: Admitted, layers: Layers) -> None:
+    """Raise unless a configuration says the same once it was saved and loaded."""
     path = _path_of(found.place.config, root)
     if path is None:
-        return "the model keeps a copy of its configuration there, which is not saved with it"
+        raise Unlike("the model keeps a copy of its configuration there, not saved with it")
     with TemporaryDirectory() as folder:
         root.save_pretrained(folder)
         again = type(root).from_pretrained(folder)
@@ -172,19 +151,19 @@ def _read_differently(root: Any, found: Admitted, layers: Layers) -> str | None:
     if temperature_keys(known) and repr(temperatures_of(known)) != repr(
         temperatures_of(found.config)
     ):
-        return "its code reads the temperature of queries from the same key, and it would change"
+        raise Unlike("its code reads the temperature of queries from the same key")
     if not _means(known, layers):
-        return "its configuration, saved and loaded, is read as something else"
-    module = measuring.rebuilt(found.place.module, again)
+        raise Unlike("its configuration, saved and loaded, is read as something else")
+    name, module = type(found.place.module).__name__, modules.rebuilt(found.place.module, again)
     if module is None:
-        return f"{type(found.place.module).__name__} cannot be built from a configuration alone"
+        raise Unlike(f"{name} cannot be built from a configuration alone")
     for kind, layer in layers.items():
-        positions = measuring.positions_for(layer.encoding, longest_of(layer, None))
-        given = measuring.asked(module, positions, None if kind == ALL else kind)
-        form, _, why = measuring.compared(given, layer.encoding, positions)
-        if form != found.form:
-            return f"built from its configuration, {type(module).__name__} differs: {why or form}"
-    return None
+        positions = modules.positions_for(layer.encoding, longest_of(layer, None))
+        given = modules.angles_of(module, positions, None if kind == ALL else kind)
+        try:
+            modules.compared(given, layer.encoding, positions)
+        except ValueError as error:
+            raise Unlike(f"built from its configuration, {name} differs: {error}") from None
 
 
 def is_said(found: Admitted, layers: Layers) -> bool:
@@ -198,9 +177,9 @@ def _means(config: Configuration, layers: Layers) -> bool:
     means = {kind or ALL: each for kind, each in layers_by_type(config).items()}
     for kind, layer in layers.items():
         other = means.get(kind) or means.get(ALL)
-        apart = abs(layer.softmax_scale - other.softmax_scale) if other else 1.0
-        close = apart <= 1e-9 * abs(layer.softmax_scale)
-        if other is None or not close or not same_angles(layer.encoding, other.encoding):
+        if other is None or not same_angles(layer.encoding, other.encoding):
+            return False
+        if abs(layer.softmax_scale - other.softmax_scale) > 1e-9 * abs(layer.softmax_scale):
             return False
     return True
 

@@ -1,8 +1,8 @@
-"""The rotary modules of a model, what they give at several positions, and which form that has."""
+"""The modules of a live model that make angles of positions, and in which form they give them."""
 
 import copy
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import tau
 from typing import Any
@@ -11,9 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
-from posenc.interop.patching.angles import ExactAngles, ExactRows
-from posenc.interop.patching.forms import FORMS, Angles
-from posenc.interop.patching.rotations import Rotation, bare, points_of
+from posenc.interop.oracle.encodings import Encoding, bare, points_of
 
 POSITIONS = (0, 1, 2, 3, 7, 30, 129, 511, 4_097, 65_537, 1_000_003)
 """Near, where every pair tells its frequency; and far, where slow ones do."""
@@ -24,10 +22,27 @@ FREQUENCY, VALUE = 4e-6, 2e-6
 TAKEN = {"x", "hidden_states", "position_ids", "layer_type"}
 """What the forward pass of a rotary module takes."""
 
-TABLE, ROWS = "embed_positions", "posenc_rows"
-"""The table that GPT-J and CodeGen keep in their attention, and what stands beside it once ours."""
+TABLE = "embed_positions"
+"""The table that GPT-J and CodeGen keep in their attention."""
 
 CASTS = (torch.bfloat16, torch.float16)
+
+Angles = tuple[Tensor, Tensor] | Tensor
+"""What a rotary module of a model returns."""
+
+FORMS: dict[str, Callable[[Tensor, Tensor], Angles]] = {
+    # Llama and most others
+    "both halves": lambda cos, sin: (torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)),
+    # gpt-oss
+    "half width": lambda cos, sin: (cos, sin),
+    # Cohere
+    "repeated": lambda cos, sin: (cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)),
+    # Llama 4, DeepSeek-V2
+    "complex": torch.complex,
+    # GPT-J and CodeGen, whose attention keeps a table
+    "rows of a table": lambda cos, sin: torch.cat((sin, cos), -1),
+}
+"""From cos and sin, one a pair, to what the model's code expects; which it is, is measured."""
 
 
 @dataclass(frozen=True)
@@ -43,58 +58,49 @@ class Place:
     @property
     def keeps_rows(self) -> bool:
         """Whether this is attention with a table of its own."""
-        return _keeps_rows(self.module)
+        return self.module._buffers.get(TABLE) is not None
 
     @property
     def takes_layer_type(self) -> bool:
         """Whether it is asked for layers of a type."""
         return "layer_type" in _taken(self.module)
 
-    @property
-    def ours(self) -> ExactAngles | ExactRows | None:
-        """What was put there; None where the model is not patched."""
-        return self.module if isinstance(self.module, ExactAngles) else vars(self.module).get(ROWS)
-
 
 def places_of(model: nn.Module) -> Iterator[Place]:
-    """All places of a model, ours where it is patched."""
+    """All places of a model."""
     for path, parent in model.named_modules():
         owner = getattr(parent, "config", None) or getattr(model, "config", None)
         for name, module in parent._modules.items():
-            if module is not None and (_is_rotary(module) or _keeps_rows(module)):
+            if module is not None and _makes_angles(module):
                 config = getattr(module, "config", None) or owner
                 yield Place(f"{path}.{name}".lstrip("."), parent, name, module, config)
 
 
-def _is_rotary(module: nn.Module) -> bool:
-    """Whether a module has no parameters and makes angles of positions."""
-    if isinstance(module, ExactAngles):
-        return True
-    if next(module.parameters(), None) is not None or next(module.children(), None) is not None:
+def _makes_angles(module: nn.Module) -> bool:
+    """Whether a module takes position ids, and has no parameters or keeps a table."""
+    names, table = _taken(module), module._buffers.get(TABLE)
+    if "position_ids" not in names:
         return False
-    names = _taken(module)
-    return "position_ids" in names and names <= TAKEN and len(names) > 1
-
-
-def _keeps_rows(module: nn.Module) -> bool:
-    table = module._buffers.get(TABLE)
-    return table is not None and table.ndim == 2 and "position_ids" in _taken(module)
+    if table is not None:
+        return table.ndim == 2
+    empty = next(module.parameters(), None) is None and next(module.children(), None) is None
+    return empty and names <= TAKEN and len(names) > 1
 
 
 def _taken(module: nn.Module) -> set[str]:
     return set(inspect.signature(type(module).forward).parameters) - {"self"}
 
 
-def positions_for(rotation: Rotation, longest: int | None) -> Tensor:
+def positions_for(encoding: Encoding, longest: int | None) -> Tensor:
     """Where to measure, ``[1, seq]`` or ``[axes, 1, seq]``: up to ``longest`` − 1."""
     near = POSITIONS if longest is None else [p for p in POSITIONS if p < longest - 1]
     row = torch.tensor([*near, *([] if longest is None else [longest - 1])])
-    if not isinstance(rotation, MultimodalRotary):
+    if not isinstance(encoding, MultimodalRotary):
         return row[None]
-    return torch.stack([row.roll(2 * axis) for axis in range(len(rotation.sections))])[:, None]
+    return torch.stack([row.roll(2 * axis) for axis in range(len(encoding.sections))])[:, None]
 
 
-def asked(
+def angles_of(
     module: nn.Module, positions: Tensor, layer_type: str | None, dtype: torch.dtype = torch.float32
 ) -> Angles:
     """What a module gives for a hidden state of a dtype."""
@@ -111,46 +117,44 @@ def parts(angles: Angles) -> list[Tensor]:
     return [r for x in real for r in ((x.real, x.imag) if x.is_complex() else (x,))]
 
 
-def compared(given: Angles, rotation: Rotation, positions: Tensor) -> tuple[str | None, float, str]:
-    """The form in which ``given`` is what a rotation gives at positions, and how far it is off.
+def compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str, float]:
+    """The form in which angles are those of an encoding, and how far they are off.
 
-    Without such a form, None and what differs.
+    Raises:
+        ValueError: They are not, in no form.
     """
-    table = rotation.table(points_of(rotation, positions), dtype=torch.float64)  # type: ignore[arg-type]
-    allowed = _allowance(rotation, positions)
-    theirs = [x.cpu().double() for x in parts(given)]
-    shapes = " and ".join(str(shape) for _, shape in _shapes(given))
-    worst = float("inf"), f"it gives {shapes}, which is no form of angles"
+    table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
+    allowed = _allowance(encoding, positions)
+    theirs, tried = [x.cpu().double() for x in parts(given)], []
     for name, form in FORMS.items():
         arranged = form(*table.unbind(-2))
-        if _shapes(arranged) != _shapes(given):
-            continue
-        ours, within = parts(arranged), parts(form(allowed, allowed))
-        apart = torch.stack([(a - b).abs() for a, b in zip(ours, theirs, strict=True)])
-        excess, difference = apart - torch.stack(within), float(apart.max())
-        if bool((excess <= 0).all()):
-            return name, difference, ""
-        if difference < worst[0]:
-            worst = difference, _told(ours, theirs, excess, positions)
-    return None, *worst
+        if _shapes(arranged) == _shapes(given):
+            pairs = zip(parts(arranged), theirs, strict=True)
+            apart = torch.stack([(a - b).abs() for a, b in pairs])
+            excess = apart - torch.stack(parts(form(allowed, allowed)))
+            tried.append((float(excess.max()), name, float(apart.max()), excess))
+    if not tried:
+        shapes = " and ".join(str(shape) for _, shape in _shapes(given))
+        raise ValueError(f"it gives {shapes}, which is no form of angles")
+    most, name, difference, excess = min(tried, key=lambda each: each[0])
+    if most <= 0:
+        return name, difference
+    place = tuple(map(int, torch.unravel_index(excess.argmax(), excess.shape)))
+    ours = parts(FORMS[name](*table.unbind(-2)))[place[0]][place[1:]]
+    raise ValueError(
+        f"at position {positions[..., place[-2]].flatten().tolist()} channel {place[-1]} of its "
+        f"{('cosines', 'sines')[place[0] % 2]} is {theirs[place[0]][place[1:]]:.6g}, and by its "
+        f"configuration {ours:.6g}"
+    )
 
 
-def _allowance(rotation: Rotation, positions: Tensor) -> Tensor:
+def _allowance(encoding: Encoding, positions: Tensor) -> Tensor:
     """How far float32 may be off, for each position and pair."""
-    schedule = bare(rotation).frequencies
+    schedule = bare(encoding).frequencies
     turns = [abs(each) / 2**192 for each in schedule.turns()]
     speed = tau * torch.tensor(turns, dtype=torch.float64)
     reach = positions.double() if positions.ndim == 2 else positions.double().amax(0)
     return schedule.attention_factor * (FREQUENCY * reach[..., None] * speed + VALUE)
-
-
-def _told(ours: list[Tensor], theirs: list[Tensor], excess: Tensor, positions: Tensor) -> str:
-    part, _, token, channel = (int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
-    return (
-        f"at position {positions[..., token].flatten().tolist()} channel {channel} of its "
-        f"{('cosines', 'sines')[part % 2]} is {float(theirs[part][0, token, channel]):.6g}, and by "
-        f"its configuration {float(ours[part][0, token, channel]):.6g}"
-    )
 
 
 def _shapes(given: Angles) -> list[tuple[bool, tuple[int, ...]]]:
@@ -166,10 +170,11 @@ def sound(module: nn.Module, config: Any) -> nn.Module:
     cast = lost or any((b.to(d).to(b.dtype) == b).all() for b in stored.values() for d in CASTS)
     anew = rebuilt(module, config) if cast else None
     if anew is None and lost:
-        raise ValueError(f"The frequencies of {type(module).__name__} were cast, or are not there.")
+        raise ValueError(f"the frequencies of {type(module).__name__} were cast, or are not there")
     fresh = dict(anew.named_buffers()) if anew is not None else {}
-    if lost or (fresh and all(n in fresh and _is_cast_of(b, fresh[n]) for n, b in stored.items())):
-        assert anew is not None
+    if anew is not None and (
+        lost or (fresh and all(n in fresh and _is_cast_of(b, fresh[n]) for n, b in stored.items()))
+    ):
         return anew
     return copy.deepcopy(module).cpu()
 

@@ -6,35 +6,35 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 
-Rotation = Rotary | MultimodalRotary
+Encoding = Rotary | MultimodalRotary
 
 
-def bare(rotation: Rotation) -> Rotary:
-    """A rotation without its axes."""
-    return rotation.rotary if isinstance(rotation, MultimodalRotary) else rotation
+def bare(encoding: Encoding) -> Rotary:
+    """An encoding without its axes."""
+    return encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
 
 
-def on_axes_of(held: Rotation, rotary: Rotary) -> Rotation:
+def on_axes_of(held: Encoding, rotary: Rotary) -> Encoding:
     """``rotary`` with the axes of ``held``."""
     if not isinstance(held, MultimodalRotary):
         return rotary
     return MultimodalRotary(rotary, held.sections, held.arrangement)  # type: ignore[arg-type]
 
 
-def with_frequencies(held: Rotation, schedule: Schedule) -> Rotation:
-    """The same rotation by other frequencies."""
+def with_frequencies(held: Encoding, schedule: Schedule) -> Encoding:
+    """The same encoding by other frequencies."""
     return on_axes_of(held, bare(held).with_frequencies(schedule))
 
 
-def facts_of(rotation: Rotation) -> tuple[object, ...]:
+def facts_of(encoding: Encoding) -> tuple[object, ...]:
     """Widths, pairing, the channels that rotate, and the axis of each pair."""
-    rotary = bare(rotation)
-    axes = rotation.sincos.axes if isinstance(rotation, MultimodalRotary) else None
+    rotary = bare(encoding)
+    axes = encoding.sincos.axes if isinstance(encoding, MultimodalRotary) else None
     return rotary.rotated_dim, rotary.head_dim, rotary.pairing, rotary.rotated, axes
 
 
-def same_angles(one: Rotation, other: Rotation) -> bool:
-    """Whether two rotations are alike, up to float64's last digits."""
+def same_angles(one: Encoding, other: Encoding) -> bool:
+    """Whether two encodings are alike, up to float64's last digits."""
     if facts_of(one) != facts_of(other):
         return False
     mine, theirs = bare(one).frequencies, bare(other).frequencies
@@ -43,10 +43,13 @@ def same_angles(one: Rotation, other: Rotation) -> bool:
     )
 
 
-def points_of(rotation: nn.Module, position_ids: Tensor) -> Tensor:
-    """Position ids as a rotation takes them: with one coordinate an axis last, if it has axes."""
-    if not isinstance(rotation, MultimodalRotary):
+def points_of(encoding: nn.Module, position_ids: Tensor) -> Tensor:
+    """Position ids as an encoding takes them: with one coordinate an axis last, if it has axes.
+
+    One row stands for all axes, as in text.
+    """
+    if not isinstance(encoding, MultimodalRotary):
         return position_ids
     if position_ids.ndim < 3:
-        return position_ids[..., None].expand(*position_ids.shape, len(rotation.sections))
+        return position_ids[..., None].expand(*position_ids.shape, len(encoding.sections))
     return position_ids.movedim(0, -1)

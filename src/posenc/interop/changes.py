@@ -1,0 +1,36 @@
+"""Attributes of modules and configurations, changed for a while."""
+
+from typing import Any
+
+from torch import nn
+
+
+class Absent:
+    """Stands for an attribute that an object did not have; a copy of it is itself."""
+
+
+class Changes:
+    """What was set on objects, and what they held before."""
+
+    def __init__(self) -> None:
+        self.before: list[tuple[Any, str, Any]] = []
+
+    def note(self, owner: Any, name: str) -> None:
+        """Remember an attribute; of a module only what it holds itself, not its class."""
+        own = isinstance(owner, nn.Module)
+        held = vars(owner).get(name, Absent) if own else getattr(owner, name, Absent)
+        self.before.append((owner, name, held))
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Set an attribute."""
+        self.note(owner, name)
+        setattr(owner, name, value)
+
+    def undo(self, to: int = 0) -> None:
+        """Put back what objects held, but for the first ``to`` changes."""
+        while len(self.before) > to:
+            owner, name, held = self.before.pop()
+            if held is not Absent:
+                setattr(owner, name, held)
+            elif hasattr(owner, name):
+                delattr(owner, name)
