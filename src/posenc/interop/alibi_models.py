@@ -1,19 +1,24 @@
-"""The ALiBi of Bloom, MPT and Falcon: their own biases and layers, compared with ours."""
+"""The ALiBi of Bloom, MPT and Falcon: their own biases and layers, compared with ours.
+
+These models form their scores themselves, past transformers' attention interface, so the
+``forward`` of each layer is replaced.
+"""
 
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from posenc.encodings.scores import ALiBi
-from posenc.interop import alibi_layers
-from posenc.interop.attention import ToldBias
+from posenc.interop.attention import ToldBias, attend
+from posenc.interop.changes import Changes
 from posenc.interop.modes import in_evaluation
 from posenc.interop.told_mask import ToldMask
 from posenc.numerics import slopes
@@ -29,15 +34,26 @@ PROBED = 5, 40
 class Family:
     """One model's way to ALiBi."""
 
-    forward: Callable[..., Any]  # in place of that of a layer
+    heads: Callable[[Any, Tensor], Sequence[Tensor]]  # queries, keys and values of hidden states
+    dropout: Callable[[Any], float]  # of attention
+    scale: str  # the attribute that scores are multiplied with
+    out: Callable[[Any, Tensor, Any], Tensor]  # (layer, heads side by side, residual)
     bias: Callable[[Any, int], Tensor]  # (layer, length) → [heads, length]: of the last query
     rounding: float  # of the bias, over the largest of a head; Falcon's is bfloat16's
-    counts_padding: bool  # whether distances count the padding between two tokens
     rounding_by_head: float = 0.0  # where slopes are powers of a rounded base
+    counts_padding: bool = False  # whether distances count the padding between two tokens
 
 
-def _own(layer: Any, name: str) -> Callable[..., Tensor]:
-    return getattr(sys.modules[type(layer).__module__], name)
+def _mpt_heads(layer: Any, hidden: Tensor) -> Sequence[Tensor]:
+    mixed = layer.Wqkv(hidden)
+    if layer.clip_qkv:
+        mixed = mixed.clamp(min=-layer.clip_qkv, max=layer.clip_qkv)
+    shape = (layer.n_heads, layer.head_dim)
+    return [part.unflatten(-1, shape).transpose(1, 2) for part in mixed.chunk(3, dim=2)]
+
+
+def _falcon_heads(layer: Any, hidden: Tensor) -> Sequence[Tensor]:
+    return [part.transpose(1, 2) for part in layer._split_heads(layer.query_key_value(hidden))]
 
 
 def _bloom_bias(layer: Any, length: int) -> Tensor:
@@ -45,25 +61,69 @@ def _bloom_bias(layer: Any, length: int) -> Tensor:
     return build(torch.ones(1, length, dtype=torch.int64), layer.num_heads, torch.float32)[:, 0]
 
 
-def _falcon_bias(layer: Any, length: int) -> Tensor:
-    return _bloom_bias(layer, length) * layer.inv_norm_factor
-
-
-def _mpt_bias(layer: Any, length: int) -> Tensor:
-    return _own(layer, "build_mpt_alibi_tensor")(layer.n_heads, length)[:, 0]
+def _own(layer: Any, name: str) -> Callable[..., Tensor]:
+    return getattr(sys.modules[type(layer).__module__], name)
 
 
 FAMILIES = {
     "BloomAttention": Family(
-        alibi_layers.bloom, _bloom_bias, 2.0**-22, counts_padding=False, rounding_by_head=2.0**-23
+        lambda layer, hidden: layer._reshape(layer.query_key_value(hidden)),
+        lambda layer: layer.attention_dropout.p,
+        "inv_norm_factor",
+        lambda layer, x, residual: (
+            F.dropout(layer.dense(x), layer.hidden_dropout, layer.training) + residual
+        ),
+        _bloom_bias,
+        rounding=2.0**-22,
+        rounding_by_head=2.0**-23,
     ),
-    "FalconAttention": Family(alibi_layers.falcon, _falcon_bias, 2.0**-6, counts_padding=False),
-    "MptAttention": Family(alibi_layers.mpt, _mpt_bias, 2.0**-22, counts_padding=True),
+    "FalconAttention": Family(
+        _falcon_heads,
+        lambda layer: layer.attention_dropout.p,
+        "inv_norm_factor",
+        lambda layer, x, _: layer.dense(x),
+        lambda layer, length: _bloom_bias(layer, length) * layer.inv_norm_factor,
+        rounding=2.0**-6,
+    ),
+    "MptAttention": Family(
+        _mpt_heads,
+        lambda layer: layer.attn_dropout_p,
+        "softmax_scale",
+        lambda layer, x, _: layer.out_proj(x),
+        lambda layer, length: _own(layer, "build_mpt_alibi_tensor")(layer.n_heads, length)[:, 0],
+        rounding=2.0**-22,
+        counts_padding=True,
+    ),
 }
 
 
-def take(model: nn.Module, layers: list[Any], changes: Any) -> tuple[ALiBi, float]:
-    """The bias of these layers and how far their own lies from it; ``changes`` gets what to set."""
+def forward(
+    layer: Any, told: ToldBias, hidden_states: Tensor, residual: Any = None, **named: Any
+) -> tuple[Tensor, None]:
+    """The ``forward`` of a layer with ``told`` in place of its own bias."""
+    family, mask = FAMILIES[type(layer).__name__], named.get("attention_mask")
+    query, key, value = family.heads(layer, hidden_states)
+    cache = named.get("layer_past", named.get("past_key_values"))
+    if cache is not None:
+        key, value = cache.update(key, value, layer.layer_idx)
+    if "position_bias" in named and isinstance(mask, Tensor):
+        mask = ~mask  # in MPT true hides a key
+    dropout = family.dropout(layer) if layer.training else 0.0
+    weights: Any = {"output_attentions": named.get("output_attentions")}
+    scale = getattr(layer, family.scale)
+    out, _ = attend(layer, query, key, value, mask, dropout, scale, position_bias=told, **weights)
+    return family.out(layer, out.flatten(2), residual), None
+
+
+def without_weights(block: nn.Module, *arguments: Any, **named: Any) -> Any:
+    """The forward pass of a block that does not tell its attention that weights are wanted."""
+    if named.get("output_attentions"):
+        raise ValueError("A patched model never forms the weights that output_attentions asks for.")
+    return type(block).forward(block, *arguments, **named)
+
+
+def take(model: nn.Module, layers: list[Any], changes: Changes) -> tuple[ALiBi, float]:
+    """The bias of these layers, put in, and how far their own lies from it."""
     kind = type(layers[0]).__name__
     family, first = FAMILIES[kind], layers[0]
     if kind == "FalconAttention" and not first.config.alibi:
@@ -73,22 +133,20 @@ def take(model: nn.Module, layers: list[Any], changes: Any) -> tuple[ALiBi, floa
     bias = _exact(first, kind)
     own_error = _check_slopes(first, family, bias)
     told = ToldBias(bias, counts_padding=family.counts_padding)
-    _check_layer(first, partial(family.forward, first, told), family)
+    _check_layer(first, told, family)
     for layer in layers:
-        changes.add(layer, "forward", partial(family.forward, layer, told))
+        changes.set(layer, "forward", partial(forward, layer, told))
     for module in model.modules():
-        if kind == "FalconAttention" and "use_alibi" in module.__dict__:
-            changes.add(module, "use_alibi", False)  # it would add it to the mask besides
+        if kind == "FalconAttention" and "use_alibi" in vars(module):
+            changes.set(module, "use_alibi", False)  # it would add it to the mask besides
         if kind == "MptAttention" and getattr(module, "attn", None) in layers:
-            changes.add(module, "forward", partial(alibi_layers.without_weights, module))
+            changes.set(module, "forward", partial(without_weights, module))
     return bias, own_error
 
 
 def _exact(layer: Any, kind: str) -> ALiBi:
-    if kind == "MptAttention":
-        return ALiBi(layer.n_heads)
-    heads = layer.num_heads
-    if kind == "BloomAttention":
+    heads = layer.n_heads if kind == "MptAttention" else layer.num_heads
+    if kind != "FalconAttention":
         return ALiBi(heads)
     # Falcon scales products and biases alike.
     return ALiBi(heads, slopes=[m / math.sqrt(layer.head_dim) for m in slopes.alibi(heads)])
@@ -102,31 +160,28 @@ def _check_slopes(layer: Any, family: Family, bias: ALiBi) -> float:
         ours = bias.profile(length - 1 - torch.arange(length), dtype=torch.float64)
         apart = (own - own[:, -1:] - ours).abs()
         rounding = family.rounding + family.rounding_by_head * len(own)
-        bound = rounding * own.abs().amax(1, keepdim=True)
-        if (apart > bound).any():
+        if (apart > rounding * own.abs().amax(1, keepdim=True)).any():
             raise ValueError(f"{type(layer).__name__} adds something else than {bias}.")
         most = max(most, float(apart.max()))
     return most
 
 
 @torch.no_grad()
-def _check_layer(layer: Any, ours: Callable[..., Any], family: Family) -> None:
+def _check_layer(layer: Any, told: ToldBias, family: Family) -> None:
     """Run a layer on random rows, by its own forward pass and by ours."""
     weight = next(layer.parameters())
-    width = layer.hidden_size
     generator = torch.Generator().manual_seed(0)
+    # Of whatever dtype the model is, its slopes and its softmax are float32's.
+    given = max(torch.finfo(dtype).eps for dtype in (weight.dtype, torch.float32))
     with in_evaluation(layer):
         for length in PROBED:
-            hidden = torch.randn(1, length, width, generator=generator).to(weight)
+            hidden = torch.randn(1, length, layer.hidden_size, generator=generator).to(weight)
             named = _probe(layer, family, hidden, length)
             theirs = type(layer).forward(layer, hidden, **named)[0]
-            told = ToldMask(length, length, is_causal=True)
-            made = ours(hidden, **named | {"attention_mask": told})[0]
-            # Of whatever dtype the model is, its slopes and its softmax are float32's.
-            given = max(torch.finfo(dtype).eps for dtype in (weight.dtype, torch.float32))
-            epsilon = max(given, family.rounding / 2**6)
+            mask = ToldMask(length, length, is_causal=True)
+            made = forward(layer, told, hidden, **named | {"attention_mask": mask})[0]
             apart = float((theirs - made).abs().max() / theirs.abs().max())
-            if apart > 64 * epsilon or math.isnan(apart):
+            if not apart <= 64 * max(given, family.rounding / 2**6):
                 raise ValueError(f"{type(layer).__name__} gives something else with our bias.")
 
 

@@ -1,6 +1,5 @@
 """ALiBi and T5's biases of loaded ``transformers`` models, by ours and without their matrices."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,21 +10,26 @@ from torch import Tensor, nn
 from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_models
 from posenc.interop.attention import ToldBias, register_attention
+from posenc.interop.changes import Changes, Undoable
 from posenc.interop.told_mask import NAME
 
-T5_KIN = ("MT5", "Pop2Piano", "SwitchTransformers", "T5", "UMT5")
-T5_LAYERS = frozenset(f"{name}Attention" for name in T5_KIN)
+T5_LAYERS = frozenset(
+    f"{name}Attention" for name in ("MT5", "Pop2Piano", "SwitchTransformers", "T5", "UMT5")
+)
 REFUSED = {
-    "LongT5LocalAttention": "it attends in blocks, with a bias of its own making for each block",
-    "LongT5TransientGlobalAttention": "it attends in blocks, and to a summary of each block",
+    "LongT5LocalAttention": "it attends in blocks",
+    "LongT5TransientGlobalAttention": "it attends in blocks",
     "UdopAttention": "its bias depends on the place on the page too",
     "FalconFlashAttention2": "it was loaded for flash attention, which knows no ALiBi",
 }
 """Layers with such a bias that are not taken over, and why."""
 
+HELD = "posenc_biases"
+"""Where a patched model keeps its changes."""
+
 
 @dataclass(eq=False)
-class BiasPatch:
+class BiasPatch(Undoable):
     """What ``patch_biases`` did, and how to undo it; as a context manager it undoes itself.
 
     Attributes:
@@ -42,12 +46,6 @@ class BiasPatch:
     def undo(self) -> None:
         """Put everything back."""
         unpatch_biases(self.model)
-
-    def __enter__(self) -> "BiasPatch":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
 
 
 def patch_biases(model: nn.Module) -> BiasPatch:
@@ -84,70 +82,49 @@ def patch_biases(model: nn.Module) -> BiasPatch:
         >>> patched.biases, torch.allclose(after, before, atol=1e-5)
         ([ALiBi(heads=4)], True)
     """
-    layers = [layer for layer in model.modules() if type(layer).__name__ in T5_LAYERS]
+    t5 = [layer for layer in model.modules() if type(layer).__name__ in T5_LAYERS]
     alibi = [layer for layer in model.modules() if type(layer).__name__ in alibi_models.FAMILIES]
-    _refuse(model, layers + alibi)
+    layers = {*t5, *alibi}
+    _refuse(model, layers)
     register_attention()
     made, changes = BiasPatch(model), _Changes()
-    for layer in layers:
-        _t5(layer, made, changes)
-    if alibi:
-        bias, made.own_error = alibi_models.take(model, alibi, changes)
-        made.biases.append(bias)
-    for config in _configurations(model, {*layers, *alibi}):
-        changes.add(config, "_attn_implementation_internal", NAME)
-    # All is measured before anything is changed, so that an error leaves the model as it was.
-    changes.make()
-    model.__dict__["posenc_biases"] = changes
+    try:
+        for layer in t5:
+            _t5(layer, made, changes)
+        if alibi:
+            bias, made.own_error = alibi_models.take(model, alibi, changes)
+            made.biases.append(bias)
+        around = [part for part in model.modules() if layers & {*part.modules()}]
+        for config in {
+            id(part): part for part in (getattr(x, "config", 0) for x in around)
+        }.values():
+            if hasattr(config, "_attn_implementation_internal"):
+                changes.set(config, "_attn_implementation_internal", NAME)
+    except Exception:
+        changes.undo()
+        raise
+    vars(model)[HELD] = changes
     return made
 
 
 def unpatch_biases(model: nn.Module) -> None:
     """Let a model form its own biases again; it is what it was."""
-    changes = model.__dict__.pop("posenc_biases", None)
-    if changes is None:
+    if HELD not in vars(model):
         raise ValueError("The biases of the model are not patched; there is nothing to undo.")
-    changes.undo()
+    vars(model).pop(HELD).undo()
 
 
-ABSENT = "nothing of its own"
-
-
-@dataclass(eq=False)
-class _Changes:
-    """Attributes of objects, what they are to be, and what they were.
-
-    They stand in the object's own dictionary, past a module's bookkeeping: nothing is added to a
-    state dict, and copies and pickles take them along.
-    """
-
-    wanted: list[tuple[Any, str, Any]] = field(default_factory=list)
-    before: list[tuple[Any, str, Any]] = field(default_factory=list)
+class _Changes(Changes):
+    """Changes of a model that attends by ours, in whatever process it was loaded."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        register_attention()  # another process may have loaded the model, and knows no such name
-
-    def add(self, holder: Any, name: str, value: Any) -> None:
-        self.wanted.append((holder, name, value))
-
-    def make(self) -> None:
-        for holder, name, value in self.wanted:
-            self.before.append((holder, name, holder.__dict__.get(name, ABSENT)))
-            holder.__dict__[name] = value
-        self.wanted = []
-
-    def undo(self) -> None:
-        for holder, name, value in reversed(self.before):
-            if isinstance(value, str) and value == ABSENT:
-                del holder.__dict__[name]
-            else:
-                holder.__dict__[name] = value
+        register_attention()
 
 
-def _refuse(model: nn.Module, layers: list[nn.Module]) -> None:
+def _refuse(model: nn.Module, layers: set[nn.Module]) -> None:
     """Refuse what is patched already, or a part of it, and what is not served."""
-    held = any("posenc_biases" in vars(module) for module in model.modules())
+    held = any(HELD in vars(module) for module in model.modules())
     if held or any(vars(layer).keys() & {"forward", "compute_bias"} for layer in layers):
         raise ValueError(f"{type(model).__name__}, or a part of it, is patched already.")
     for layer in model.modules():
@@ -155,34 +132,18 @@ def _refuse(model: nn.Module, layers: list[nn.Module]) -> None:
             raise TypeError(f"{type(layer).__name__} is not served: {reason}.")
     if not layers:
         raise TypeError(f"{type(model).__name__} has no layers with ALiBi or T5's biases.")
-    implementations = {
-        getattr(getattr(layer, "config", None), "_attn_implementation", None)
-        for layer in layers
-        if type(layer).__name__ == "FalconAttention"
-    }
-    if "eager" in implementations:
-        raise ValueError("With attn_implementation='eager' Falcon's ALiBi is added twice.")
+    for layer in layers:
+        falcon: Any = layer if type(layer).__name__ == "FalconAttention" else None
+        if falcon is not None and falcon.config._attn_implementation == "eager":
+            raise ValueError("With attn_implementation='eager' Falcon's ALiBi is added twice.")
 
 
-def _configurations(model: nn.Module, layers: set[nn.Module]) -> Iterator[Any]:
-    """The configurations that these layers and the modules around them look at, each once."""
-    found = {}
-    for module in model.modules():
-        config = module.__dict__.get("config")
-        if hasattr(config, "_attn_implementation_internal") and layers & {*module.modules()}:
-            found[id(config)] = config
-    yield from found.values()
-
-
-# T5 -----------------------------------------------------------------------------------------------
-
-
-def _t5(layer: Any, made: BiasPatch, changes: _Changes) -> None:
+def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
     """Say what the layer adds to scores, and draw nothing."""
     if not layer.has_relative_attention_bias:
         # Of another layer, handed on, or none: then it would draw zeros.
-        changes.add(layer, "has_relative_attention_bias", True)
-        changes.add(layer, "compute_bias", _NoBias())
+        changes.set(layer, "has_relative_attention_bias", True)
+        changes.set(layer, "compute_bias", _NoBias())
         return
     bias = T5Bias(
         layer.n_heads,
@@ -192,7 +153,7 @@ def _t5(layer: Any, made: BiasPatch, changes: _Changes) -> None:
     )
     _check_buckets(layer, bias)
     made.biases.append(bias)
-    changes.add(layer, "compute_bias", partial(_told_t5, layer, bias))
+    changes.set(layer, "compute_bias", partial(_told_t5, layer, bias))
 
 
 class _NoBias:
@@ -207,12 +168,11 @@ def _told_t5(
 ) -> ToldBias:
     """The bias with the table that the layer has now, whatever was loaded or cast meanwhile."""
     own = layer.relative_attention_bias
-    if isinstance(own, nn.Embedding) and type(own).forward is nn.Embedding.forward:
-        bias._parameters["weight"] = own.weight  # type: ignore[arg-type]
-    else:  # an adapter may add to what is looked up, so it is asked for every row
-        device = next(own.parameters()).device
-        rows = own(torch.arange(bias.buckets, device=device))
-        bias._parameters["weight"] = rows  # type: ignore[arg-type]
+    rows: Any = getattr(own, "weight", None)
+    if not isinstance(own, nn.Embedding) or type(own).forward is not nn.Embedding.forward:
+        # An adapter may add to what is looked up, so it is asked for every row.
+        rows = own(torch.arange(bias.buckets, device=next(own.parameters()).device))
+    bias._parameters["weight"] = rows
     return ToldBias(bias, first=past_seen_tokens)
 
 
@@ -225,11 +185,9 @@ def _check_buckets(layer: Any, bias: T5Bias) -> None:
     bias._parameters["weight"] = nn.Parameter(table)
     try:
         for length in alibi_models.LENGTHS:
-            device = torch.device("cpu")
-            theirs = layer.compute_bias(1, 2 * length - 1, device, past_seen_tokens=length - 1)
-            distance = length - 1 - torch.arange(2 * length - 1)
-            wrong = (theirs[0, :, 0] != bias.profile(distance)).any(0)
-            if wrong.any():
+            rows = 2 * length - 1
+            theirs = layer.compute_bias(1, rows, torch.device("cpu"), past_seen_tokens=length - 1)
+            if not torch.equal(theirs[0, :, 0], bias.profile(length - 1 - torch.arange(rows))):
                 raise ValueError(f"{type(layer).__name__} has other buckets than {bias}.")
     finally:
         layer._modules["relative_attention_bias"] = own

@@ -1,6 +1,6 @@
 """Attributes of modules and configurations, changed for a while."""
 
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 
@@ -34,3 +34,17 @@ class Changes:
                 setattr(owner, name, held)
             elif hasattr(owner, name):
                 delattr(owner, name)
+
+
+class Undoable:
+    """What can be undone, and undoes itself as a context manager."""
+
+    def undo(self) -> None:
+        """Put everything back."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()

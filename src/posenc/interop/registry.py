@@ -1,18 +1,18 @@
 """The exact frequencies as rope types of ``transformers``, under names of our own."""
 
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
+from math import tau
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.frequencies.registry import ROPE_TYPES
+from posenc.interop.oracle.encodings import bare
 from posenc.interop.rope_types import OURS
 from posenc.interop.rotary_config import rotary_from_config
 
-PREFIX = OURS
 OF_THEIR_OWN = ("phi3", "phi4_multimodal")
 """Model types whose configuration accepts no other rope type than its own, and must be told."""
 
@@ -44,11 +44,11 @@ def register() -> tuple[str, ...]:
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     for kind in TYPES:
-        ROPE_INIT_FUNCTIONS[PREFIX + kind] = _initializer(kind)
+        ROPE_INIT_FUNCTIONS[OURS + kind] = partial(_initialized, kind)
     for validators, index in _rules():
         if not hasattr(validators[index], "before"):
             validators[index] = _accepting(validators[index])
-    return tuple(PREFIX + kind for kind in TYPES)
+    return tuple(OURS + kind for kind in TYPES)
 
 
 def unregister() -> None:
@@ -56,7 +56,7 @@ def unregister() -> None:
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     for kind in TYPES:
-        ROPE_INIT_FUNCTIONS.pop(PREFIX + kind, None)
+        ROPE_INIT_FUNCTIONS.pop(OURS + kind, None)
     for validators, index in _rules():
         validators[index] = getattr(validators[index], "before", validators[index])
 
@@ -79,8 +79,8 @@ def _accepting(before: Callable[[Any], None]) -> Callable[[Any], None]:
     def validate_rope(config: Any) -> None:
         rope = config.rope_parameters
         named = rope.get("rope_type") if isinstance(rope, dict) else None
-        if isinstance(named, str) and named.startswith(PREFIX):
-            rotary_from_config({**config.to_dict(), "rope_parameters": _renamed(rope)})
+        if isinstance(named, str) and named.startswith(OURS):
+            rotary_from_config(_with_names_of_reading(config))
         else:
             before(config)
 
@@ -88,37 +88,31 @@ def _accepting(before: Callable[[Any], None]) -> Callable[[Any], None]:
     return validate_rope
 
 
-def _initializer(kind: str) -> Callable[..., tuple[Tensor, float]]:
-    def initialize(
-        config: Any,
-        device: torch.device | str | None = None,
-        seq_len: int | Tensor | None = None,
-        layer_type: str | None = None,
-        **_: object,
-    ) -> tuple[Tensor, float]:
-        values = config.to_dict()
-        values["rope_parameters"] = _renamed(values["rope_parameters"])
-        length = config.max_position_embeddings if kind == "longrope" else seq_len
-        rotary = rotary_from_config(
-            values, layer_type=layer_type, length=None if length is None else int(length)
-        )
-        rotary = rotary.rotary if isinstance(rotary, MultimodalRotary) else rotary
-        assert isinstance(rotary, Rotary)
-        schedule = rotary.frequencies
-        per_turn = [0.0 if turns == 0 else turns / 2**192 for turns in schedule.turns()]
-        frequencies = 2 * torch.pi * torch.tensor(per_turn, dtype=torch.float64)
-        return frequencies.float().to(device), schedule.attention_factor
-
-    return initialize
+def _initialized(
+    kind: str,
+    config: Any,
+    device: torch.device | str | None = None,
+    seq_len: int | Tensor | None = None,
+    layer_type: str | None = None,
+    **_: object,
+) -> tuple[Tensor, float]:
+    """Frequencies and attention factor, as ``transformers`` asks for them."""
+    values = _with_names_of_reading(config)
+    length = config.max_position_embeddings if kind == "longrope" else seq_len
+    length = None if length is None else int(length)
+    made: Any = rotary_from_config(values, layer_type=layer_type, length=length)
+    schedule = bare(made).frequencies
+    radians = torch.tensor([tau / each for each in schedule.wavelengths()], dtype=torch.float64)
+    return radians.float().to(device), schedule.attention_factor
 
 
-def _renamed(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The dictionary, nested or not, with the names that reading knows."""
-    found = {}
-    for key, value in parameters.items():
-        if isinstance(value, dict):
-            found[key] = _renamed(value)
-        else:
-            named = key in ("rope_type", "type") and isinstance(value, str)
-            found[key] = value.removeprefix(PREFIX) if named else value
-    return found
+def _with_names_of_reading(config: Any) -> dict[str, Any]:
+    """The fields of a configuration, its rope types by the names that reading knows."""
+    return {**config.to_dict(), "rope_parameters": _renamed(config.rope_parameters)}
+
+
+def _renamed(value: Any) -> Any:
+    """A rope dictionary, nested or not, without our prefix."""
+    if isinstance(value, dict):
+        return {key: _renamed(inner) for key, inner in value.items()}
+    return value.removeprefix(OURS) if isinstance(value, str) else value

@@ -1,13 +1,13 @@
 """Our rotary encoding inside a model of ``transformers``, and out of it again."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 from torch import nn
 
-from posenc.interop.changes import Changes
+from posenc.interop.changes import Changes, Undoable
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.oracle.encodings import bare
@@ -36,39 +36,33 @@ FAR = 2**20
 """Times a length: there every type that grows has grown."""
 
 
-class Patch:
+@dataclass(eq=False, repr=False)
+class Patch(Undoable):
     """What ``patch`` did, and how to undo it; as a context manager it undoes itself.
 
     Attributes:
+        model: The model.
         angles: The modules that were put in; for attention that keeps a table of its own, what
             stands beside it.
         measurements: What was measured in each place before it was replaced.
-        config_follows: Whether the configuration says the same: it was written, read back as the
-            same set-up, and the model's own class, built from it, gave the same angles.
-        why_not: If not, why.
+        why_not: Why the configuration does not say the same; None where it does.
         left: Places that make angles of positions and were left alone, each with the reason.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        angles: list[Ours],
-        measurements: tuple[Measurement, ...],
-        why_not: str | None,
-        left: Mapping[str, str],
-    ):
-        self.model, self.angles, self.measurements = model, angles, measurements
-        self.config_follows, self.why_not, self.left = why_not is None, why_not, dict(left)
+    model: nn.Module
+    angles: list[Ours]
+    measurements: tuple[Measurement, ...]
+    why_not: str | None
+    left: dict[str, str]
+
+    @property
+    def config_follows(self) -> bool:
+        """Whether the configuration says the same: written, read back, and measured again."""
+        return self.why_not is None
 
     def undo(self) -> None:
         """Put everything back, bit for bit."""
         unpatch(self.model)
-
-    def __enter__(self) -> "Patch":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
 
     def __repr__(self) -> str:
         seen = dict.fromkeys(f"{m.path}: {m.form}" for m in self.measurements)
