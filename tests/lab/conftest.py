@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from posenc.lab import Configuration, ModelSize, Store, Training, grid_from
-from posenc.lab.configuration import options_of
 from posenc.lab.encodings import version
-from posenc.lab.tasks import KFront
 
 TINY = """
 name = "tiny"
@@ -60,7 +58,7 @@ def configuration(use: tuple[str, ...] = ("ALiBi(2)",), *, seed: int = 0, steps:
     return Configuration(
         task="k_front",
         task_version=1,
-        options=options_of(KFront(4, (4, 8), k=2)),
+        options={"trained": 4, "tested": [4, 8], "k": 2},
         use=use,
         nope_layers=more.pop("nope_layers", ()),
         version=more.pop("version", version(use)),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.lab.earlier import Results
 from posenc.lab.grid import Gap, Grid, GridTask
@@ -17,8 +17,8 @@ from posenc.lab.statistics import (
     pairs,
     ranks,
 )
-from posenc.lab.store import Store, last_line
-from posenc.lab.tasks import Published
+from posenc.lab.store import Store
+from posenc.lab.tasks import Published, Task
 
 PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "a first look"))
 """From how many seeds on a grid is good for what."""
@@ -48,8 +48,7 @@ class Scored:
         return 2 * sum(self.fits) >= len(self.fits)
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """An ordering that the grid expects, its length, and the differences of each seed."""
 
     gap: Gap
@@ -57,8 +56,7 @@ class Expected:
     differences: Mapping[int, float]
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(NamedTuple):
     """Published numbers beside ours, and how many ``of`` the pairs have the ``same`` order."""
 
     published: Published
@@ -73,7 +71,6 @@ class TaskComparison:
 
     task: GridTask
     model: str  # name of the body, where there are several
-    length: int  # where encodings are compared: the longest that any of them has
     encodings: Mapping[str, Scored]  # in the grid's order
     pairs: Mapping[int, Sequence[Pair]]  # every pair, by length
     ranks: Mapping[str, int]  # places at ``length``, only of those that fitted
@@ -83,11 +80,12 @@ class TaskComparison:
     @property
     def title(self) -> str:
         """How the report calls it."""
-        return f"{self.task.name} ({self.model})" if self.model else self.task.name
+        return titled(self.task, self.model)
 
-    def lengths(self) -> list[int]:
-        """All lengths that were tested, the trained one among them."""
-        return sorted({length for each in self.encodings.values() for length in each.scores})
+    @property
+    def length(self) -> int:
+        """Where encodings are compared: the longest that any of them has."""
+        return max(self.pairs)
 
 
 @dataclass(frozen=True)
@@ -104,12 +102,12 @@ class Comparison:
     failures: Mapping[str, str]  # what runs that were given up have said
 
 
-def compared(grid: Grid, store: Store) -> Comparison:
-    """Everything that a report says of a grid.
+def titled(task: GridTask, model: str) -> str:
+    return f"{task.name} ({model})" if model else task.name
 
-    Raises:
-        ValueError: No run is made yet.
-    """
+
+def compared(grid: Grid, store: Store) -> Comparison:
+    """Everything that a report says of a grid."""
     known = Results(store)
     plan = planned(grid, store, known.of)
     made: dict[tuple[str, str], dict[str, list[dict]]] = {}
@@ -120,28 +118,19 @@ def compared(grid: Grid, store: Store) -> Comparison:
             own.setdefault(run.encoding, []).append(result)
     if not made:
         raise ValueError(f"grid {grid.name} has no results in {store.root}; run it first.")
-    tasks = [
-        _task(grid, task, name, made[task.name, name], known)
-        for task in grid.tasks
-        for name in map(grid.model_name, grid.models)
-        if (task.name, name) in made
-    ]
-    found = [each for own in made.values() for results in own.values() for each in results]
-    dates = sorted(each["date"] for each in found)
-    fewest = min(len(each.seeds) for task in tasks for each in task.encodings.values())
+    tasks = {task.name: task for task in grid.tasks}
+    groups = [results for own in made.values() for results in own.values()]
+    found = [each for results in groups for each in results]
+    dates, fewest, said = [each["date"] for each in found], min(map(len, groups)), store.failures()
     return Comparison(
         grid=grid,
         counts=counts(plan, store),
-        tasks=tasks,
+        tasks=[_task(grid, tasks[name], model, own, known) for (name, model), own in made.items()],
         machines=list({str(each["machine"]): each["machine"] for each in found}.values()),
-        dates=(dates[0], dates[-1]),
+        dates=(min(dates), max(dates)),
         purpose=next(purpose for least, purpose in PURPOSES if fewest >= least),
         earlier=len(known.earlier),
-        failures={
-            str(run): last_line(failure)
-            for run in plan.runs
-            if (failure := store.failure(run.id)) and failure["final"]
-        },
+        failures={str(run): said[run.id] for run in plan.runs if run.id in said},
     )
 
 
@@ -149,20 +138,17 @@ def _task(
     grid: Grid, task: GridTask, model: str, made: Mapping[str, list[dict]], known: Results
 ) -> TaskComparison:
     encodings = {name: _scored(name, task, results, known) for name, results in made.items()}
-    sign = _sign(task.task)
-    lengths = sorted({length for each in encodings.values() for length in each.scores})
-    by_length = {}
-    for length in lengths:
+    sign, by_length = _sign(task.task), {}
+    for length in sorted({length for each in encodings.values() for length in each.scores}):
         found = {name: e.reported.get(length, {}) for name, e in encodings.items()}
         signed = {n: {s: sign * v for s, v in of.items()} for n, of in found.items() if of}
         by_length[length] = pairs(signed)
-    length = lengths[-1]
+    length = max(by_length)
     fitted = [n for n, each in encodings.items() if each.has_fitted and length in each.reported]
     among = [p for p in by_length[length] if p.better in fitted and p.worse in fitted]
     return TaskComparison(
         task=task,
         model=model,
-        length=length,
         encodings=encodings,
         pairs=by_length,
         ranks=ranks(fitted, among),
@@ -171,7 +157,7 @@ def _task(
     )
 
 
-def _sign(of: Any) -> float:
+def _sign(of: Task | Published) -> float:
     return -1.0 if of.lower_is_better else 1.0
 
 
@@ -190,8 +176,12 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
                 reported.setdefault(length, {})[seed] = told
     before = [reported_of(own, trained, own[trained]) for own in of_bases.values()]
     before = [each for each in before if each is not None]
-    asked = results[0]["configuration"]
-    extension = asked["extension"] or {"steps": 0}
+    first = results[0]
+    extension = first["configuration"]["extension"] or {"steps": 0}
+    ended = {s: [e["outcome"]["diverged"] for e in (r, bases[s])] for s, r in by_seed.items()}
+    cost = {
+        s: r["cost"]["milliseconds_a_step"] for s, r in by_seed.items() if r["outcome"]["steps"]
+    }
     return Scored(
         name=name,
         seeds=tuple(by_seed),
@@ -200,19 +190,11 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
         fits=tuple(task.task.fits(own[trained]) for own in of_bases.values()),
         before=float(interquartile_mean(before)) if before else nan,
         middle={n: bootstrap(list(v.values()), interquartile_mean) for n, v in reported.items()},
-        diverged=tuple(
-            seed
-            for seed, each in by_seed.items()
-            if each["outcome"]["diverged"] or bases[seed]["outcome"]["diverged"]
-        ),
-        rate=asked["training"]["learning_rate"],
+        diverged=tuple(seed for seed, either in ended.items() if any(either)),
+        rate=first["configuration"]["training"]["learning_rate"],
         curves={seed: each["outcome"]["curve"] for seed, each in by_seed.items()},
-        parameters=results[0]["outcome"]["parameters"]["encoding"],
-        milliseconds={
-            seed: each["cost"]["milliseconds_a_step"]
-            for seed, each in by_seed.items()
-            if each["outcome"]["steps"]
-        },
+        parameters=first["outcome"]["parameters"]["encoding"],
+        milliseconds=cost,
         tuned_rate=extension["learning_rate"] if extension["steps"] else None,
     )
 
@@ -225,21 +207,16 @@ def _scores(result: dict, task: GridTask) -> dict[int, float]:
 
 def _expected(gap: Gap, task: GridTask, encodings: Mapping[str, Scored]) -> Expected:
     length, sign = gap.at * task.task.trained, _sign(task.task)
-    names = (gap.better, gap.worse)
-    found = [encodings[n].reported.get(length, {}) if n in encodings else {} for n in names]
-    one, other = found
-    seeds = sorted(one.keys() & other.keys())
-    return Expected(gap, length, {seed: sign * (one[seed] - other[seed]) for seed in seeds})
+    known = (encodings[n].reported if n in encodings else {} for n in (gap.better, gap.worse))
+    one, other = (reported.get(length, {}) for reported in known)
+    return Expected(gap, length, {s: sign * (one[s] - other[s]) for s in one if s in other})
 
 
 def _beside(
     published: Published, task: GridTask, encodings: Mapping[str, Scored], length: int
 ) -> Beside:
-    ours = {
-        name: encodings[name].middle[length].value
-        for name in published.values
-        if name in encodings and length in encodings[name].middle
-    }
+    run = [encodings[name] for name in published.values if name in encodings]
+    ours = {each.name: each.middle[length].value for each in run if length in each.middle}
     same, of = agreement(
         {n: _sign(task.task) * v for n, v in ours.items() if encodings[n].has_fitted},
         {name: _sign(published) * value for name, value in published.values.items()},

@@ -1,9 +1,9 @@
 """What determines a run: everything, written out, and its hash as the run's name."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from hashlib import sha256
+from json import dumps
 from math import cos, pi
 from typing import Any, TypeVar
 
@@ -47,8 +47,6 @@ class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         check_whole(0, warm_up=self.warm_up)
         check_positive_number(learning_rate=self.learning_rate, clip=self.clip)
         check_number(0.0, weight_decay=self.weight_decay)
-        for name in ("learning_rate", "clip", "weight_decay"):  # 1 and 1.0 name the same run
-            msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
 
     def rate(self, step: int) -> float:
         """The learning rate of update ``step``, from 0 on."""
@@ -84,26 +82,21 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extension: Extension | None = None  # what happens after training, if anything
     format: int = FORMAT
 
-    def __post_init__(self):
-        if self.format != FORMAT:
-            raise ValueError(f"the configuration has format {self.format}; expected {FORMAT}.")
-
     @property
     def id(self) -> str:
         """The run's name: a hash of all of this, the same on every machine.
 
         Example:
             >>> one = Configuration("copy", 1, {}, (), (), "", ModelSize(), Training(), seed=0)
-            >>> same = Configuration.read(one.written())
-            >>> one.id == same.id, len(one.id)
+            >>> one.id == Configuration.read(one.written()).id, len(one.id)
             (True, 16)
         """
-        text = json.dumps(self.written(), sort_keys=True, separators=(",", ":"))
+        text = dumps(self.written(), sort_keys=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()[:16]
 
     def written(self) -> dict[str, Any]:
         """The same as JSON holds it."""
-        return msgspec.json.decode(msgspec.json.encode(self))
+        return as_json(self)
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Configuration":
@@ -113,6 +106,11 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def made_task(self) -> Task:
         """The task with its options."""
         return made_task(self.task, self.options)
+
+
+def as_json(value: Any) -> dict[str, Any]:
+    """The same as JSON holds it."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def converted(given: Any, kind: type[Kind]) -> Kind:
@@ -136,8 +134,3 @@ def made_task(name: str, options: Mapping[str, Any]) -> Task:
     if unknown := options.keys() - known:
         raise ValueError(f"{name} has no option {min(unknown)!r}; expected {', '.join(known)}.")
     return converted(options, TASKS[name])
-
-
-def options_of(task: Task) -> dict[str, Any]:
-    """The fields of a task, as JSON holds them."""
-    return json.loads(json.dumps(asdict(task)))

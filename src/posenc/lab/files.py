@@ -1,11 +1,13 @@
 """Files that appear whole or not at all."""
 
-import contextlib
+import csv
 import errno
+import io
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +17,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PART = ".part"
 
 
-@contextlib.contextmanager
+@contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write; it takes the name ``path`` once it is on disk."""
     passing = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PART}")
@@ -43,3 +45,12 @@ def read_json(path: Path) -> Any:
         return None
     except ValueError as error:
         raise ValueError(f"{path} is no JSON ({error}); remove it, and run again.") from None
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows with the same names, the names first."""
+    found, text = list(rows), io.StringIO()
+    writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue()

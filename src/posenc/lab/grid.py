@@ -1,7 +1,8 @@
 """A grid: which tasks, encodings, sizes and seeds are run."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from posenc.lab import encodings as naming
-from posenc.lab.configuration import Configuration, Extension, ModelSize, Training, options_of
+from posenc.lab.configuration import Configuration, Extension, ModelSize, Training, as_json
 from posenc.lab.tasks import Task
 
 TUNING_SEED = 1_000_003
@@ -36,10 +37,9 @@ class GridExtension(Struct, frozen=True, forbid_unknown_fields=True):
 
     def variants(self) -> Iterator[tuple[str, int, int]]:
         """Name, factor and steps of each."""
-        for factor in self.factors:
-            for steps in self.steps:
-                tuned = f", tuned {steps} steps" if steps else ""
-                yield f"{self.name} ×{factor}{tuned}", factor, steps
+        for factor, steps in product(self.factors, self.steps):
+            tuned = f", tuned {steps} steps" if steps else ""
+            yield f"{self.name} ×{factor}{tuned}", factor, steps
 
 
 class Gap(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,11 +80,15 @@ class Grid:
     tuning_steps: int | None  # of each of these; those of the task if none
     gaps: tuple[Gap, ...]  # expected orderings
 
-    def on(self, task: GridTask) -> list[GridEncoding]:
-        """The encodings that are run on a task."""
-        return [
-            each for each in self.encodings if not task.encodings or each.name in task.encodings
-        ]
+    def cells(self) -> Iterator[tuple[GridTask, ModelSize, GridEncoding]]:
+        """Each encoding with each task that it is run on, and each body."""
+        for task, model, each in product(self.tasks, self.models, self.encodings):
+            if not task.encodings or each.name in task.encodings:
+                yield task, model, each
+
+    def extending(self, encoding: GridEncoding) -> list[GridExtension]:
+        """The extensions of an encoding."""
+        return [each for each in self.extensions if each.of == encoding.name]
 
     def model_name(self, model: ModelSize) -> str:
         """How a body is called, where there are several."""
@@ -117,7 +121,7 @@ def configured(
     return Configuration(
         task=task.kind,
         task_version=task.task.version,
-        options=options_of(task.task),
+        options=as_json(asdict(task.task)),
         use=use,
         nope_layers=encoding.nope_layers,
         version=naming.version(use),

@@ -8,7 +8,7 @@ from posenc.lab.earlier import Results
 from posenc.lab.files import read_json, whole
 from posenc.lab.grid import Grid
 from posenc.lab.planning import planned
-from posenc.lab.store import Store, last_line
+from posenc.lab.store import Store
 
 POINTS = 12
 """Of each curve of losses, at the most."""
@@ -24,19 +24,15 @@ def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
     Scores and losses are whole; of a curve some points stay, and no machine has its own name. A run
     that was given up has a line with what it said last: learning rates are chosen by it.
     """
-    known = Results(store)
-    if grid is None:
-        found = list(store.results())
-        runs = [each.stem for each in (store.root / "failures").glob("[!.]*")]
-    else:
+    known, failures = Results(store), store.failures()
+    found = list(store.results())
+    if grid is not None:
         plan = planned(grid, store, known.of).runs
         found = [result for run in plan if (result := known.of(run.configuration)) is not None]
         found += [base for each in found if (base := known.base_of(each)) is not None]
-        runs = [run.id for run in plan]
+        failures = {run.id: failures[run.id] for run in plan if run.id in failures}
     written = {each["id"]: _written(each) for each in found}
-    for run in runs:
-        if (failure := store.failure(run)) and failure["final"]:
-            written[run] = {"id": run, "said": last_line(failure)}
+    written |= {run: {"id": run, "said": said} for run, said in failures.items()}
     told = (json.dumps(written[run], ensure_ascii=False, sort_keys=True) for run in sorted(written))
     with whole(path) as file:
         file.write("[\n{}\n]\n".format(",\n".join(told)).encode())
@@ -44,20 +40,18 @@ def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
 
 def taken_out(path: Path, root: Path) -> Store:
     """A store in the folder ``root`` with the results of such a file."""
-    try:
-        found = [(each["id"], each) for each in read_json(path)]
-    except (ValueError, TypeError, KeyError):
-        found = [("", {})]
-    if not all(
-        run.isalnum() and (each.keys() >= MADE or each.keys() == FAILED) for run, each in found
-    ):
-        raise ValueError(f"{path} holds no results, as posenc lab report --export writes them.")
     store = Store(root)
-    for run, each in found:
-        if each.keys() == FAILED:
-            store.note_failure(run, each["said"], final=True)
-        else:
-            store.keep(run, each)
+    try:
+        for each in read_json(path):
+            if not each["id"].isalnum() or (each.keys() != FAILED and not each.keys() >= MADE):
+                raise ValueError
+            if each.keys() == FAILED:
+                store.note_failure(each["id"], each["said"], final=True)
+            else:
+                store.keep(each["id"], each)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        told = f"{path} holds no results, as posenc lab report --export writes them."
+        raise ValueError(told) from None
     return store
 
 

@@ -1,8 +1,9 @@
 """From a grid to its runs: which are made, which can be made now, and which wait for others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 from statistics import fmean, median
 from typing import Any, Literal
@@ -46,7 +47,6 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return len(self.runs) + self.waiting
 
 
@@ -56,26 +56,19 @@ def planned(grid: Grid, store: Store, result: Result | None = None) -> Plan:
     runs: dict[str, Planned] = {}
     waiting = 0
     with chdir(grid.folder):
-        for task in grid.tasks:
-            for model in grid.models:
-                for encoding in grid.on(task):
-                    for each in _runs(grid, task, encoding, model, store, found):
-                        if each is None:
-                            waiting += 1
-                        elif runs.setdefault(each.id, each) != each:
-                            raise ValueError(f"{runs[each.id]} and {each} are the same run.")
+        for each in (run for cell in grid.cells() for run in _runs(grid, cell, store, found)):
+            if each is None:
+                waiting += 1
+            elif runs.setdefault(each.id, each) != each:
+                raise ValueError(f"{runs[each.id]} and {each} are the same run.")
     return Plan(tuple(runs.values()), waiting)
 
 
 def _runs(
-    grid: Grid,
-    task: GridTask,
-    encoding: GridEncoding,
-    model: ModelSize,
-    store: Store,
-    result: Result,
+    grid: Grid, cell: tuple[GridTask, ModelSize, GridEncoding], store: Store, result: Result
 ) -> Iterator[Planned | None]:
     """The runs of one encoding on one task; None for each that waits."""
+    task, model, encoding = cell
     names = (task.name, encoding.name, grid.model_name(model))
     rate: float | None = task.rates[0]
     if len(task.rates) > 1:
@@ -83,19 +76,17 @@ def _runs(
         few = {} if grid.tuning_steps is None else {"steps": grid.tuning_steps}
         tuning = [
             configured(task, encoding, model, seed, learning_rate=each, **few)
-            for each in task.rates
-            for seed in seeds
+            for each, seed in product(task.rates, seeds)
         ]
         yield from (Planned(each, "tuning", *names, each.id) for each in tuning)
         rate = _chosen_rate(tuning, store, result)
-    extensions = [each for each in grid.extensions if each.of == encoding.name]
     for seed in grid.seeds:
         if rate is None:
             yield from (None for _ in variants(grid, encoding))
             continue
         base = configured(task, encoding, model, seed, learning_rate=rate)
         yield Planned(base, "reported", *names, base.id)
-        for extension in extensions:
+        for extension in grid.extending(encoding):
             for name, factor, steps in extension.variants():
                 made = extended(base, extension, factor, steps)
                 yield Planned(made, "extended", task.name, name, names[2], made.id)
@@ -103,7 +94,7 @@ def _runs(
 
 def variants(grid: Grid, encoding: GridEncoding) -> list[str]:
     """The encoding itself and its extensions."""
-    extensions = [each for each in grid.extensions if each.of == encoding.name]
+    extensions = grid.extending(encoding)
     return [encoding.name, *(name for each in extensions for name, _, _ in each.variants())]
 
 
@@ -132,20 +123,24 @@ def seconds_left(plan: Plan, store: Store, host: str, workers: int) -> float | N
     for each in store.results():
         if each["machine"]["host"] == host:
             asked, steps = each["configuration"], max(1, each["outcome"]["steps"])
-            for key in ((asked["task"], tuple(asked["use"])), (asked["task"],), ()):
+            for key in _kinds(asked["task"], asked["use"]):
                 speeds.setdefault(key, []).append(each["cost"]["seconds"] / steps)
     if not speeds:
         return None
 
     def seconds(run: Planned) -> float:
         asked = run.configuration
-        keys = ((asked.task, asked.use), (asked.task,), ())
         steps = asked.training.steps if asked.extension is None else asked.extension.steps
-        return max(1, steps) * median(next(speeds[key] for key in keys if key in speeds))
+        known = (speeds[key] for key in _kinds(asked.task, asked.use) if key in speeds)
+        return max(1, steps) * median(next(known))
 
     to_make = [r for r in plan.runs if not store.is_done(r.id) and not store.has_failed(r.id)]
     waiting = plan.waiting * median(map(seconds, plan.runs)) if plan.waiting else 0.0
     return (sum(map(seconds, to_make)) + waiting) / workers
+
+
+def _kinds(task: str, use: Sequence[str]) -> tuple[tuple, ...]:
+    return (task, tuple(use)), (task,), ()
 
 
 def counts(plan: Plan, store: Store) -> dict[str, int]:

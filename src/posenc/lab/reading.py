@@ -1,8 +1,9 @@
 """A grid from its TOML file, with every mistake named by its field."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import chdir
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,19 +11,10 @@ from typing import Annotated, Any
 import torch
 from msgspec import Meta, Struct
 
-from posenc.lab import encodings as naming
-from posenc.lab.configuration import ModelSize, Training, converted, made_task
-from posenc.lab.grid import (
-    TUNING_SEED,
-    Gap,
-    Grid,
-    GridEncoding,
-    GridExtension,
-    GridTask,
-    sizes,
-)
-from posenc.lab.model import Model
-from posenc.lab.tasks import Task
+from posenc.lab import grid as grids
+from posenc.lab.configuration import Configuration, ModelSize, Training, converted, made_task
+from posenc.lab.grid import TUNING_SEED, Gap, Grid, GridEncoding, GridExtension, GridTask
+from posenc.lab.training import untrained
 
 Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
 Count = Annotated[int, Meta(ge=1)]
@@ -117,8 +109,8 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
         for task in values.get("tasks", ()):
             task.get("encodings", []).append(name)
     found = converted(values, _File)
-    budget, rest = _parted(found.training, BUDGET)
-    tuning = _at("training", converted, rest, _Tuning)
+    budget = _taken(found.training, BUDGET)
+    tuning = _at("training", converted, found.training, _Tuning)
     _at("training", converted, budget, Training)
     same = ("name", "about", "encodings", "extensions", "models", "gaps")
     grid = Grid(
@@ -145,19 +137,17 @@ def _list_single(table: dict[str, Any], more: set[str]) -> None:
 
 def _task(values: dict[str, Any], budget: dict[str, Any], rates: tuple[float, ...]) -> GridTask:
     """The task with its options; its own budget comes before that of the grid."""
-    own, left = _parted(values, BUDGET)
-    names, options = _parted(left, set(_TaskNames.__struct_fields__))
-    asked = converted(names, _TaskNames)
-    task = made_task(asked.task, options)
+    own = _taken(values, BUDGET)
+    asked = converted(_taken(values, _TaskNames.__struct_fields__), _TaskNames)
+    task = made_task(asked.task, values)
     training = converted({"steps": task.steps, **budget, **own}, Training)
     name, rates = asked.name or asked.task, asked.learning_rates or rates
     return GridTask(name, asked.task, task, training, rates, asked.encodings)
 
 
-def _parted(values: dict[str, Any], names: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values with these names, and the others."""
-    taken = {name: value for name, value in values.items() if name in names}
-    return taken, {name: value for name, value in values.items() if name not in names}
+def _taken(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The values with these names, taken out of ``values``."""
+    return {name: values.pop(name) for name in names if name in values}
 
 
 def _at(place: str, make: Any, *given: Any) -> Any:
@@ -189,28 +179,20 @@ def _check_names(grid: Grid) -> None:
 
 def _check_encodings(grid: Grid) -> None:
     """Builds every encoding for every task and calls it, at the longest length, once."""
-    for task in grid.tasks:
-        for model in grid.models:
-            for each in grid.on(task):
-                place, given = f"encodings {each.name!r} on {task.name}", (task.task, model)
-                _at(place, _call, each.use, each.nope_layers, *given)
-                for extension in grid.extensions:
-                    for factor in extension.factors if extension.of == each.name else ():
-                        place = f"extensions {extension.name!r} on {task.name}"
-                        _at(place, _call, extension.use, each.nope_layers, *given, factor)
+    for task, model, each in grid.cells():
+        asked = partial(grids.configured, task, each, model, 0)
+        base = _at(f"encodings {each.name!r} on {task.name}", _called, asked)
+        for extension in grid.extending(each):
+            for factor in extension.factors:
+                asked = partial(grids.extended, base, extension, factor, 0)
+                _at(f"extensions {extension.name!r} on {task.name}", _called, asked)
 
 
-def _call(
-    use: tuple[str, ...],
-    nope_layers: tuple[int, ...],
-    task: Task,
-    size: ModelSize,
-    factor: int | None = None,
-) -> None:
-    length = max(task.tested) if factor is None else task.trained * factor
-    use = naming.filled(use, sizes(task, size, factor))
-    encodings = naming.drawn(use, depth=size.depth, nope_layers=nope_layers, seed=0)
+def _called(configured: Callable[[], Configuration]) -> Configuration:
+    asked = configured()
+    task = asked.made_task()
     with torch.random.fork_rng(devices=()), torch.no_grad():
-        model = Model(task.vocabulary, size, encodings, is_causal=task.is_causal)
-        batch = task.generate(torch.Generator().manual_seed(0), length, 1)
+        model = untrained(asked, task)
+        batch = task.generate(torch.Generator().manual_seed(0), max(task.tested), 1)
         model(batch.tokens, batch.positions)
+    return asked

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ def interquartile_mean(samples: Any, axis: int = -1) -> Any:
     Where a quarter is no whole number of seeds, those at its ends count in part.
 
     Reference:
-        Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice"
-        (arXiv:2108.13264), section 4.3.
+        Agarwal et al. 2021 (arXiv:2108.13264), section 4.3.
 
     Example:
         >>> float(interquartile_mean([0.0, 1.0, 2.0, 100.0]))
@@ -34,8 +33,7 @@ def interquartile_mean(samples: Any, axis: int = -1) -> Any:
     count = ordered.shape[-1]
     index = np.arange(count)
     weights = np.minimum(index + 1, 0.75 * count) - np.maximum(index, 0.25 * count)
-    weights = weights.clip(min=0)
-    return ordered @ (weights / weights.sum())
+    return ordered @ (weights.clip(min=0) / (count / 2))
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,7 @@ def bootstrap(
 def sign_flip(differences: Sequence[float]) -> float:
     """The p-value of paired differences: how often flipped signs give a mean as far from 0.
 
-    It is exact for up to 14 pairs: no less than 2/2ⁿ, which is 0.25 for three seeds and 0.002 for
-    ten. For more pairs flips are drawn.
+    Exact for up to 14 pairs, where it is 2/2ⁿ at least: 0.25 for three seeds, 0.002 for ten.
 
     Reference:
         Fisher 1935, "The Design of Experiments", section 21.
@@ -91,12 +88,7 @@ def sign_flip(differences: Sequence[float]) -> float:
 
 
 def least_p(seeds: int, pairs: int = 1) -> float:
-    """The least p-value that ``sign_flip`` and ``holm`` can give so many pairs of encodings.
-
-    Example:
-        >>> least_p(5) <= LEVEL, least_p(6) <= LEVEL, least_p(6, pairs=3) <= LEVEL
-        (False, True, False)
-    """
+    """The least p-value that ``sign_flip`` and ``holm`` can give so many pairs of encodings."""
     alone = 2 / 2**seeds if seeds <= EXACT else 2 / (2**EXACT + 1)
     return min(1.0, pairs * alone)
 
@@ -114,11 +106,8 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         {'a': 0.03, 'c': 0.06, 'b': 0.06}
     """
     ordered = sorted(p_values, key=p_values.__getitem__)
-    corrected, least = {}, 0.0
-    for index, name in enumerate(ordered):
-        least = max(least, min(1.0, (len(ordered) - index) * p_values[name]))
-        corrected[name] = least
-    return corrected
+    scaled = [(len(ordered) - i) * p_values[name] for i, name in enumerate(ordered)]
+    return dict(zip(ordered, accumulate((min(1.0, p) for p in scaled), max), strict=True))
 
 
 @dataclass(frozen=True)
@@ -139,13 +128,7 @@ class Pair:
 
 
 def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
-    """All pairs of encodings, by scores of encodings and seeds; larger ones are better.
-
-    Example:
-        >>> (pair,) = pairs({"a": {0: 0.5, 1: 0.6, 2: 0.7}, "b": {0: 0.1, 1: 0.3, 2: 0.2}})
-        >>> pair.better, [round(each, 1) for each in pair.differences], pair.is_clear
-        ('a', [0.4, 0.3, 0.5], False)
-    """
+    """All pairs of encodings, by scores of encodings and seeds; larger ones are better."""
     found = []
     for one, other in combinations(scores, 2):
         seeds = sorted(scores[one].keys() & scores[other].keys())
@@ -174,12 +157,7 @@ def ranks(names: Sequence[str], found: Sequence[Pair]) -> dict[str, int]:
 
 
 def agreement(ours: Mapping[str, float], theirs: Mapping[str, float]) -> tuple[int, int]:
-    """How many pairs of encodings stand in the same order in both, and how many there are.
-
-    Example:
-        >>> agreement({"a": 3, "b": 2, "c": 1}, {"a": 0.9, "b": 0.1, "c": 0.5, "d": 0})
-        (2, 3)
-    """
+    """How many pairs of encodings stand in the same order in both, and how many there are."""
     signs = [
         (ours[one] - ours[other]) * (theirs[one] - theirs[other])
         for one, other in combinations([name for name in ours if name in theirs], 2)

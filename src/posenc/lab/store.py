@@ -45,12 +45,11 @@ class Store:
         return read_json(self.path("results", run))
 
     def is_done(self, run: str) -> bool:
-        """Whether a run is made."""
         return self.path("results", run).is_file()
 
     def done(self) -> Iterator[str]:
         """The runs that are made."""
-        yield from sorted(path.stem for path in (self.root / "results").glob("[!.]*.json"))
+        yield from self._runs("results")
 
     def results(self) -> Iterator[dict[str, Any]]:
         """What they gave."""
@@ -89,39 +88,41 @@ class Store:
         except Timeout:
             return True
 
-    def failure(self, run: str) -> dict[str, Any] | None:
-        """What went wrong, and how often; None if nothing did."""
-        return read_json(self.path("failures", run))
-
     def note_failure(self, run: str, said: str, *, final: bool) -> None:
         """Writes down an attempt that failed; a final one is not repeated."""
-        attempts = (self.failure(run) or {"attempts": 0})["attempts"] + 1
+        path = self.path("failures", run)
+        attempts = (read_json(path) or {"attempts": 0})["attempts"] + 1
         told = {"attempts": attempts, "said": said, "final": final or attempts >= MOST_ATTEMPTS}
-        write_json(self.path("failures", run), told)
+        write_json(path, told)
 
     def has_failed(self, run: str) -> bool:
         """Whether a run is given up."""
-        found = self.failure(run)
-        return bool(found and found["final"])
+        return (read_json(self.path("failures", run)) or {"final": False})["final"]
+
+    def failures(self) -> dict[str, str]:
+        """What each run that was given up said last."""
+        found = {run: read_json(self.path("failures", run)) for run in self._runs("failures")}
+        return {
+            r: each["said"].strip().splitlines()[-1] for r, each in found.items() if each["final"]
+        }
 
     def clean(self) -> dict[str, int]:
         """Removes failures, logs of made runs, and what killed processes have left; results stay.
 
         Returns how many files of each kind went.
         """
-        locks = list((self.root / "locks").iterdir())
-        free = [path for path in locks if not self.is_running(path.stem)]
-        gone = {
-            "failures": list((self.root / "failures").glob("[!.]*")),
-            "logs": [p for p in (self.root / "logs").iterdir() if self.is_done(p.stem)],
+        locks = self._runs("locks")
+        free = [run for run in locks if not self.is_running(run)]
+        runs = {
+            "failures": self._runs("failures"),
+            "logs": [run for run in self._runs("logs") if self.is_done(run)],
             "locks": free,
-            "parts": list(self.root.rglob(f".*{PART}")) if len(free) == len(locks) else [],
         }
+        gone = {name: [self.path(name, run) for run in found] for name, found in runs.items()}
+        gone["parts"] = list(self.root.rglob(f".*{PART}")) if free == locks else []
         for path in (path for paths in gone.values() for path in paths):
             path.unlink(missing_ok=True)
         return {name: len(paths) for name, paths in gone.items()}
 
-
-def last_line(failure: dict[str, Any]) -> str:
-    """What a run that was given up said last."""
-    return failure["said"].strip().splitlines()[-1]
+    def _runs(self, folder: str) -> list[str]:
+        return sorted(path.stem for path in (self.root / folder).glob("[!.]*"))

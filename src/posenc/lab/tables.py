@@ -1,14 +1,12 @@
 """All results as one table: CSV by itself, Parquet and SQL by DuckDB (extra ``lab``)."""
 
-import csv
-import io
 import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.files import whole
+from posenc.lab.files import as_csv, whole
 from posenc.lab.grid import TUNING_SEED
 from posenc.lab.store import Store
 
@@ -58,22 +56,14 @@ def export(store: Store, path: Path) -> None:
     if path.suffix == ".parquet":
         _connected(store).execute("COPY runs TO ? (FORMAT parquet)", [str(path)])
         return
-    found, text = list(rows(store)), io.StringIO()
-    if not found:
+    if not any(store.done()):
         raise ValueError(f"{store.root} holds no results; run a grid first.")
-    writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found)
     with whole(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(as_csv(rows(store)).encode())
 
 
 def asked(store: Store, query: str) -> tuple[list[str], list[tuple]]:
-    """Names of columns and rows of a query over the table ``runs``.
-
-    Raises:
-        ValueError: DuckDB is missing, or cannot answer.
-    """
+    """Names of columns and rows of a query over the table ``runs``."""
     connection = _connected(store)
     try:
         answer = connection.execute(query)
@@ -83,7 +73,7 @@ def asked(store: Store, query: str) -> tuple[list[str], list[tuple]]:
 
 
 def _connected(store: Store) -> Any:
-    """DuckDB with the table; built of the files, which are the truth, each time."""
+    """DuckDB with the table, built of the files each time."""
     try:
         import duckdb  # pyright: ignore[reportMissingImports]
     except ImportError:

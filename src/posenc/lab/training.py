@@ -48,7 +48,9 @@ def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome
     task, training, extension = asked.made_task(), asked.training, asked.extension
     tuned = () if extension is None else ("extension",)
     steps = training.steps if extension is None else extension.steps
-    model = _model(asked, task, weights)
+    model = untrained(asked, task)
+    if extension is not None:
+        model.load_state_dict(weights or {})
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=training.weight_decay)
     body, encoding = (digest(model.part(encodings=each)) for each in (False, True))
     data, seen = generator_for(asked.seed, "data", *tuned), ""
@@ -80,8 +82,8 @@ def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome
     return Outcome(written, seconds, model.state_dict())
 
 
-def _model(asked: Configuration, task: Task, weights: dict[str, Tensor] | None) -> Model:
-    """The body is drawn from its own seed, whatever the encodings are."""
+def untrained(asked: Configuration, task: Task) -> Model:
+    """The model as drawn: the body is drawn from its own seed, whatever the encodings are."""
     encodings = drawn(
         (asked.extension or asked).use,
         depth=asked.model.depth,
@@ -89,10 +91,7 @@ def _model(asked: Configuration, task: Task, weights: dict[str, Tensor] | None) 
         seed=seed_of(asked.seed, "encoding"),
     )
     torch.manual_seed(seed_of(asked.seed, "body"))
-    model = Model(task.vocabulary, asked.model, encodings, is_causal=task.is_causal)
-    if asked.extension is not None:
-        model.load_state_dict(weights or {})
-    return model
+    return Model(task.vocabulary, asked.model, encodings, is_causal=task.is_causal)
 
 
 def _batch(asked: Configuration, task: Task, data: torch.Generator) -> Batch:

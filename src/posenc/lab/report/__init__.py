@@ -1,33 +1,27 @@
 """A comparison as one offline page, as Markdown and as CSV: the same numbers in each."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from posenc.lab import files
 from posenc.lab.comparison import Comparison
-from posenc.lab.files import whole
 from posenc.lab.report.figures import figures, variables
 from posenc.lab.report.sheets import facts, sheets
 from posenc.lab.report.words import sentences
 
 
 def write(comparison: Comparison, path: Path) -> list[Path]:
-    """The page at ``path``, with Markdown and CSV of the same name beside it.
-
-    Returns:
-        What was written.
-    """
+    """The page at ``path``, with Markdown and CSV of the same name beside it; all three paths."""
     made = {
         path: as_html(comparison),
         path.with_suffix(".md"): as_markdown(comparison),
         path.with_suffix(".csv"): as_csv(comparison),
     }
     for each, text in made.items():
-        with whole(each) as file:
+        with files.whole(each) as file:
             file.write(text.encode())
     return list(made)
 
@@ -46,12 +40,7 @@ def as_markdown(
 
 def as_csv(comparison: Comparison) -> str:
     """A row for each task, encoding, length and seed; ``middle`` and its ends are of all seeds."""
-    text = io.StringIO()
-    rows = list(_rows(comparison))
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return files.as_csv(_rows(comparison))
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
@@ -81,10 +70,8 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
 
 
 def _filled(name: str, comparison: Comparison, **more: object) -> str:
-    page = _pages().get_template(name)
-    return page.render(
-        comparison=comparison, facts=facts, sheets=sheets, sentences=sentences, **more
-    )
+    told = {"comparison": comparison, "facts": facts, "sheets": sheets, "sentences": sentences}
+    return _pages().get_template(name).render(told, **more)
 
 
 @cache
@@ -99,6 +86,3 @@ def _pages() -> Environment:
     )
     pages.filters["cell"] = lambda word: word.replace("|", "\\|").replace("\n", " ")
     return pages
-
-
-__all__ = ["as_csv", "as_html", "as_markdown", "write"]

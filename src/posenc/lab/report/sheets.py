@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from posenc.lab.comparison import Beside, Comparison, Scored, TaskComparison
+from posenc.lab.comparison import Beside, Comparison, Scored, TaskComparison, titled
 from posenc.lab.planning import variants
 from posenc.lab.statistics import LEVEL, Interval, why_never_clear
 
@@ -31,20 +31,20 @@ def sheets(task: TaskComparison) -> Iterator[Sheet]:
 
 def scores(task: TaskComparison) -> Sheet:
     """In-distribution beside out-of-distribution; who did not fit has no place."""
-    kind, trained = task.task.task, task.task.task.trained
-    longer = [length for length in task.lengths() if length != trained]
+    kind, trained, every = task.task.task, task.task.task.trained, task.encodings.values()
+    longer = [length for length in task.pairs if length != trained]
     unit = f", {kind.unit}" if kind.unit else ""
-    lost = {
-        each.name: len(each.seeds) - len(each.reported.get(task.length, {}))
-        for each in task.encodings.values()
-        if task.length in each.scores
-    }
+    compared = [each for each in every if task.length in each.scores]
+    lost = {e.name: len(e.seeds) - len(e.reported.get(task.length, {})) for e in compared}
     left_out = ", ".join(f"{count} of {name}" for name, count in lost.items() if count)
     return Sheet(
         f"{kind.measure} by length",
         (
-            *("encoding", "place", "fits", f"at {trained} (trained){unit}"),
-            *(f"at {length}" for length in longer),
+            "encoding",
+            "place",
+            "fits",
+            f"at {trained} (trained){unit}",
+            *(f"at {n}" for n in longer),
         ),
         [
             (
@@ -54,7 +54,7 @@ def scores(task: TaskComparison) -> Sheet:
                 f"{fmean(each.scores[trained].values()):.3f}",
                 *(interval(each.middle.get(length)) for length in longer),
             )
-            for each in task.encodings.values()
+            for each in every
         ],
         "Means of seeds at the trained length; interquartile means with 95 % bootstrap intervals "
         f"elsewhere. A seed fits with {'at most' if kind.lower_is_better else 'at least'} "
@@ -78,13 +78,11 @@ def _fits(each: Scored) -> str:
 
 def paired_lengths(task: TaskComparison) -> list[int]:
     """The compared length, and those at which others are tested, as with extensions."""
-    longest = {name for name, each in task.encodings.items() if task.length in each.reported}
-    found = [task.length]
-    for length in reversed(task.lengths()[:-1]):
-        names = {name for name, each in task.encodings.items() if length in each.reported}
-        if length != task.task.task.trained and not names <= longest:
-            found.append(length)
-    return [length for length in found if task.pairs[length]]
+    names = {n: {e.name for e in task.encodings.values() if n in e.reported} for n in task.pairs}
+    others = [
+        n for n in names if n != task.task.task.trained and not names[n] <= names[task.length]
+    ]
+    return [length for length in (task.length, *others[::-1]) if task.pairs[length]]
 
 
 def differences(task: TaskComparison, length: int) -> Sheet:
@@ -114,7 +112,8 @@ def differences(task: TaskComparison, length: int) -> Sheet:
 
 def costs(task: TaskComparison) -> Sheet:
     """What training took."""
-    tuned = any(each.tuned_rate for each in task.encodings.values())
+    every = task.encodings.values()
+    tuned = any(each.tuned_rate for each in every)
     return Sheet(
         "Cost and learning rates",
         ("encoding", "ms a step", "learned numbers", "learning rate"),
@@ -125,7 +124,7 @@ def costs(task: TaskComparison) -> Sheet:
                 str(each.parameters),
                 f"{each.rate:g}" + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
             )
-            for each in task.encodings.values()
+            for each in every
         ],
         "Milliseconds are medians of processor time, on one thread of that machine. Learning rates "
         "are given, or chosen by the loss at the trained length"
@@ -175,23 +174,16 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
 
 def _missing(comparison: Comparison) -> Iterator[str]:
     """What the grid holds and none of whose runs is made."""
-    grid = comparison.grid
-    shown = {(each.task.name, each.model): each for each in comparison.tasks}
-    for task in grid.tasks:
-        names = [name for encoding in grid.on(task) for name in variants(grid, encoding)]
-        for model in map(grid.model_name, grid.models):
-            made = shown.get((task.name, model))
-            if made is None:
-                yield f"{task.name} ({model})" if model else task.name
-            elif lost := [name for name in names if name not in made.encodings]:
-                yield f"{made.title}: {', '.join(lost)}"
+    grid, lost = comparison.grid, {}
+    made = {each.title: each.encodings for each in comparison.tasks}
+    for task, model, encoding in grid.cells():
+        title = titled(task, grid.model_name(model))
+        names = [name for name in variants(grid, encoding) if name not in made.get(title, ())]
+        lost.setdefault(title, []).extend(names)
+    for title, names in lost.items():
+        if names:
+            yield f"{title}: {', '.join(names)}" if title in made else title
 
 
 def interval(found: Interval | None) -> str:
-    """A value with its interval, or a dash.
-
-    Example:
-        >>> interval(Interval(0.5, 0.41, 0.6)), interval(None)
-        ('0.500 [0.410, 0.600]', '–')
-    """
     return "–" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
