@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from tests.goldens.written import known, near, write
 
 from posenc.cli.main import main
 
@@ -26,8 +27,7 @@ def safetensors(shapes: dict[str, list[int]]) -> bytes:
     return len(header).to_bytes(8, "little") + header + bytes(end)
 
 
-HELD = Path(__file__).with_name("cli.json")
-CASES = json.loads(HELD.read_text())
+CASES = known("cli")
 """By the words behind ``posenc``: the status, what was printed, and what was written to made.*"""
 
 SMALL = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 5e5}
@@ -90,16 +90,6 @@ def rounded(value: object) -> object:
     return value
 
 
-def near(one: object, other: object) -> bool:
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(near, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(near(one[name], other[name]) for name in one)
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
-    return one == other
-
-
 @pytest.mark.parametrize("line", CASES)
 def test_nothing_changed(line):
     if WITHOUT_VECTORS and any(word in line for word in DRAWN):
@@ -108,5 +98,5 @@ def test_nothing_changed(line):
 
 
 if __name__ == "__main__":
-    held = {line: known or made(line) for line, known in CASES.items()}
-    HELD.write_text(json.dumps(held, separators=(",", ":"), ensure_ascii=False) + "\n")
+    held = {line: value or made(line) for line, value in CASES.items()}
+    write("cli", held, separators=(",", ":"))

@@ -1,8 +1,5 @@
 """The data that figures draw stays as it was; run this file to write ``figures.json`` anew."""
 
-import json
-from pathlib import Path
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -10,12 +7,13 @@ import pytest
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from tests.goldens.written import known, near, write
 
 from posenc import ALiBi, Sinusoidal, plots
 from posenc.frequencies import Geometric, Linear
 from posenc.positions import consecutive
 
-FILE = Path(__file__).with_name("figures.json")
+HELD = known("figures")
 ROWS = Sinusoidal(8).table(consecutive(12)).numpy()
 NEAR, FAR = consecutive(11, start=-5), consecutive(300, start=-150)
 PLAIN, LONGER = (kind.wavelengths() for kind in (Geometric(8), Linear(Geometric(8), 4.0)))
@@ -87,15 +85,11 @@ def dots(line):
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_figures_draw_what_they_drew(name):
-    drawn, held = shown(DRAWN[name]()), json.loads(FILE.read_text())[name]
+    drawn = shown(DRAWN[name]())
     plt.close("all")
-    assert drawn.pop("words") == held.pop("words")
-    for key, values in held.items():
-        assert len(drawn[key]) == len(values), key
-        for got, want in zip(drawn[key], values, strict=True):
-            np.testing.assert_allclose(got, want, atol=2e-5, err_msg=key)
+    for key, values in HELD[name].items():
+        assert near(drawn[key], values, relative=1e-7, absolute=2e-5), (key, drawn[key], values)
 
 
 if __name__ == "__main__":
-    made = {name: shown(draw()) for name, draw in DRAWN.items()}
-    FILE.write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write("figures", {name: shown(draw()) for name, draw in DRAWN.items()}, separators=(",", ":"))

@@ -1,11 +1,9 @@
 """The numbers of ``posenc.inspection`` stay; run this file to write ``inspection.json`` anew."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from tests.goldens.held import numbers, settled
+from tests.goldens.written import known, near, write
 
 from posenc import ALiBi, AxialRotary, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.frequencies import Geometric, Llama3, YaRN
@@ -29,7 +27,7 @@ from posenc.inspection import (
 from posenc.positions import grid
 from posenc.transformer import Encoder
 
-FILE = Path(__file__).with_name("inspection.json")
+HELD = known("inspection")
 PLAIN, LONG = Geometric(16, 500.0), YaRN(Geometric(16, 500.0), 8.0, 64)
 Q, K, X = (numbers(2, 5, 8, seed=seed) for seed in range(3))
 SOME = Sinusoidal(6, convention="per_dimension"), Sinusoidal(5, 50.0, offset=2), Sinusoidal(4)
@@ -85,18 +83,10 @@ def plain(value):
     return value
 
 
-def close(got, want):
-    if isinstance(want, dict | list):
-        keys = want if isinstance(want, dict) else range(len(want))
-        return len(got) == len(want) and all(close(got[key], want[key]) for key in keys)
-    is_real = isinstance(want, float)
-    return got == (pytest.approx(want, rel=1e-5, abs=1e-9, nan_ok=True) if is_real else want)
-
-
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_are_what_they_were(name):
-    assert close(plain(NUMBERS[name]()), json.loads(FILE.read_text())[name])
+    assert near(plain(NUMBERS[name]()), HELD[name], relative=1e-5)
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps({name: plain(make()) for name, make in NUMBERS.items()}))
+    write("inspection", {name: plain(make()) for name, make in NUMBERS.items()})

@@ -5,21 +5,15 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.goldens.written import known, near
 
 from posenc.lab import TASKS, Configuration, ModelSize, Store, Training, grid_from, planned, trained
 from posenc.lab.comparison import TaskComparison, compared
 from posenc.lab.kept import taken_out
 
-HELD = json.loads(Path(__file__).with_name("lab.json").read_text())
+HELD = known("lab")
 KEPT = Path(__file__).parents[2] / "docs" / "lab"
 SMALL = {"byte_language_model": {"trained": 8, "tested": [8, 16]}, "copy": {"tested": [16, 24]}}
-
-
-def flat(found, path: str = "") -> dict:
-    if not isinstance(found, dict | list):
-        return {path: found}
-    items = found.items() if isinstance(found, dict) else enumerate(found)
-    return {k: v for key, each in items for k, v in flat(each, f"{path}/{key}").items()}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -32,7 +26,7 @@ def test_four_steps_of_a_tiny_model_give_the_same_numbers(task):
     found = {**found, "id": run.id, "hashes": {"data": found["hashes"]["data"]}}
     if task == "byte_language_model" and found["hashes"] != HELD["trained"][task]["hashes"]:
         pytest.skip("the library of another Python")
-    assert flat(found) == pytest.approx(flat(HELD["trained"][task]), abs=1e-3)
+    assert near(found, HELD["trained"][task], absolute=1e-3), found
 
 
 @pytest.mark.parametrize("name", HELD["plans"])
@@ -66,7 +60,7 @@ def said(task: TaskComparison) -> dict:
 def test_kept_results_say_the_same(name, tmp_path):
     comparison = compared(grid_from(name, check=False), taken_out(KEPT / f"{name}.json", tmp_path))
     found = {task.title: said(task) for task in comparison.tasks}
-    assert flat(found) == pytest.approx(flat(HELD["read"][name]), abs=0.03)
+    assert near(json.loads(json.dumps(found)), HELD["read"][name], absolute=0.03), found
 
 
 @pytest.mark.slow("trains the grid quick: minutes")

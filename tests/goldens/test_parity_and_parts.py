@@ -4,18 +4,18 @@
 """
 
 import json
-from pathlib import Path
 
 import pytest
 import torch
 from tests.audit.zoo.right.rotary import VLLM, LlamaRotary
+from tests.goldens.written import known, near, write
 from tests.oracle_models import building
 
 from posenc import ALiBi, LearnedGrid, LogTemperature, Rotary, Sinusoidal, T5Bias
 from posenc.audit import check, parity
 from posenc.frequencies import Geometric, Linear
 
-HELD = Path(__file__).with_name("parity_and_parts.json")
+HELD = known("parity_and_parts")
 SMALL, SCALED = Rotary(16), Rotary(Linear(Geometric(64), 3))
 PARTIAL = Rotary(8, head_dim=16)
 GRANITE = {"model_type": "granite", "hidden_size": 256, "num_attention_heads": 4}
@@ -57,16 +57,6 @@ def made(kind: str, name: str):
     return {"asked": asked, "faults": faults, "status": report.status, "identity": identity}
 
 
-def same(a, b) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return a == pytest.approx(b, rel=1e-6, abs=1e-12)
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[n], b[n]) for n in a)
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a == b
-
-
 @pytest.mark.parametrize(
     ("kind", "name"),
     [pytest.param(*case, marks=SLOW if case[1] in TYPES[2:] else ()) for case in CASES],
@@ -75,9 +65,9 @@ def test_nothing_changed(kind, name):
     if kind == "parity" and torch.backends.cpu.get_cpu_capability() == "DEFAULT":
         pytest.skip("torch's cosines are others on a processor without vector units")
     now = json.loads(json.dumps(made(kind, name)))
-    assert same(json.loads(HELD.read_text())[f"{kind} {name}"], now), now
+    assert near(now, HELD[f"{kind} {name}"], absolute=1e-12), now
 
 
 if __name__ == "__main__":
     held = {f"{kind} {name}": made(kind, name) for kind, name in CASES}
-    HELD.write_text(json.dumps(held, indent=1) + "\n")
+    write("parity_and_parts", held, indent=1)
