@@ -10,19 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given, grouped_keys
-from posenc.encodings.shapes import (
-    Device,
-    Dtype,
-    K,
-    KeyRow,
-    PairFactors,
-    Q,
-    QueryRow,
-    Scale,
-    Scores,
-)
+from posenc.encodings.scores.content import Content, OfContent
+from posenc.encodings.shapes import Device, Dtype, KeyRow, PairFactors, QueryRow, Scores
 from posenc.numerics import slopes
 from posenc.numerics.product import products
 from posenc.positions import float_distances
@@ -32,7 +21,7 @@ Gate = Literal["query", "key"]
 EPSILON = 1e-6
 
 
-class AdditiveGRAPE(ScoreEncoding):
+class AdditiveGRAPE(OfContent):
     """score(q, k) −= d · m_h · ω_h · ( softplus(v_h · q / √w) + softplus(u_h · k / √w) )
 
     with d = max(q_position − k_position, 0), w the width of a head, m_h the slopes of ``ALiBi``,
@@ -102,17 +91,14 @@ class AdditiveGRAPE(ScoreEncoding):
         """d of every pair."""
         return float_distances(q_positions, k_positions, dtype or torch.float32).clamp(min=0)
 
-    def encode(
-        self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide, rate = working_dtype(scores.dtype), 0.0
+    def changed(self, scores: Scores, table: PairFactors, content: Content) -> Scores:
+        rate = 0.0
         if self.v is not None:
-            rate = rate + self._gate(given(self, q=q).to(wide), self.v).unsqueeze(-1)
+            rate = rate + self._gate(content.q, self.v).unsqueeze(-1)
         if self.u is not None:
-            keys = grouped_keys(given(self, k=k).to(wide), self.heads)
-            rate = rate + self._gate(keys, self.u).unsqueeze(-2)
-        steep = scores.new_tensor(self.slopes, dtype=wide) * F.softplus(self.omega.to(wide))
-        return (scores - table.unsqueeze(-3) * steep[:, None, None] * rate).to(scores.dtype)
+            rate = rate + self._gate(content.keys, self.u).unsqueeze(-2)
+        steep = scores.new_tensor(self.slopes) * F.softplus(self.omega.to(scores.dtype))
+        return scores - table.unsqueeze(-3) * steep[:, None, None] * rate
 
     def _gate(
         self, x: Float[Tensor, "*batch heads seq head_dim"], direction: Float[Tensor, "heads _"]

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import OfDistance, given
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
 
@@ -57,16 +57,5 @@ class CABLE(OfDistance):
         wide = working_dtype(hidden.dtype)
         return -F.softplus(products(hidden.to(wide), self.weight) + self.bias.to(wide))
 
-    def encode(
-        self,
-        scores: Scores,
-        table: Distances,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        q_features: Float[Tensor, "*batch q_len _"] | None = None,
-        k_features: Float[Tensor, "*batch k_len heads"] | None = None,
-    ) -> Scores:
-        steps = given(self, k_features=k_features).to(working_dtype(scores.dtype))
-        return (scores + sums_after_key(steps.mT.unsqueeze(-2), table)).to(scores.dtype)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        return scores + sums_after_key(content.k_features.mT.unsqueeze(-2), table)

@@ -1,17 +1,78 @@
 """What score encodings share that read content: products, chosen rows, tables of distances."""
 
+from abc import abstractmethod
 from math import sqrt
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from posenc.encodings.base import ScoreEncoding
-from posenc.encodings.shapes import Distances, Dtype, Scale, Scores, WholeKeyRow, WholeQueryRow
+from posenc.encodings.base import ScoreEncoding, working_dtype
+from posenc.encodings.shapes import (
+    Distances,
+    Dtype,
+    K,
+    Q,
+    Scale,
+    Scores,
+    WholeKeyRow,
+    WholeQueryRow,
+)
 from posenc.positions import checked, checked_distances
 
 
-class OfDistance(ScoreEncoding):
+class Content:
+    """What a call gave as ``q``, ``k`` and by further names, in one dtype."""
+
+    def __init__(self, of: ScoreEncoding, dtype: torch.dtype, scale: Scale, **given: Tensor | None):
+        self._of, self._dtype, self._scale, self._given = of, dtype, scale, given
+
+    def __getattr__(self, name: str) -> Tensor:
+        if (x := self.get(name)) is None:
+            raise ValueError(f"{type(self._of).__name__} was given no {name}, which it reads.")
+        return x
+
+    def get(self, name: str) -> Tensor | None:
+        """What was given under a name, or nothing."""
+        x = self._given.get(name)
+        return None if x is None else x.to(self._dtype)
+
+    @property
+    def keys(self) -> Float[Tensor, "*batch heads k_len head_dim"]:
+        """Keys repeated for the query heads that share them."""
+        return grouped_keys(self.k, self._of.heads)
+
+    @property
+    def scale(self) -> float:
+        """What products of queries and keys were multiplied with; 1/√head_dim by default."""
+        either = self.k if self._given["q"] is None else self.q
+        return 1 / sqrt(either.shape[-1]) if self._scale is None else self._scale
+
+
+class OfContent(ScoreEncoding):
+    """A score encoding that reads content; a subclass defines ``changed``."""
+
+    @abstractmethod
+    def changed(self, scores: Scores, table: Tensor, content: Content) -> Scores:
+        """``scores``, which come in float32 at least, changed by position."""
+
+    def encode(
+        self,
+        scores: Scores,
+        table: Tensor,
+        *,
+        q: Q = None,
+        k: K = None,
+        scale: Scale = None,
+        **read: Float[Tensor, "..."] | None,
+    ) -> Scores:
+        """``scores`` changed; ``read`` is what else it reads, as ``q_features``."""
+        wide = working_dtype(scores.dtype)
+        content = Content(self, wide, scale, q=q, k=k, **read)
+        return self.changed(scores.to(wide), table, content).to(scores.dtype)
+
+
+class OfDistance(OfContent):
     """A score encoding whose table is the distance q − k of each pair, in whole numbers."""
 
     is_relative = True
@@ -23,7 +84,7 @@ class OfDistance(ScoreEncoding):
         return checked_distances(q_positions, k_positions)
 
 
-class OfBothPositions(ScoreEncoding):
+class OfBothPositions(OfContent):
     """A score encoding whose table is the position of the query and of the key of each pair."""
 
     def table(
@@ -40,19 +101,6 @@ def of_each(
     """The positions of the queries and those of the keys, from a table of both."""
     # A sum over one entry, or over none where there are no keys or no queries.
     return table[..., 0, :, :1].sum(-1), table[..., 1, :1, :].sum(-2)
-
-
-def given(encoding: ScoreEncoding, **content: Tensor | None) -> Tensor:
-    """The content that ``encoding`` reads, under the name by which ``encode`` takes it."""
-    [(name, x)] = content.items()
-    if x is None:
-        raise ValueError(f"{type(encoding).__name__} was given no {name}, which it reads.")
-    return x
-
-
-def scale_of(scale: Scale, head_dim: int) -> float:
-    """What products of queries and keys were multiplied with: ``scale``, or 1/√head_dim."""
-    return 1 / sqrt(head_dim) if scale is None else scale
 
 
 def picked(products: Float[Tensor, "*batch heads q_len rows"], index: Distances) -> Scores:

@@ -4,10 +4,9 @@ import torch
 from torch import nn
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
 
@@ -71,31 +70,17 @@ class CoPE(OfDistance):
         if self.key_maps is not None:
             self.key_maps.copy_(torch.eye(self.head_dim, device=self.key_maps.device))
 
-    def encode(
-        self,
-        scores: Scores,
-        table: Distances,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        gates: Scores | None = None,
-    ) -> Scores:
-        """``scores`` with q · e[p]; ``gates`` are scaled logits of the gates, in place of the
-        scores.
-        """
-        wide, scale = working_dtype(scores.dtype), scale_of(scale, self.head_dim)
-        queries = given(self, q=q).to(wide)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        gates = content.get("gates")
         if gates is None and self.key_maps is not None:
-            keys = grouped_keys(given(self, k=k).to(wide), self.heads)
-            gates = products(queries, products(keys, self.key_maps)) * scale
-        positions = self.positions((scores if gates is None else gates).to(wide), table)
+            gates = products(content.q, products(content.keys, self.key_maps)) * content.scale
+        positions = self.positions(scores if gates is None else gates, table)
         # Padding may hold NaN, which is no index; what it gives is masked.
         low = positions.floor().long().clamp(0, self.max_positions - 1)
         high = (low + 1).clamp(max=self.max_positions - 1)
-        at = products(queries, self.weight)
+        at = products(content.q, self.weight)
         between = torch.lerp(at.gather(-1, low), at.gather(-1, high), positions - low)
-        return (scores + (scale if self.scaled else 1.0) * between).to(scores.dtype)
+        return scores + (content.scale if self.scaled else 1.0) * between
 
     def positions(self, scores: Scores, table: Distances) -> Scores:
         """p_ij: how much a query counts from a key up to itself."""

@@ -5,15 +5,15 @@ from torch import nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
-from posenc.encodings.shapes import Biases, Device, Dtype, K, Places, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfContent
+from posenc.encodings.shapes import Biases, Device, Dtype, Places, Scores
 from posenc.guards import floating
 from posenc.numerics.product import products
 from posenc.positions import checked
 
 
-class DAPE(ScoreEncoding):
+class DAPE(OfContent):
     """scores + B + f([scores, B]), f a network over the heads of one pair
 
     f maps the 2·heads numbers of a query and a key, scores and bias B of all heads, to ``heads``
@@ -72,16 +72,14 @@ class DAPE(ScoreEncoding):
         zero = torch.zeros((), dtype=floating(dtype), device=queries.device)
         return zero.expand(*rows, self.heads, queries.shape[-1], keys.shape[-1])
 
-    def encode(
-        self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide = scores.to(working_dtype(scores.dtype))
-        bias = table.to(wide.dtype).expand(wide.shape)
-        parts = [wide] if self.bias is None else [wide, bias]
+    def changed(self, scores: Scores, table: Biases, content: Content) -> Scores:
+        wide = scores.dtype
+        bias = table.to(wide).expand(scores.shape)
+        parts = [scores] if self.bias is None else [scores, bias]
         pairs = torch.cat(parts, dim=-3).movedim(-3, -1)
-        inner = F.leaky_relu(products(pairs, self.expand.weight) + self.expand.bias.to(wide.dtype))
-        made = products(inner, self.contract.weight) + self.contract.bias.to(wide.dtype)
-        return (wide + bias + made.movedim(-1, -3)).to(scores.dtype)
+        inner = F.leaky_relu(products(pairs, self.expand.weight) + self.expand.bias.to(wide))
+        made = products(inner, self.contract.weight) + self.contract.bias.to(wide)
+        return scores + bias + made.movedim(-1, -3)
 
 
 def check_bias(heads: int, bias: object) -> None:

@@ -6,12 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import working_dtype
 from posenc.encodings.bias import ScoreBias, take_claims
 from posenc.encodings.repeats import check_repeats
-from posenc.encodings.scores.content import OfBothPositions, of_each
+from posenc.encodings.scores.content import Content, OfBothPositions, of_each
 from posenc.encodings.scores.dape import check_bias
-from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import BothPositions, Device, Dtype, Scores
 from posenc.positions import checked_distances
 
 
@@ -71,16 +70,12 @@ class DAPEv2(OfBothPositions):
         self.expand.reset_parameters()
         self.contract.reset_parameters()
 
-    def encode(
-        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide = scores.to(working_dtype(scores.dtype))
+    def changed(self, scores: Scores, table: BothPositions, content: Content) -> Scores:
         queries, keys = of_each(table)
-        bias = self.bias.table(queries, keys, dtype=wide.dtype).expand(wide.shape)
+        bias = self.bias.table(queries, keys, dtype=scores.dtype).expand(scores.shape)
         seen = (checked_distances(queries, keys) >= 0).unsqueeze(-3)
-        pairs = torch.where(seen, torch.cat([wide, bias], dim=-3), 0)
-        made = wide + bias + self._convolved(pairs, keys)
-        return torch.where(seen, made, wide).to(scores.dtype)
+        pairs = torch.where(seen, torch.cat([scores, bias], dim=-3), 0)
+        return torch.where(seen, scores + bias + self._convolved(pairs, keys), scores)
 
     def _convolved(self, pairs: Tensor, keys: Tensor) -> Tensor:
         """f at every key, from a window of its own, so that documents stay apart."""

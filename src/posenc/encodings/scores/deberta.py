@@ -9,20 +9,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given, grouped_keys, picked, scale_of
+from posenc.encodings.scores.content import Content, OfContent, picked
 from posenc.encodings.scores.untrained import trained_rows, warn_untrained
-from posenc.encodings.shapes import (
-    Device,
-    Distances,
-    Dtype,
-    K,
-    Q,
-    Scale,
-    Scores,
-    WholeKeyRow,
-    WholeQueryRow,
-)
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores, WholeKeyRow, WholeQueryRow
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.numerics.product import products
 from posenc.positions import checked_distances
@@ -31,7 +20,7 @@ Term = Literal["c2p", "p2c"]
 Far = Literal["authors", "transformers"]
 
 
-class DeBERTa(ScoreEncoding):
+class DeBERTa(OfContent):
     """score(q, k) = ( q·k + q · K[δ] + k · Q[δ] ) · scale / √(1 + terms),  δ = bucket(q − k)
 
     with scale = 1/√head_dim, which scores already have. K and Q are the keys and queries of the
@@ -133,16 +122,10 @@ class DeBERTa(ScoreEncoding):
             distance = between_deberta_ends(distance, self.ends)
         return (distance.clamp(-self.span, self.span) + self.span).clamp(max=2 * self.span - 1)
 
-    def encode(
-        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide = working_dtype(scores.dtype)
-        added = torch.zeros((), dtype=wide, device=scores.device)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        added = scores.new_zeros(())
         if self.position_keys is not None:
-            queries = given(self, q=q).to(wide)
-            added = added + picked(products(queries, self.position_keys), table)
+            added = added + picked(products(content.q, self.position_keys), table)
         if self.position_queries is not None:
-            keys = grouped_keys(given(self, k=k).to(wide), self.heads)
-            added = added + picked(products(keys, self.position_queries), table.mT).mT
-        added = added * scale_of(scale, self.head_dim)
-        return ((scores + added) / sqrt(1 + len(self.terms))).to(scores.dtype)
+            added = added + picked(products(content.keys, self.position_queries), table.mT).mT
+        return (scores + added * content.scale) / sqrt(1 + len(self.terms))

@@ -7,25 +7,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.scores.content import given
+from posenc.encodings.base import working_dtype
+from posenc.encodings.scores.content import Content, OfContent
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
-from posenc.encodings.shapes import (
-    BothPositions,
-    Device,
-    Dtype,
-    K,
-    KeyPixels,
-    Q,
-    QueryPixels,
-    Scale,
-    Scores,
-)
+from posenc.encodings.shapes import BothPositions, Device, Dtype, KeyPixels, QueryPixels, Scores
 from posenc.guards import demand, graph_looks, may_look
 from posenc.numerics.product import products
 
 
-class DecomposedRelative(ScoreEncoding):
+class DecomposedRelative(OfContent):
     """A learned vector for each displacement along each axis of an image, met by the query.
 
     score(q, k) += q · R_y[Δy + H − 1] + q · R_x[Δx + W − 1],  (Δy, Δx) = q − k
@@ -106,24 +96,20 @@ class DecomposedRelative(ScoreEncoding):
         elif apart.is_cpu and may_look(apart) and bool(beyond.any()):
             raise ValueError(words)
 
-    def encode(
-        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide = working_dtype(scores.dtype)
-        queries, total = given(self, q=q).to(wide), scores.to(wide)
+    def changed(self, scores: Scores, table: BothPositions, content: Content) -> Scores:
         absent = without_place(table)
         if absent is not None:
             table = table.masked_fill(absent.unsqueeze(-3), 0)
         for axis, rows in enumerate((self.vertical, self.horizontal)):
             # One product a displacement, not a pair: there are far fewer of them.
-            at = products(queries, rows)
+            at = products(content.q, rows)
             first = self.size[axis] - self.key_stride[axis]
             index = table.select(-3, axis).unsqueeze(-3) + first
             change = at.gather(-1, index.expand(scores.shape))
             if absent is not None:
                 change = change.masked_fill(absent.unsqueeze(-3), 0.0)
-            total = total + change
-        return total.to(scores.dtype)
+            scores = scores + change
+        return scores
 
     @torch.no_grad()
     def resized(self, size: int | tuple[int, int]) -> "DecomposedRelative":

@@ -6,10 +6,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
-from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import OfDistance, given
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 from posenc.positions import Integers, checked_distances, consecutive
 
@@ -85,11 +84,8 @@ class Forgetting(OfDistance):
         nn.init.normal_(self.weight, std=self.std)
         nn.init.constant_(self.bias, self.first_bias)
 
-    def encode(
-        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        log_forget = self.log_forget(given(self, k=k).to(working_dtype(scores.dtype)))
-        return (scores + sums_after_key(log_forget.unsqueeze(-2), table)).to(scores.dtype)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        return scores + sums_after_key(self.log_forget(content.k).unsqueeze(-2), table)
 
     def log_forget(
         self, k: Float[Tensor, "*batch kv_heads k_len head_dim"]

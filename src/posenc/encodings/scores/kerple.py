@@ -7,19 +7,17 @@ import torch
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.base import ScoreEncoding, check_pairs, working_dtype
+from posenc.encodings.base import check_pairs
 from posenc.encodings.bias import RelativeBias
+from posenc.encodings.scores.content import Content, OfContent
 from posenc.encodings.shapes import (
     Biases,
     Device,
     Distance,
     Dtype,
-    K,
     KeyRow,
     Profile,
-    Q,
     QueryRow,
-    Scale,
     Scores,
 )
 from posenc.guards import eager, floating
@@ -101,7 +99,7 @@ class KERPLE(RelativeBias):
         return -p * torch.log1p(a * away)
 
 
-class KERPLEWeight(ScoreEncoding):
+class KERPLEWeight(OfContent):
     """Scores multiplied with a kernel that falls with distance: score · exp(−a_h · d^(p_h))
 
     with d = max(q − k, 0), and the bounds of ``KERPLE``. The authors' forms that have both are
@@ -140,11 +138,9 @@ class KERPLEWeight(ScoreEncoding):
         p = held(self, self.p, MOST).to(dtype).view(-1, 1, 1)
         return (-a * power(away, p)).exp()
 
-    def encode(
-        self, scores: Scores, table: Biases, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
+    def changed(self, scores: Scores, table: Biases, content: Content) -> Scores:
         check_pairs("KERPLEWeight", scores, table)
-        return (scores.to(working_dtype(scores.dtype)) * table).to(scores.dtype)
+        return scores * table
 
 
 def power(away: Tensor, exponent: Tensor) -> Tensor:

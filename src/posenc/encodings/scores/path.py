@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import OfDistance, given, scale_of
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
 EPSILON = 1e-6
@@ -91,27 +91,13 @@ class PaTH(OfDistance):
         beta = 2 * (products(x, self.beta_weight) + self.beta_bias.to(x.dtype)).sigmoid()
         return torch.cat([w.flatten(-2), beta], dim=-1)
 
-    def encode(
-        self,
-        scores: Scores,
-        table: Distances,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        q_features: Float[Tensor, "*batch q_len _"] | None = None,
-        k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Scores:
-        wide, width = working_dtype(scores.dtype), self.head_dim
-        said = given(self, k_features=k_features).to(wide)
-        w, beta = said.split([self.kv_heads * width, self.kv_heads], dim=-1)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        width = self.head_dim
+        w, beta = content.k_features.split([self.kv_heads * width, self.kv_heads], dim=-1)
         w = w.unflatten(-1, (self.kv_heads, width)).transpose(-2, -3)
-        grouped = given(self, q=q).to(wide).unflatten(-3, (self.kv_heads, -1))
-        keys = given(self, k=k).to(wide)
-        if keys.shape[-3] != self.kv_heads:
-            raise ValueError(f"k has {keys.shape[-3]} heads; PaTH has {self.kv_heads} kv_heads.")
-        change = _change(grouped, keys, w, beta.mT, table).flatten(-4, -3)
-        return (scores - change * scale_of(scale, width)).to(scores.dtype)
+        grouped = content.q.unflatten(-3, (self.kv_heads, -1))
+        change = _change(grouped, content.k, w, beta.mT, table).flatten(-4, -3)
+        return scores - change * content.scale
 
 
 def _change(

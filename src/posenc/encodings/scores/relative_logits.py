@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import OfDistance, given, picked
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance, picked
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
 EPSILON = 1e-6
@@ -84,20 +84,9 @@ class RelativeLogits(OfDistance):
         length = torch.linalg.vector_norm(r, dim=-1, keepdim=True)
         return (r * (self.clip / (length + EPSILON)).clamp(max=1.0)).flatten(-2)
 
-    def encode(
-        self,
-        scores: Scores,
-        table: Distances,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        q_features: Float[Tensor, "*batch q_len _"] | None = None,
-        k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Scores:
-        r = given(self, q_features=q_features).to(working_dtype(scores.dtype))
-        r = r.unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        r = content.q_features.unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         logits = products(r, self.profiles.mT)
         nothing = logits.new_zeros(*logits.shape[:-1], 1)
         index = table.where((table >= 0) & (table < self.extent), self.extent)
-        return (scores + picked(torch.cat([logits, nothing], dim=-1), index)).to(scores.dtype)
+        return scores + picked(torch.cat([logits, nothing], dim=-1), index)

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.base import QueryKeyEncoding, working_dtype
+from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.remapping.remapped import PairRemapping
-from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
+from posenc.encodings.scores.content import Content, OfBothPositions, grouped_keys, of_each
 from posenc.encodings.scores.rotated import check_rotary
-from posenc.encodings.shapes import BothPositions, K, Q, Scale, Scores
+from posenc.encodings.shapes import BothPositions, Scores
 from posenc.frequencies import Linear
 from posenc.numerics.product import products
 from posenc.numerics.sincos import SinCos
@@ -71,21 +71,14 @@ class RemappedRotary(OfBothPositions):
                 f"are changed by {' and '.join(map(repr, rotations)) or 'nothing'}."
             )
 
-    def encode(
-        self, scores: Scores, table: BothPositions, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        """``scores``, with those of remapped pairs computed anew from rotated ``q`` and ``k``."""
-        wide, parts = working_dtype(scores.dtype), self.remapping.parts
-        own_q, own_k = given(self, q=q).to(wide), given(self, k=k).to(wide)
-        queries, keys = of_each(table)
-        merged = scores.to(wide)
+    def changed(self, scores: Scores, table: BothPositions, content: Content) -> Scores:
+        parts, (queries, keys) = self.remapping.parts, of_each(table)
         for pairs in self.remapping.remapped_pairs(queries, keys):
-            there_q = self._rotated(own_q, pairs.queries - parts * queries)
-            there_k = self._rotated(own_k, pairs.keys - parts * keys)
-            there = products(there_q, grouped_keys(there_k, self.heads))
-            there = there * scale_of(scale, own_q.shape[-1])
-            merged = torch.where(pairs.where.unsqueeze(-3), there, merged)
-        return merged.to(scores.dtype)
+            there_q = self._rotated(content.q, pairs.queries - parts * queries)
+            there_k = self._rotated(content.k, pairs.keys - parts * keys)
+            there = products(there_q, grouped_keys(there_k, self.heads)) * content.scale
+            scores = torch.where(pairs.where.unsqueeze(-3), there, scores)
+        return scores
 
     def _rotated(self, x: Tensor, steps: Tensor) -> Tensor:
         """``x`` rotated by so many steps of the remapping."""

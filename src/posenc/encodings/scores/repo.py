@@ -9,9 +9,9 @@ from posenc.arguments import check_probability, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
-from posenc.encodings.scores.content import OfBothPositions, given, grouped_keys, of_each, scale_of
+from posenc.encodings.scores.content import Content, OfBothPositions, of_each
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
-from posenc.encodings.shapes import BothPositions, Device, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import BothPositions, Device, Dtype, Scores
 from posenc.numerics.product import products
 from posenc.positions import in_float64
 
@@ -83,26 +83,11 @@ class RePo(OfBothPositions):
 
     key_features = query_features
 
-    def encode(
-        self,
-        scores: Scores,
-        table: BothPositions,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        q_features: Float[Tensor, "*batch q_len heads"] | None = None,
-        k_features: Float[Tensor, "*batch k_len heads"] | None = None,
-    ) -> Scores:
-        """Scores of ``q`` and ``k`` rotated to where their tokens say that they stand."""
-        wide = working_dtype(scores.dtype)
+    def changed(self, scores: Scores, table: BothPositions, content: Content) -> Scores:
         of_queries, of_keys = of_each(table)
-        keys = grouped_keys(given(self, k=k).to(wide), self.heads)
-        there_q = self._rotated(
-            given(self, q=q).to(wide), given(self, q_features=q_features), of_queries
-        )
-        there_k = self._rotated(keys, given(self, k_features=k_features), of_keys)
-        return (products(there_q, there_k) * scale_of(scale, q.shape[-1])).to(scores.dtype)  # type: ignore[union-attr]
+        there_q = self._rotated(content.q, content.q_features, of_queries)
+        there_k = self._rotated(content.keys, content.k_features, of_keys)
+        return products(there_q, there_k) * content.scale
 
     def _rotated(self, x: Tensor, features: Tensor, positions: Tensor) -> Tensor:
         """``x`` rotated, each head by positions of its own."""

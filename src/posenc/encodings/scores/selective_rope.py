@@ -11,9 +11,9 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import OfDistance, given, grouped_keys, scale_of
+from posenc.encodings.scores.content import Content, OfDistance
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.guards import may_look
 from posenc.numerics.pairing import split
 from posenc.numerics.product import products
@@ -107,28 +107,14 @@ class SelectiveRoPE(OfDistance):
             return u
         return torch.cat([u, (products(x, self.gate) + self.gate_bias.to(x.dtype)).sigmoid()], -1)
 
-    def encode(
-        self,
-        scores: Scores,
-        table: Distances,
-        *,
-        q: Q = None,
-        k: K = None,
-        scale: Scale = None,
-        q_features: Float[Tensor, "*batch q_len _"] | None = None,
-        k_features: Float[Tensor, "*batch k_len _"] | None = None,
-    ) -> Scores:
-        """Scores of ``q`` and ``k``, each turned by what the tokens up to it say."""
-        wide = working_dtype(scores.dtype)
-        queries = given(self, q=q).to(wide)
-        keys = grouped_keys(given(self, k=k).to(wide), self.heads)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
         document, alone = _documents(table)
-        steps = self._steps(given(self, k_features=k_features), document)
+        steps = self._steps(content.k_features, document)
         turned = self._by_tokens if alone else self._by_pairs
         # Sums are where float64 is.
         places = table.to(steps.device), document.to(steps.device)
-        factor = scale_of(scale, queries.shape[-1]) * self.rotary.frequencies.attention_factor**2
-        return (turned(queries, keys, steps, *places) * factor).to(scores.dtype)
+        factor = content.scale * self.rotary.frequencies.attention_factor**2
+        return turned(content.q, content.keys, steps, *places) * factor
 
     def _steps(self, features: Tensor, document: Tensor) -> Float[Tensor, "*batch heads k_len _"]:
         """ω g (φ + exp(b)): by how much each token turns what comes after it."""

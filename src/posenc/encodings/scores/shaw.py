@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import OfDistance, given, picked, scale_of
-from posenc.encodings.shapes import Attended, Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance, picked
+from posenc.encodings.shapes import Attended, Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
 
@@ -61,12 +61,9 @@ class Shaw(OfDistance):
         """Which vector each pair meets: clip(k − q) + reach."""
         return self.reach - distance.clamp(-self.reach, self.reach)
 
-    def encode(
-        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        queries = given(self, q=q).to(working_dtype(scores.dtype))
-        seen = picked(products(queries, self.keys), self._met(table))
-        return (scores + seen * scale_of(scale, self.head_dim)).to(scores.dtype)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
+        seen = picked(products(content.q, self.keys), self._met(table))
+        return scores + seen * content.scale
 
     def encode_output(self, out: Attended, weights: Scores, table: Distances) -> Attended:
         """``out`` + Σ_k weight(q, k) · a'[clip(k − q)]: equation 3; ``out`` without ``values``."""

@@ -9,22 +9,13 @@ from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import check_number, check_whole
-from posenc.encodings.base import ScoreEncoding, working_dtype
-from posenc.encodings.shapes import (
-    Dtype,
-    K,
-    PairFactors,
-    Q,
-    Scale,
-    Scores,
-    WholeKeyRow,
-    WholeQueryRow,
-)
+from posenc.encodings.scores.content import Content, OfContent
+from posenc.encodings.shapes import Dtype, PairFactors, Scores, WholeKeyRow, WholeQueryRow
 from posenc.guards import floating, widest
 from posenc.positions import checked
 
 
-class QueryFactor(ScoreEncoding):
+class QueryFactor(OfContent):
     """Scores times a factor of the query's position; a subclass defines ``factor``.
 
     It multiplies what encodings before it added, too.
@@ -49,10 +40,8 @@ class QueryFactor(ScoreEncoding):
         factor = rounded(factor, floating(dtype))
         return factor.expand(*factor.shape[:-1], k_positions.shape[-1])
 
-    def encode(
-        self, scores: Scores, table: PairFactors, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        return (scores.to(working_dtype(scores.dtype)) * table.unsqueeze(-3)).to(scores.dtype)
+    def changed(self, scores: Scores, table: PairFactors, content: Content) -> Scores:
+        return scores * table.unsqueeze(-3)
 
 
 class Temperature(QueryFactor):

@@ -4,9 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.arguments import check_multiple, check_whole
-from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.content import OfDistance, given, grouped_keys, picked, scale_of
-from posenc.encodings.shapes import Device, Distances, Dtype, K, Q, Scale, Scores
+from posenc.encodings.scores.content import Content, OfDistance, picked
+from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.guards import may_look
 from posenc.numerics.product import products
@@ -70,17 +69,12 @@ class TransformerXL(OfDistance):
         for parameter in (self.u, self.v, self.weight):
             nn.init.normal_(parameter, std=self.std)
 
-    def encode(
-        self, scores: Scores, table: Distances, *, q: Q = None, k: K = None, scale: Scale = None
-    ) -> Scores:
-        wide = working_dtype(scores.dtype)
-        queries = given(self, q=q).to(wide)
-        keys = grouped_keys(given(self, k=k).to(wide), self.heads)
+    def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
         if self.clamp_len is not None:
             table = table.clamp(-self.clamp_len, self.clamp_len)
-        of_keys = products(self.u.to(wide).unsqueeze(-2), keys)
-        of_distance = self._by_distance(queries + self.v.to(wide).unsqueeze(-2), table)
-        return (scores + (of_keys + of_distance) * scale_of(scale, self.head_dim)).to(scores.dtype)
+        u, v = (each.to(scores.dtype).unsqueeze(-2) for each in (self.u, self.v))
+        of_distance = self._by_distance(content.q + v, table)
+        return scores + (products(u, content.keys) + of_distance) * content.scale
 
     def _by_distance(self, q: Tensor, table: Tensor) -> Tensor:
         """q · W R[distance] for every pair."""
