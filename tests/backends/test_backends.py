@@ -62,6 +62,8 @@ BIASES = {
     "fixed": ALiBi(HEADS),
     "learned": LearnedDistances(HEADS, 9),
     "t5": T5Bias(HEADS, 8, 20, std=1.0).double(),
+    "frozen": T5Bias(HEADS, 8, 20, std=1.0).double().requires_grad_(False),
+    "steep": ALiBi(HEADS, slopes=(8.0, 4.0, 1.0, 0.1, 0.01, 0.001)),
     "kerple": KERPLE(HEADS).double(),
     "power": KERPLE(HEADS, "power").double(),
     "sandwich": Sandwich(HEADS, dim=16),
@@ -88,26 +90,12 @@ def test_strided_and_dense_equal_explicit_forward_and_backward(bias, masks):
     results = {}
     for backend in ("explicit", "dense", "strided"):
         made = attention(*qkv, positional=positional, backend=backend, **masks)
-        wanted = [*qkv, *bias.parameters()]
+        wanted = [*qkv, *(p for p in bias.parameters() if p.requires_grad)]
         grads = torch.autograd.grad((made * weights).sum(), wanted)
         results[backend] = [made * real[:, None, :, None], *grads]
     for backend in ("dense", "strided"):
         for got, meant in zip(results[backend], results["explicit"], strict=True):
             torch.testing.assert_close(got, meant, rtol=0, atol=1e-12)
-
-
-@pytest.mark.slow("more of its kind", spares=4)
-@pytest.mark.parametrize("masks", MASKS, ids=named)
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-def test_flex_equals_explicit(masks):
-    q, k, v = (t.detach() for t in content())
-    positional = Positional(scores=(ALiBi(HEADS), LearnedDistances(HEADS, 5).requires_grad_(False)))
-    real = (PADDING if masks["padding_mask"] is not None else torch.ones_like(PADDING))[
-        :, None, :, None
-    ]
-    meant = attention(q, k, v, positional=positional, backend="explicit", **masks)
-    got = attention(q, k, v, positional=positional, backend="flex", **masks)
-    torch.testing.assert_close(got * real, meant * real, rtol=0, atol=1e-12)
 
 
 def torch_attends(*content) -> bool:
@@ -125,16 +113,10 @@ def test_narrow_content_meets_a_bias_in_float32(dtype):
     if not torch_attends(q, k, v):
         pytest.skip(f"torch's own attention fails in {dtype} on this processor as it is set")
     positional = Positional(scores=ALiBi(HEADS))
-    meant = attention(
-        q.double(),
-        k.double(),
-        v.double(),
-        positional=positional,
-        is_causal=True,
-        backend="explicit",
-    )
+    given, wide = {"positional": positional, "is_causal": True}, (t.double() for t in (q, k, v))
+    meant = attention(*wide, **given, backend="explicit")
     for backend in ("strided", "dense", "explicit"):
-        got = attention(q, k, v, positional=positional, is_causal=True, backend=backend)
+        got = attention(q, k, v, **given, backend=backend)
         assert got.dtype == dtype
         torch.testing.assert_close(got.double(), meant, rtol=0, atol=8 * torch.finfo(dtype).eps)
 
@@ -144,25 +126,15 @@ def test_positions_decide_and_not_rows():
     positional = Positional(queries_keys=Rotary(WIDTH), scores=ALiBi(HEADS))
     whole = attention(q, k, v, positional=positional, is_causal=True)
     far = positions.consecutive(SEQ, start=2**40)
-    torch.testing.assert_close(
-        attention(q, k, v, positional=positional, q_positions=far, k_positions=far, is_causal=True),
-        whole,
-        rtol=0,
-        atol=1e-12,
+    got = attention(
+        q, k, v, positional=positional, q_positions=far, k_positions=far, is_causal=True
     )
+    torch.testing.assert_close(got, whole, rtol=0, atol=1e-12)
     for rank in range(2):  # a rank of a ring sees all keys, and its own queries out of order
         held = positions.shard(SEQ, rank, 2, layout="zigzag")
         for backend in ("strided", "dense"):
-            got = attention(
-                q[:, :, held],
-                k,
-                v,
-                positional=positional,
-                q_positions=held,
-                k_positions=positions.consecutive(SEQ),
-                is_causal=True,
-                backend=backend,
-            )
+            given = {"q_positions": held, "k_positions": range(SEQ), "backend": backend}
+            got = attention(q[:, :, held], k, v, positional=positional, is_causal=True, **given)
             torch.testing.assert_close(got, whole[:, :, held], rtol=0, atol=1e-12)
 
 
@@ -186,16 +158,12 @@ def test_the_cut_off_of_alibi_changes_no_result_beyond_rounding():
     k[:, :, :5] *= 20
     positional = Positional(scores=ALiBi(4))
     for causal in (False, True):
-        exact = attention(
-            q.double(),
-            k.double(),
-            v.double(),
-            positional=positional,
-            is_causal=causal,
-            backend="explicit",
+        given, wide = (
+            {"positional": positional, "is_causal": causal},
+            (t.double() for t in (q, k, v)),
         )
-        dense = attention(q, k, v, positional=positional, is_causal=causal, backend="dense")
-        cut = attention(q, k, v, positional=positional, is_causal=causal, backend="strided")
+        exact = attention(*wide, **given, backend="explicit")
+        dense, cut = (attention(q, k, v, **given, backend=b) for b in ("dense", "strided"))
         worst = (dense - exact).abs().max()
         assert (cut - exact).abs().max() <= 1.5 * worst + 1e-7
 

@@ -111,26 +111,3 @@ def test_keys_far_before_all_queries_need_no_narrow_block(kinds):
         want = (q @ k.mT * 0.3 + mask).softmax(-1) @ v
     assert kinds == {"even, alone", "narrow"}  # the last 8 queries are too few
     torch.testing.assert_close(got, want, rtol=0, atol=1e-13)
-
-
-def test_the_log_sum_exp_is_that_of_all_scores():
-    """By which rings and learning join and divide."""
-    q, k, v = content(kv_heads=HEADS)
-    offset = -9  # the first queries see nothing
-    bias = toeplitz([t5()], LENGTH, LENGTH, offset, is_causal=True, dtype=torch.float64)
-    out, lse = torch.empty_like(q), torch.empty(q.shape[:-1], dtype=q.dtype)
-    with torch.no_grad():
-        wide_blocks.attend_into(out, lse, q, k, v, bias, offset, scale=0.5)
-        distance = offset + torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)
-        scores = q @ k.mT * 0.5 + bias.values[:, bias.highest - distance]
-    torch.testing.assert_close(lse, scores.logsumexp(-1), rtol=0, atol=1e-13)
-    torch.testing.assert_close(out, scores.softmax(-1).nan_to_num(0.0) @ v, rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_results_of_16_bits_are_not_joined(dtype):
-    """They would be rounded twice."""
-    assert not wide_blocks.may_be_wide(*content(dtype=dtype))
-    assert wide_blocks.may_be_wide(*content(dtype=torch.float32))
-    with torch.autocast("cpu"):
-        assert not wide_blocks.may_be_wide(*content(dtype=torch.float32))
