@@ -200,25 +200,6 @@ def test_what_was_overwritten_is_noticed_and_learns(run):
     assert torch.autograd.gradcheck(lambda x: run(x * 2), weight)
 
 
-Q, ANGLES, ONES = torch.randn(1, 2, 3, 4), angles(3, 2), torch.ones(3, 4)
-REFUSED = [
-    (IndexError, lambda: rotate_heads((Q,), ANGLES, torch.tensor([0, 1, 3]), HALF)),
-    (IndexError, lambda: scaled_sum(Q, ONES, torch.tensor([0, 1, -1]))),
-    (IndexError, lambda: embedded(torch.tensor([7]), ONES)),
-    (TypeError, lambda: rotate(Q.long(), *ANGLES.unbind(-2))),
-    (ValueError, lambda: rotate_heads((Q[:, :, :2],), ANGLES, None, HALF)),
-    (ValueError, lambda: scaled_sum(Q, torch.ones(3, 1))),
-    (ValueError, lambda: scaled_sum(Q, ONES, out=Q.half())),
-    (ValueError, lambda: scaled_sum(Q, ONES, dropout=1.5)),
-]
-
-
-@pytest.mark.parametrize(("error", "call"), REFUSED)
-def test_refusals_have_the_types_of_python(error, call):
-    with pytest.raises(error):
-        call()
-
-
 # Compiled and exported.
 
 

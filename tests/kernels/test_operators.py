@@ -77,19 +77,6 @@ def refused(name: str, given: list, kind: str = "|".join(ERRORS)) -> None:
 
 
 @compiled
-@each
-def test_what_is_no_number_and_what_has_no_memory_is_refused(name):
-    given = example(name)
-    for i, x in enumerate(tensors(given)):
-        refused(name, [*given[:i], x.to(torch.int32), *given[i + 1 :]])
-        for begin in (0, 8):  # a slice of a storage that was freed has a wild address
-            room = torch.ones(begin + x.numel()).to(x.dtype)
-            freed = room[begin:].view(x.shape)
-            room.untyped_storage().resize_(0)
-            refused(name, [*given[:i], freed, *given[i + 1 :]], "ValueError")
-
-
-@compiled
 @pytest.mark.parametrize("name", [name for name in OPERATORS if "at" in name or "embed" in name])
 @pytest.mark.parametrize("wrong", [-1, 20, 2**62])
 def test_a_number_that_is_no_row_is_refused(name, wrong):

@@ -54,13 +54,6 @@ def test_so_many_fall_as_they_should_everywhere(probability):
         assert (share - (1 - probability)).abs().max() < 5 * deviation
 
 
-def test_thresholds_are_within_half_a_word_of_the_probability():
-    for probability in (1e-9, 0.1, 1 / 3, 0.9999):
-        assert abs(Dropping(probability, 0).threshold / 2**32 - probability) <= 2.0**-33
-    assert Dropping(1e-30, 0).threshold == 1
-    assert Dropping(1 - 2.0**-53, 0).threshold == 2**32 - 1
-
-
 def test_keys_come_from_torchs_generator():
     torch.manual_seed(1)
     keys = [drawn(0.1).key for _ in range(100)]
