@@ -20,8 +20,7 @@ def gemma3(
         depth: 34; 26 in the 1B model, 48 in 12B, 62 in 27B.
         factor: What the global frequencies are divided by: 8, but None in the 1B model.
 
-    Reference:
-        Gemma Team 2025, section 2 (arXiv:2503.19786).
+    Reference: Gemma Team 2025, section 2 (arXiv:2503.19786).
     """
     far = Geometric(head_dim, 1e6)
     near_layer = Positional(queries_keys=Rotary(Geometric(head_dim)))
@@ -35,8 +34,7 @@ def modernbert(head_dim: int = 64, depth: int = 22) -> tuple[Positional, ...]:
     Args:
         depth: 22; 28 in the large model.
 
-    Reference:
-        Warner et al. 2024, section 2.1 (arXiv:2412.13663).
+    Reference: Warner et al. 2024, section 2.1 (arXiv:2412.13663).
     """
     near = Positional(queries_keys=Rotary(Geometric(head_dim)))
     far = Positional(queries_keys=Rotary(Geometric(head_dim, 160_000.0)))
@@ -49,9 +47,8 @@ def smollm3(head_dim: int = 128, depth: int = 36, *, base: float = 5e6) -> tuple
     Args:
         base: 5·10^6 in the published models; 2·10^6 where a configuration leaves it out.
 
-    Reference:
-        Bakouch et al. 2025, "SmolLM3"; Yang et al. 2025, "RoPE to NoPE and Back Again"
-        (arXiv:2501.18795).
+    Reference: Bakouch et al. 2025, "SmolLM3"; Yang et al. 2025, "RoPE to NoPE and Back Again"
+    (arXiv:2501.18795).
     """
     rotary, without = Positional(queries_keys=Rotary(Geometric(head_dim, base))), Positional()
     return tuple(rotary if (layer + 1) % 4 else without for layer in range(depth))
@@ -69,8 +66,7 @@ def llama4(
     Args:
         factor: 16 in Scout, None in Maverick.
 
-    Reference:
-        Meta 2025, the configuration and code of Llama 4.
+    Reference: Meta 2025, the configuration and code of Llama 4.
     """
     plain = Geometric(head_dim, 500_000.0)
     scaled = plain if factor is None else Llama3(plain, factor, low=1.0, high=1.0)

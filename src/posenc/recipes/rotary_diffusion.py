@@ -16,8 +16,8 @@ from posenc.numerics.pairing import Pairing
 def flux(head_dim: int = 128) -> Positional:
     """FLUX.1: 16, 56 and 56 channels for 0, row and column of a patch, base 10000.
 
-    Reference:
-        ``FluxPosEmbed`` of diffusers; black-forest-labs/flux, ``src/flux/modules/layers.py``.
+    Reference: ``FluxPosEmbed`` of diffusers; black-forest-labs/flux,
+    ``src/flux/modules/layers.py``.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="flux"))
 
@@ -28,8 +28,7 @@ def flux2(head_dim: int = 128) -> Positional:
     Positions are ``[*batch, seq, 4]``: which image (0, then 10, 20, … for references), row, column,
     and for text (0, 0, 0, place in the text).
 
-    Reference:
-        ``Flux2PosEmbed`` and ``Flux2Pipeline`` of diffusers.
+    Reference: ``Flux2PosEmbed`` and ``Flux2Pipeline`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="flux2"))
 
@@ -41,9 +40,8 @@ def qwen_image(head_dim: int = 128) -> Positional:
     ``posenc.positions.grid(1, h, w)`` less (0, h − h // 2, w − w // 2); word i of the text stands
     at m + i along all axes, where m is ``max(h, w) // 2``.
 
-    Reference:
-        Wu et al. 2025, "Qwen-Image Technical Report", section 2.4 (arXiv:2508.02324);
-        ``QwenEmbedRope`` of diffusers.
+    Reference: Wu et al. 2025, "Qwen-Image Technical Report", section 2.4 (arXiv:2508.02324);
+    ``QwenEmbedRope`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="qwen_image"))
 
@@ -51,8 +49,7 @@ def qwen_image(head_dim: int = 128) -> Positional:
 def wan(head_dim: int = 128) -> Positional:
     """Wan 2.1 and 2.2: 2⌊d/6⌋ channels for row and for column, the rest for the frame.
 
-    Reference:
-        Wan team 2025, "Wan" (arXiv:2503.20314); ``WanRotaryPosEmbed`` of diffusers.
+    Reference: Wan team 2025, "Wan" (arXiv:2503.20314); ``WanRotaryPosEmbed`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="wan"))
 
@@ -60,9 +57,8 @@ def wan(head_dim: int = 128) -> Positional:
 def hunyuan_video(head_dim: int = 128) -> Positional:
     """HunyuanVideo: 16, 56 and 56 channels for frame, row and column, base 256.
 
-    Reference:
-        Kong et al. 2024, "HunyuanVideo", section 4.2 (arXiv:2412.03603);
-        ``HunyuanVideoRotaryPosEmbed`` of diffusers.
+    Reference: Kong et al. 2024, "HunyuanVideo", section 4.2 (arXiv:2412.03603);
+    ``HunyuanVideoRotaryPosEmbed`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="hunyuan_video"))
 
@@ -74,9 +70,8 @@ def cogvideox(head_dim: int = 64) -> Positional:
     from a to b stand at a, a + s, a + 2s, … with s = b / n − a / (n − 1), as
     ``posenc.positions.Coordinates``; columns likewise.
 
-    Reference:
-        Yang et al. 2024, "CogVideoX", section 2.2 (arXiv:2408.06072);
-        ``get_3d_rotary_pos_embed`` of diffusers.
+    Reference: Yang et al. 2024, "CogVideoX", section 2.2 (arXiv:2408.06072);
+    ``get_3d_rotary_pos_embed`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="cogvideox"))
 
@@ -90,9 +85,8 @@ def ltx2(head_dim: int = 128, heads: int = 32, *, pairing: Pairing = "half") -> 
     Args:
         pairing: ``"half"`` for ``rope_type="split"``, ``"interleaved"`` for the other.
 
-    Reference:
-        HaCohen et al. 2026, "LTX-2" (arXiv:2601.03233); ``LTX2AudioVideoRotaryPosEmbed`` of
-        diffusers.
+    Reference: HaCohen et al. 2026, "LTX-2" (arXiv:2601.03233); ``LTX2AudioVideoRotaryPosEmbed`` of
+    diffusers.
     """
     return Positional(queries_keys=LTXRotary(head_dim, heads, (20, 2048, 2048), pairing=pairing))
 
@@ -104,8 +98,7 @@ def ltx2_audio(head_dim: int = 64, heads: int = 32, *, pairing: Pairing = "half"
     latent frame covers, the steps max(0, 4i − 3) … 4i of 10 milliseconds. Between the two, a
     video's tokens have the seconds of their frame.
 
-    Reference:
-        As of ``ltx2``, with ``modality="audio"``.
+    Reference: As of ``ltx2``, with ``modality="audio"``.
     """
     return Positional(queries_keys=LTXRotary(head_dim, heads, (20,), pairing=pairing))
 
@@ -115,9 +108,8 @@ def ltx_video(head_dim: int = 64, heads: int = 32, *, frame_rate: int = 25) -> P
 
     A latent frame is of 8 frames, a patch of 32 pixels; 20 seconds are from −1 to 1.
 
-    Reference:
-        HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);
-        ``LTXVideoRotaryPosEmbed`` of diffusers.
+    Reference: HaCohen et al. 2024, "LTX-Video", section 2.3 (arXiv:2501.00103);
+    ``LTXVideoRotaryPosEmbed`` of diffusers.
     """
     sizes = (Fraction(20 * frame_rate, 8), 64, 64)
     return Positional(queries_keys=LTXRotary(head_dim, heads, sizes))
@@ -130,7 +122,6 @@ def minimax_h3(head_dim: int = 128) -> Positional:
     and so do latent frames, 5/3 and 20/3 apart, with rows and columns from 0 to 32 over a square
     image. So positions are ``posenc.positions.Coordinates``, in which a third is a third.
 
-    Reference:
-        ``MiniMaxH3RotaryPosEmbed`` of diffusers.
+    Reference: ``MiniMaxH3RotaryPosEmbed`` of diffusers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="minimax_h3"))

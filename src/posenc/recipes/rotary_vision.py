@@ -20,8 +20,7 @@ from posenc.frequencies import Geometric
 def qwen2_vl(head_dim: int = 128) -> Positional:
     """Qwen2-VL and Qwen2.5-VL, the language part: base 10^6, runs of 16, 24 and 24 pairs.
 
-    Reference:
-        Wang et al. 2024, section 2.1 (arXiv:2409.12191).
+    Reference: Wang et al. 2024, section 2.1 (arXiv:2409.12191).
     """
     rotary = Rotary(Geometric(head_dim, 1e6))
     return Positional(queries_keys=MultimodalRotary(rotary, (16, 24, 24)))
@@ -30,8 +29,7 @@ def qwen2_vl(head_dim: int = 128) -> Positional:
 def qwen3_vl(head_dim: int = 128) -> Positional:
     """Qwen3-VL, the language part: base 5·10^6, pairs dealt out to time, height and width.
 
-    Reference:
-        Bai et al. 2025, "Qwen3-VL" (arXiv:2511.21631).
+    Reference: Bai et al. 2025, "Qwen3-VL" (arXiv:2511.21631).
     """
     rotary = Rotary(Geometric(head_dim, 5e6))
     return Positional(queries_keys=MultimodalRotary(rotary, (24, 20, 20), "interleaved"))
@@ -40,8 +38,7 @@ def qwen3_vl(head_dim: int = 128) -> Positional:
 def pixtral(head_dim: int = 64) -> Positional:
     """Pixtral 12B, the image part: even frequencies to rows, odd ones to columns.
 
-    Reference:
-        Agrawal et al. 2024, section 2.2 (arXiv:2410.07073).
+    Reference: Agrawal et al. 2024, section 2.2 (arXiv:2410.07073).
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="pixtral"))
 
@@ -51,8 +48,7 @@ def dinov3(head_dim: int = 64, *, grid: tuple[int, int] = (14, 14)) -> Positiona
 
     Class and register tokens do not turn; encode the patches alone. The grid is that of 224 pixels.
 
-    Reference:
-        Siméoni et al. 2025, section 3.2 (arXiv:2508.10104).
+    Reference: Siméoni et al. 2025, section 3.2 (arXiv:2508.10104).
     """
     return Positional(queries_keys=DINOv3Rotary(head_dim, grid))
 
@@ -60,8 +56,7 @@ def dinov3(head_dim: int = 64, *, grid: tuple[int, int] = (14, 14)) -> Positiona
 def rope_vit(head_dim: int = 64) -> Positional:
     """RoPE-ViT, axial: half of the pairs to columns, half to rows, base 100.
 
-    Reference:
-        Heo et al. 2024, section 3.2 (arXiv:2403.13298).
+    Reference: Heo et al. 2024, section 3.2 (arXiv:2403.13298).
     """
     return Positional(queries_keys=AxialRotary(head_dim))
 
@@ -71,8 +66,7 @@ def rope_vit_mixed(head_dim: int = 64, heads: int = 6, depth: int = 12) -> tuple
 
     The base model has 12 heads, the large one 16 and a depth of 24.
 
-    Reference:
-        Heo et al. 2024, section 3.3 (arXiv:2403.13298).
+    Reference: Heo et al. 2024, section 3.3 (arXiv:2403.13298).
     """
     return tuple(Positional(queries_keys=RoPEMixed(head_dim, heads)) for _ in range(depth))
 
@@ -84,8 +78,7 @@ def eva02(
 
     A larger grid is squeezed into that of pre-training, p · trained / grid.
 
-    Reference:
-        Fang et al. 2023, "EVA-02" (arXiv:2303.11331); ``RotaryEmbeddingCat`` of timm.
+    Reference: Fang et al. 2023, "EVA-02" (arXiv:2303.11331); ``RotaryEmbeddingCat`` of timm.
     """
     stretch = tuple(Fraction(now, then) for now, then in zip(grid, trained, strict=True))
     return Positional(queries_keys=AxialRotary(head_dim, form="eva02", stretch=stretch))
@@ -96,8 +89,7 @@ def llama4_vision(head_dim: int = 88) -> Positional:
 
     Patches count from 1, ``posenc.positions.grid(24, 24) + 1``; the class token comes last.
 
-    Reference:
-        ``Llama4VisionRotaryEmbedding`` of transformers.
+    Reference: ``Llama4VisionRotaryEmbedding`` of transformers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="llama4_vision"))
 
@@ -105,9 +97,8 @@ def llama4_vision(head_dim: int = 88) -> Positional:
 def qwen2_vl_vision(head_dim: int = 80) -> Positional:
     """Qwen2-VL, Qwen2.5-VL and Qwen3-VL, the image part: rows, then columns, base 10000.
 
-    Reference:
-        Wang et al. 2024, section 2.1 (arXiv:2409.12191); ``Qwen2VLVisionRotaryEmbedding`` of
-        transformers.
+    Reference: Wang et al. 2024, section 2.1 (arXiv:2409.12191); ``Qwen2VLVisionRotaryEmbedding`` of
+    transformers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="qwen2_vl"))
 
@@ -115,8 +106,7 @@ def qwen2_vl_vision(head_dim: int = 80) -> Positional:
 def gemma4_vision(head_dim: int = 64) -> Positional:
     """Gemma 4, the image part: the first half of a head by columns, the second by rows, base 100.
 
-    Reference:
-        ``Gemma4VisionRotaryEmbedding`` of transformers.
+    Reference: ``Gemma4VisionRotaryEmbedding`` of transformers.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="gemma4_vision"))
 
@@ -124,8 +114,7 @@ def gemma4_vision(head_dim: int = 64) -> Positional:
 def croco(head_dim: int = 64) -> Positional:
     """CroCo v2, DUSt3R, MASt3R and VGGT: the first half of a head by rows, base 100.
 
-    Reference:
-        Weinzaepfel et al. 2023, "CroCo v2" (arXiv:2211.10408); ``RoPE2D`` of naver/croco.
+    Reference: Weinzaepfel et al. 2023, "CroCo v2" (arXiv:2211.10408); ``RoPE2D`` of naver/croco.
     """
     return Positional(queries_keys=AxialRotary(head_dim, form="croco"))
 
@@ -135,7 +124,6 @@ def vjepa2(head_dim: int = 64) -> Positional:
 
     Positions are ``[*batch, seq, 3]``: pair of frames, row and column of a patch.
 
-    Reference:
-        Assran et al. 2025, "V-JEPA 2" (arXiv:2506.09985).
+    Reference: Assran et al. 2025, "V-JEPA 2" (arXiv:2506.09985).
     """
     return Positional(queries_keys=VJEPA2Rotary(head_dim))

@@ -16,8 +16,7 @@ def beit(heads: int = 12, *, window: int = 14) -> Positional:
     Its positions are ``posenc.positions.prefixed(grid(14, 14))``; a checkpoint's
     ``relative_position_bias_table`` is the weight, in each layer its own.
 
-    Reference:
-        Bao et al. 2022 (arXiv:2106.08254).
+    Reference: Bao et al. 2022 (arXiv:2106.08254).
     """
     return Positional(scores=SwinBias(heads, window, class_token=True))
 
@@ -25,8 +24,7 @@ def beit(heads: int = 12, *, window: int = 14) -> Positional:
 def bloom(heads: int = 32) -> Positional:
     """BLOOM: ALiBi alone.
 
-    Reference:
-        Le Scao et al. 2022 (arXiv:2211.05100).
+    Reference: Le Scao et al. 2022 (arXiv:2211.05100).
     """
     return Positional(scores=ALiBi(heads, is_causal=True))
 
@@ -38,8 +36,7 @@ def conformer(heads: int = 16, head_dim: int = 64) -> Positional:
     ``pos_bias_v`` are u and v. Its sinusoids have sine and cosine in turn, so ``linear_pos.weight``
     has to be given as ``weight[:, [*range(0, dim, 2), *range(1, dim, 2)]]``.
 
-    Reference:
-        Gulati et al. 2020, "Conformer", section 2.1 (arXiv:2005.08100).
+    Reference: Gulati et al. 2020, "Conformer", section 2.1 (arXiv:2005.08100).
     """
     return Positional(scores=TransformerXL(heads, head_dim))
 
@@ -49,8 +46,7 @@ def deberta_v3(heads: int = 12, head_dim: int = 64) -> Positional:
 
     Its scale of scores is part of it; a checkpoint is taken over with ``scores[0].load``.
 
-    Reference:
-        He et al. 2021 (arXiv:2111.09543); the sizes are those of V3 base.
+    Reference: He et al. 2021 (arXiv:2111.09543); the sizes are those of V3 base.
     """
     return Positional(scores=DeBERTa(heads, head_dim, buckets=256, max_distance=512))
 
@@ -62,8 +58,7 @@ def mpt(heads: int = 32, *, alibi_bias_max: float = 8.0) -> Positional:
         heads: 32 in the 7B model, 64 in the 30B model.
         alibi_bias_max: As the configuration has it; 8 in the published models.
 
-    Reference:
-        MosaicML 2023, ``alibi_bias_max: 8`` in the published configurations.
+    Reference: MosaicML 2023, ``alibi_bias_max: 8`` in the published configurations.
     """
     return Positional(scores=ALiBi(heads, is_causal=True, alibi_bias_max=alibi_bias_max))
 
@@ -73,8 +68,7 @@ def sam(heads: int = 12, head_dim: int = 64, *, size: int = 14) -> Positional:
 
     Its positions are points of a grid. The embedding that it adds to patches is not part of it.
 
-    Reference:
-        Kirillov et al. 2023, "Segment Anything" (arXiv:2304.02643).
+    Reference: Kirillov et al. 2023, "Segment Anything" (arXiv:2304.02643).
     """
     return Positional(scores=DecomposedRelative(heads, head_dim, size, std=0.0))
 
@@ -82,8 +76,7 @@ def sam(heads: int = 12, head_dim: int = 64, *, size: int = 14) -> Positional:
 def swin(heads: int = 3, *, window: int = 7) -> Positional:
     """Swin: a table of biases for the displacements in a window, in each layer its own.
 
-    Reference:
-        Liu et al. 2021 (arXiv:2103.14030).
+    Reference: Liu et al. 2021 (arXiv:2103.14030).
     """
     return Positional(scores=SwinBias(heads, window))
 
@@ -91,8 +84,7 @@ def swin(heads: int = 3, *, window: int = 7) -> Positional:
 def swin_v2(heads: int = 3, *, window: int = 8, pretrained_window: int | None = None) -> Positional:
     """Swin V2: a network of log-spaced displacements; its attention is of cosines.
 
-    Reference:
-        Liu et al. 2022 (arXiv:2111.09883).
+    Reference: Liu et al. 2022 (arXiv:2111.09883).
     """
     return Positional(scores=SwinV2Bias(heads, window, pretrained_window=pretrained_window))
 
@@ -100,8 +92,7 @@ def swin_v2(heads: int = 3, *, window: int = 8, pretrained_window: int | None = 
 def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
     """T5: 32 buckets of distances to 128, shared by all layers; its attention has scale 1.
 
-    Reference:
-        Raffel et al. 2020 (arXiv:1910.10683); the sizes are those of T5 base.
+    Reference: Raffel et al. 2020 (arXiv:1910.10683); the sizes are those of T5 base.
     """
     return Positional(scores=T5Bias(heads, bidirectional=not decoder))
 
@@ -109,7 +100,7 @@ def t5(heads: int = 12, *, decoder: bool = False) -> Positional:
 def transformer_xl(heads: int = 10, head_dim: int = 41, dim: int = 410) -> Positional:
     """Transformer-XL: relative sinusoids and two learned preferences a head.
 
-    Reference:
-        Dai et al. 2019 (arXiv:1901.02860); the sizes are those of its WikiText-103 base model.
+    Reference: Dai et al. 2019 (arXiv:1901.02860); the sizes are those of its WikiText-103 base
+    model.
     """
     return Positional(scores=TransformerXL(heads, head_dim, dim))
