@@ -1,7 +1,7 @@
 """Where text, images and videos stand in one row of tokens: (time, height, width) for each."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Int64
@@ -9,21 +9,13 @@ from torch import Tensor
 
 from posenc.arguments import check_choice
 from posenc.positions.checks import checked
+from posenc.positions.grids import grid
 from posenc.positions.packing import runs
 from posenc.positions.padding import checked_mask
+from posenc.positions.ranges import consecutive
 
 Grid = Sequence[int] | Tensor
 After = Literal["sides", "all"]
-
-
-class _Shown(NamedTuple):
-    """Every image and video, in the order of the tokens of its type."""
-
-    frames: Tensor
-    height: Tensor
-    width: Tensor
-    times: Tensor  # of every frame of all of them, one after the other
-    first: Tensor  # where the frames of each begin in ``times``
 
 
 def mixed_modalities(
@@ -72,117 +64,65 @@ def mixed_modalities(
     """
     check_choice(("sides", "all"), after=after)
     types = checked(token_types, "token_types")
-    real = torch.ones_like(types, dtype=torch.bool)
-    if mask is not None:
-        real = checked_mask(mask).to(types.device)
-    document = _documents(types, document_ids)[real]
-    flat = types[real]
-    shown, which = _shown(flat, grids, times or {})
-    positions = types.new_zeros((*types.shape, 3))
-    positions[real] = _placed(flat, document, shown, which, after)
-    return positions
-
-
-def _documents(types: Tensor, document_ids: Tensor | None) -> Tensor:
-    """A number for each document of each row, no two alike."""
-    count = types.shape[:-1].numel()
-    rows = torch.arange(count, device=types.device).view(*types.shape[:-1], 1)
-    if document_ids is None:
-        return rows.expand_as(types)
-    return rows * types.shape[-1] + runs(document_ids).to(types.device)
+    real = torch.ones_like(types, dtype=torch.bool) if mask is None else checked_mask(mask)
+    documents = torch.zeros_like(types) if document_ids is None else runs(document_ids)
+    rows, seq = types.shape[:-1].numel(), types.shape[-1]
+    # Images are laid out one by one, on the CPU.
+    near = [each.cpu().expand(types.shape).reshape(rows, seq) for each in (types, documents, real)]
+    tokens = near[0][near[2]]
+    shown = {
+        kind: iter(_shown(kind, int((tokens == kind).sum()), of_kind, (times or {}).get(kind)))
+        for kind, of_kind in grids.items()
+    }
+    placed = [_row(*row, shown, after) for row in zip(*near, strict=True)]
+    every = torch.cat([tokens.new_zeros(0, 3), *placed])
+    return every.view(*types.shape, 3).to(types.device)
 
 
 def _shown(
+    kind: int, tokens: int, grids: Sequence[Grid], times: Sequence[Sequence[int] | Tensor] | None
+) -> list[Int64[Tensor, "tokens 3"]]:
+    """The points of each image or video of a type, from 0 on."""
+    sizes = [each.tolist() if isinstance(each, Tensor) else list(each) for each in grids]
+    count = sum(frames * height * width for frames, height, width in sizes)
+    if tokens != count:
+        raise ValueError(
+            f"There are {tokens} tokens of type {kind}, and its {len(sizes)} grids have {count}, "
+            f"after merging patches."
+        )
+    found = [grid(*size, device="cpu") for size in sizes]
+    for points, moments in zip(found, times or (), strict=times is not None):
+        points[:, 0] = checked(moments, "times", device="cpu").cpu()[points[:, 0]]
+    return found
+
+
+def _row(
     types: Tensor,
-    grids: Mapping[int, Sequence[Grid]],
-    times: Mapping[int, Sequence[Sequence[int] | Tensor]],
-) -> tuple[_Shown, Tensor]:
-    """All images and videos, and for each token which of them it is of; −1 for text."""
-    device = types.device
-    sizes, moments = [], []
-    which = torch.full_like(types, -1)
-    for kind, of_kind in grids.items():
-        listed = [_three(grid) for grid in of_kind]
-        tokens = (types == kind).nonzero().squeeze(-1)
-        counts = torch.tensor([t * h * w for t, h, w in listed], dtype=torch.int64, device=device)
-        if int(counts.sum()) != len(tokens):
-            raise ValueError(
-                f"There are {len(tokens)} tokens of type {kind}, and its {len(listed)} grids have "
-                f"{int(counts.sum())}, after merging patches."
-            )
-        numbers = torch.arange(len(listed), device=device) + len(sizes)
-        which[tokens] = numbers.repeat_interleave(counts)
-        given = times.get(kind, [range(frames) for frames, _, _ in listed])
-        for grid, moment in zip(listed, given, strict=True):
-            moments.append(checked(moment, "times", device=device).to(device))
-            if len(moments[-1]) != grid[0]:
-                raise ValueError(f"There are {len(moments[-1])} times for {grid[0]} frames.")
-        sizes += listed
-    frames, height, width = torch.tensor(sizes, dtype=torch.int64, device=device).view(-1, 3).T
-    every = torch.cat(moments) if moments else types.new_zeros(0)
-    return _Shown(frames, height, width, every, frames.cumsum(0) - frames), which
-
-
-def _three(grid: Grid) -> list[int]:
-    """(frames, height, width)."""
-    sizes = grid.tolist() if isinstance(grid, Tensor) else list(grid)
-    if len(sizes) != 3 or min(sizes) < 1:
-        raise ValueError(f"A grid has {sizes!r}; give (frames, height, width), each above 0.")
-    return sizes
-
-
-def _placed(
-    types: Tensor, document: Tensor, shown: _Shown, which: Tensor, after: After
-) -> Int64[Tensor, "tokens 3"]:
-    """The tokens of all rows, one after the other: segments, their starts, then what is inside."""
-    if not len(types):
-        return types.new_zeros((0, 3))
-    index = torch.arange(len(types), device=types.device)
-    changes = torch.ones_like(types, dtype=torch.bool)
-    new_document = document[1:] != document[:-1]
-    changes[1:] = (which[1:] != which[:-1]) | new_document
-    segment = changes.cumsum(0) - 1
-    first = index[changes]
-    inside = index - first[segment]
-    of = which[first]
-    is_shown = of >= 0
-    counts = torch.diff(first, append=first.new_tensor([len(types)]))
-    _refuse_cut(of[is_shown], counts[is_shown], shown)
-    steps = torch.where(is_shown, _length(shown, after)[of.clamp(min=0)], counts)
-    begins = steps.cumsum(0) - steps
-    opened = torch.ones_like(changes)
-    opened[1:] = new_document
-    # What the documents before took is taken off again; starts only grow, so the last one counts.
-    base = torch.where(opened[first], begins, begins.new_full((), -1)).cummax(0).values
-    start = (begins - base)[segment]
-    return start.unsqueeze(-1) + _inside(shown, which, inside)
-
-
-def _length(shown: _Shown, after: After) -> Tensor:
-    """How far a row goes on behind each image or video; one more entry stands for none."""
-    sides = torch.maximum(shown.height, shown.width)
-    if after == "all" and len(sides):
-        numbers = torch.arange(len(sides), device=sides.device).repeat_interleave(shown.frames)
-        last = torch.zeros_like(sides).scatter_reduce(0, numbers, shown.times, "amax")
-        sides = torch.maximum(sides, last + 1)
-    return torch.cat((sides, sides.new_zeros(1)))
-
-
-def _inside(shown: _Shown, which: Tensor, inside: Tensor) -> Int64[Tensor, "tokens 3"]:
-    """What is added to the start: the same for all axes of text, of the others their own."""
-    if not len(shown.frames):
-        return inside.unsqueeze(-1).expand(-1, 3)
-    of = which.clamp(min=0)
-    height, width = shown.height[of], shown.width[of]
-    frame = (inside // (height * width)).clamp(max=shown.frames[of] - 1)
-    point = torch.stack(
-        (shown.times[shown.first[of] + frame], inside // width % height, inside % width), dim=-1
-    )
-    return torch.where((which >= 0).unsqueeze(-1), point, inside.unsqueeze(-1))
-
-
-def _refuse_cut(of: Tensor, counts: Tensor, shown: _Shown) -> None:
-    whole = (shown.frames * shown.height * shown.width)[of] if len(of) else of
-    if bool((counts != whole).any()):
-        number = int(of[counts != whole][0])
-        raise ValueError(f"The tokens of image or video {number} are cut in two.")
+    documents: Tensor,
+    real: Tensor,
+    shown: Mapping[int, Iterator[Tensor]],
+    after: After,
+) -> Int64[Tensor, "seq 3"]:
+    """One row: runs of text, images and videos, one behind the other."""
+    kinds = [kind if kind in shown else None for kind in types[real].tolist()]
+    told = list(zip(documents[real].tolist(), kinds, strict=True))
+    placed, begin, start = [types.new_zeros(0, 3)], 0, 0
+    while begin < len(told):
+        document, kind = here = told[begin]
+        if begin and told[begin - 1][0] != document:
+            start = 0
+        if kind is None:
+            behind = (n for n in range(begin, len(told)) if told[n] != here)
+            step = next(behind, len(told)) - begin
+            points = consecutive(step, device="cpu").unsqueeze(-1).expand(-1, 3)
+        else:
+            points = next(shown[kind])
+            step = int(points.amax(0)[0 if after == "all" else 1 :].max()) + 1
+        end = begin + len(points)
+        if told[begin:end] != [here] * len(points):
+            raise ValueError(f"The tokens of an image or video of type {kind} are cut in two.")
+        placed.append(start + points)
+        begin, start = end, start + step
+    positions = types.new_zeros(len(types), 3)
+    positions[real] = torch.cat(placed)
+    return positions
