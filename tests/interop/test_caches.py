@@ -172,7 +172,7 @@ def test_the_table_speaks_of_latents_that_are_reordered():
 
 
 REFUSED = [
-    (Geometric(16), "4 pairs"),
+    (Geometric(16), "8 of 8"),
     (Rotary(8, pairing="interleaved"), "interleaved"),
 ]
 

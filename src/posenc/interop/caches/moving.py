@@ -18,16 +18,16 @@ from posenc.interop.caches.storage import (
     KeyStorage,
     by_layer,
     measured_storage,
-    on_axes,
     run,
     spread,
 )
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
-from posenc.interop.oracle.encodings import Encoding, bare, facts_of, with_frequencies
+from posenc.interop.oracle.encodings import Encoding, bare, points_of, with_frequencies
+from posenc.interop.patching.extension import fitting
 from posenc.interop.patching.patch import patch
-from posenc.interop.rotary_config import RotaryLayer, read_layers_of
+from posenc.interop.rotary_config import read_layers_of
 
 SERVED = (
     "DynamicLayer", "DynamicSlidingWindowLayer", "StaticLayer", "StaticSlidingWindowLayer",
@@ -150,7 +150,7 @@ def move_cached_keys(
 
     def moved(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
         there = _positions_of(_layers(cache)[index], to_positions, keys.device)
-        return move_keys(keys, where, on_axes(there, encoding), encoding)
+        return move_keys(keys, where, points_of(encoding, there), encoding)
 
     return _changed(cache, storage, moved, from_positions)
 
@@ -166,7 +166,7 @@ def _changed(cache: Any, storage: list[KeyStorage], step: Step, positions: Tenso
             continue
         _check_reach(held, max(int(layer.get_seq_length()), _end_of(positions)))
         kept = getattr(layer, held.held)
-        where = on_axes(_positions_of(layer, positions, kept.device), held.encoding)
+        where = points_of(held.encoding, _positions_of(layer, positions, kept.device))
         keys = kept[..., : _filled(layer), :]
         made.append((layer, held.held, step(index, keys, held.encoding, where)))
     for layer, name, turned in made:
@@ -226,29 +226,20 @@ def _check_reach(held: KeyStorage, reach: int) -> None:
 
 def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list[Schedule | None]:
     """The schedule that each layer shall have; None where it stays."""
-    types = layer_types(config) or [None] * len(storage)
+    types = [*(layer_types(config) or ()), *[None] * len(storage)]
     names = {kind for kind, held in zip(types, storage, strict=False) if held.encoding and kind}
     if isinstance(new, Mapping) and (not new or new.keys() - names):
         raise ValueError(f"new is a mapping of {list(new)}; layers of type {names} rotate.")
-    own = by_layer(read_layers_of(config, None), len(storage))
     found: list[Schedule | None] = []
-    for index, (held, layer) in enumerate(zip(storage, own, strict=True)):
-        kind = types[index] if index < len(types) else None
+    for kind, layer in zip(
+        types, by_layer(read_layers_of(config, None), len(storage)), strict=False
+    ):
         wanted = new.get(kind) if isinstance(new, Mapping) else new
-        found.append(_target(wanted, held.encoding, layer) if held.encoding and wanted else None)
+        if layer is None or wanted is None:
+            found.append(None)
+        else:
+            found.append(bare(fitting(wanted, layer.encoding)).frequencies)
     return found
-
-
-def _target(new: Any, held: Encoding, layer: RotaryLayer | None) -> Schedule:
-    schedule = new.frequencies if isinstance(new, Rotary) else new
-    if not isinstance(schedule, Schedule):
-        raise TypeError(f"new is a {type(new).__name__}; it must be a Rotary or a schedule.")
-    pairs = len(bare(held).frequencies)
-    if len(schedule) != pairs:
-        raise ValueError(f"new has {len(schedule)} frequencies; this model rotates {pairs} pairs.")
-    if isinstance(new, Rotary) and layer and facts_of(new)[:4] != facts_of(layer.rotary)[:4]:
-        raise ValueError(f"new is {new}, and this model has {layer.rotary}: other pairs rotate.")
-    return schedule
 
 
 @torch.no_grad()
@@ -258,7 +249,7 @@ def _check_factor(model: nn.Module, new: Any, storage: list[KeyStorage], turned:
     cache, positions = run(model, contents)
     _changed(cache, storage, turned, positions)
     with patch(model, rotary=new):
-        again, _ = run(model, contents)
+        again, _ = run(model, contents, positions)
     for index, (one, other, held) in enumerate(
         zip(cache.layers, again.layers, storage, strict=True)
     ):

@@ -1,6 +1,5 @@
 """Where the rotated keys of a layer lie in its cache: by a table of families, or by measuring."""
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.fields import Configuration
 from posenc.interop.modes import in_evaluation
-from posenc.interop.oracle.encodings import Encoding, bare, on_axes_of
+from posenc.interop.oracle import inputs_of
+from posenc.interop.oracle.encodings import Encoding, on_axes_of, points_of
 from posenc.interop.rope_layers import latent_width
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing
@@ -29,8 +29,8 @@ Contents = dict[nn.Module, Tensor]
 BY_LENGTH = ("dynamic", "longrope")
 """Rope types whose frequencies transformers changes while a sequence grows."""
 
-POSITIONS = (0, 1, 2, 3, 5, 9, 30, 77)
-"""Near ones, where fast pairs differ, and far ones, where slow ones do."""
+LONGEST = 100
+"""Positions stay below it: near enough for float32."""
 
 ALIKE = 2e-3
 """Share by which keys may differ: angles of models are float32, and those of bfloat16 coarser."""
@@ -81,8 +81,7 @@ def by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
     if layer is None:
         return KeyStorage(held, None)
     reorders = latent and config.model_type != "deepseek_v2"
-    pairing = "half" if reorders else layer.rotary.pairing
-    return _storage(held, _as_stored(layer.encoding, pairing, whole=not latent), layer)
+    return _storage(layer, held, "half" if reorders else layer.rotary.pairing, whole=not latent)
 
 
 @cache
@@ -92,20 +91,17 @@ def measured_types() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _as_stored(encoding: Encoding, pairing: Pairing, *, whole: bool) -> Encoding:
-    """The encoding for what is cached: whole heads, or their rotated channels alone."""
-    rotary = bare(encoding)
+def _storage(layer: RotaryLayer, held: Held, pairing: Pairing, *, whole: bool) -> KeyStorage:
+    """Of what is cached: whole heads, or their rotated channels alone."""
+    rotary = layer.rotary
     made = Rotary(
         rotary.frequencies,
         head_dim=rotary.head_dim if whole else None,
         pairing=pairing,
         rotated=rotary.rotated if whole else "prefix",
     )
-    return on_axes_of(encoding, made)
-
-
-def _storage(held: Held, encoding: Encoding, layer: RotaryLayer) -> KeyStorage:
-    return KeyStorage(held, encoding, layer.rope.rope_type.name, layer.rope.trained_length)
+    encoding, rope = on_axes_of(layer.encoding, made), layer.rope
+    return KeyStorage(held, encoding, rope.rope_type.name, rope.trained_length)
 
 
 @torch.no_grad()
@@ -117,22 +113,18 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
     """
     layers = read_layers_of(read(model.config), None)  # type: ignore[arg-type]
     cache, positions = run(model)
-    cached = cache.layers
     found = []
-    for index, layer in enumerate(by_layer(layers, len(cached))):
-        kept = cached[index]
+    for index, (kept, layer) in enumerate(
+        zip(cache.layers, by_layer(layers, len(cache.layers)), strict=True)
+    ):
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
             continue
-        fitting: list[tuple[Held, Encoding]] = [
-            (held, encoding)
-            for held, encoding in _candidates(layer.encoding, kept)
-            if _fits(encoding, getattr(kept, held), positions)
-        ]
+        fitting = [each for each in _candidates(layer, kept) if _fits(each, kept, positions)]
         if len(fitting) != 1:
             kind = type(model).__name__
             raise ValueError(f"Layer {index} of {kind} caches keys in no manner that is known.")
-        found.append(_storage(*fitting[0], layer))
+        found += fitting
     return found
 
 
@@ -145,22 +137,24 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
     raise ValueError(f"The cache has {count} layers, and the configuration {len(layers)} others.")
 
 
-def _candidates(encoding: Encoding, kept: Any) -> Iterator[tuple[Held, Encoding]]:
-    rotary = bare(encoding)
+def _candidates(layer: RotaryLayer, kept: Any) -> Iterator[KeyStorage]:
     places: tuple[Held, ...] = ("keys", "values")
     pairings: tuple[Pairing, ...] = ("half", "interleaved")
+    whole, turned = layer.rotary.head_dim, layer.rotary.rotated_dim
     for held in places:
         width = getattr(kept, held).shape[-1]
-        for pairing in pairings if width in (rotary.head_dim, rotary.rotated_dim) else ():
-            yield held, _as_stored(encoding, pairing, whole=width == rotary.head_dim)
+        for pairing in pairings if width in (whole, turned) else ():
+            yield _storage(layer, held, pairing, whole=width == whole)
 
 
-def _fits(encoding: Encoding, kept: Tensor, positions: Tensor) -> bool:
+def _fits(storage: KeyStorage, layer: Any, positions: Tensor) -> bool:
     """Whether keys at these positions, moved to the first of them, are all alike."""
-    kept, positions = kept[:1].double(), positions[-kept.shape[-2] :]
+    encoding: Any = storage.encoding
+    kept = getattr(layer, storage.held)[:1].double()
+    positions = positions[-kept.shape[-2] :]
     if kept.shape[-2] != len(positions) or kept.shape[-2] < 2:
         return False
-    start = on_axes(positions, encoding)
+    start = points_of(encoding, positions)
     moved = move_keys(kept, start, start[:1].expand_as(start), encoding)
     return spread(moved) < ALIKE < spread(kept)
 
@@ -168,13 +162,6 @@ def _fits(encoding: Encoding, kept: Tensor, positions: Tensor) -> bool:
 def spread(x: Tensor, of: Tensor | None = None) -> float:
     """How far rows differ from others, or from the first of them, as a share of the largest."""
     return float((x - (x[..., :1, :] if of is None else of)).abs().max() / x.abs().max())
-
-
-def on_axes(positions: Tensor, encoding: Encoding) -> Tensor:
-    """Positions of text for the axes of an encoding: all alike."""
-    if isinstance(encoding, Rotary):
-        return positions
-    return positions.unsqueeze(-1).expand(*positions.shape, len(encoding.sections))
 
 
 @contextmanager
@@ -211,18 +198,12 @@ def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterat
             each.remove()
 
 
-def run(model: nn.Module, contents: Contents | None = None) -> tuple[Any, Tensor]:
+def run(
+    model: nn.Module, contents: Contents | None = None, positions: Tensor | None = None
+) -> tuple[Any, Tensor]:
     """A cache over a few equal tokens, and where these stand."""
-    heeded = inspect.signature(model.forward).parameters
-    device = next(model.parameters()).device
-    positions = torch.tensor(POSITIONS, device=device)
-    if "position_ids" not in heeded or _longest(model) <= POSITIONS[-1]:
-        positions = torch.arange(len(POSITIONS), device=device)
-    given: dict[str, Any] = {"input_ids": torch.full_like(positions, 5)[None], "use_cache": True}
-    if "position_ids" in heeded:
-        given["position_ids"] = positions[None]
-    if "attention_mask" in heeded:  # without it, jumps of positions are taken for new documents
-        given["attention_mask"] = torch.ones_like(positions)[None]
+    given, positions = inputs_of(model, longest=LONGEST, positions=positions)
+    given |= {"input_ids": torch.full_like(given["input_ids"], 5), "use_cache": True}
     try:
         with equal_contents(model, contents), in_evaluation(model):
             out = model(**given)
@@ -231,12 +212,4 @@ def run(model: nn.Module, contents: Contents | None = None) -> tuple[Any, Tensor
     held = getattr(out, "past_key_values", None)
     if held is None or not hasattr(held, "layers"):
         raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")
-    return held, positions
-
-
-def _longest(model: nn.Module) -> int:
-    """Up to where the frequencies of a model are those of short sequences."""
-    known = read(model.config)  # type: ignore[arg-type]
-    ropes = [layer.rope for layer in read_layers_of(known, None) if layer]
-    trained = [each.trained_length for each in ropes if each.kind in BY_LENGTH]
-    return min((n for n in (known.get("longest"), *trained) if n), default=1 << 20)
+    return held, positions.to(given["input_ids"].device)

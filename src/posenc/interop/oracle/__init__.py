@@ -7,10 +7,8 @@ from torch import nn
 
 from posenc.interop.oracle.building import built, classes_of, shrunk, tiny
 from posenc.interop.oracle.masks import Reach
-from posenc.interop.oracle.rotation import Rotation, matrices_of, rotation_of
-from posenc.interop.oracle.watching import Layer, Record, Rotated, register, watched
-
-LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_positions")
+from posenc.interop.oracle.rotation import Rotation
+from posenc.interop.oracle.watching import Layer, inputs_of, register, watched
 
 
 def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = None) -> list[Layer]:
@@ -19,7 +17,7 @@ def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = N
     Args:
         model: The model, on the CPU, as of ``built``.
         axes: Of its positions; if not given, three where its code has ``mrope_section``.
-        longest: Positions stay below it; if not given, below the trained length.
+        longest: Positions stay below it, and below the trained length.
 
     Example:
         >>> from transformers import CohereConfig
@@ -29,7 +27,7 @@ def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = N
     """
     if axes is None:
         axes = 3 if any(hasattr(each, "mrope_section") for each in model.modules()) else 0
-    record = watched(model, axes, longest or _trained(model))
+    record = watched(model, axes, longest)
     found: dict[int, Layer] = {}
     for layer in record.attended:
         if layer.index is not None:
@@ -40,7 +38,7 @@ def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = N
         if layer.index is None or found.setdefault(layer.index, layer).rotation is not None:
             continue
         if call.key not in measured:
-            measured[call.key] = _rotation(call, record)
+            measured[call.key] = call.rotation(record.positions)
         found[layer.index] = replace(found[layer.index], rotation=measured[call.key])
     return [found[index] for index in sorted(found)]
 
@@ -54,23 +52,7 @@ def asked(config: Any, depth: int | None = None) -> nn.Module:
         return built(small)
 
 
-def _trained(model: nn.Module) -> int | None:
-    """The length up to which nothing is stretched, and tables have rows."""
-    config: Any = getattr(model, "config", None)
-    rope = getattr(config, "rope_parameters", None) or {}
-    given = [getattr(config, name, None) for name in LENGTHS] + [rope.get(LENGTHS[0])]
-    return min((n for n in given if type(n) is int and n > 1), default=None)
-
-
-def _rotation(call: Rotated, record: Record) -> Rotation | None:
-    try:
-        matrices = matrices_of(call.turn, call.heads, record.positions.shape[-1])
-    except Exception:  # whatever it raises of other heads than its own
-        return None
-    return None if matrices is None else rotation_of(matrices, record.positions)
-
-
 __all__ = [
-    "Layer", "Reach", "Rotation", "asked", "built", "classes_of", "layers_of", "register",
-    "shrunk", "watched",
+    "Layer", "Reach", "Rotation", "asked", "built", "classes_of", "inputs_of", "layers_of",
+    "register", "shrunk", "watched",
 ]  # fmt: skip

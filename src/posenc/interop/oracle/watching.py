@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,13 +15,15 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from posenc.interop.oracle.masks import Reach, numbers_of, reach_of, seen_in
-from posenc.interop.oracle.rotation import POSITIONS, Rotation
+from posenc.interop.oracle.rotation import POSITIONS, Rotation, matrices_of, rotation_of
 
 NAME = "posenc_oracle"
 """The attention implementation that notes its scale and its mask."""
 
 FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotary)|apply_2d")
 """Names of functions that rotate."""
+
+LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_positions")
 
 PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "einsum", "baddbmm"}
 
@@ -48,9 +51,19 @@ class Rotated:
 
     path: str  # of the module that called it
     name: str  # of the function
+    function: Callable[..., Any]
     heads: Tensor  # what it was given
+    contents: tuple[str, ...]  # the arguments that it rotates
     turn: Callable[[Tensor], Tensor]  # the same function of other heads, with the same angles
     key: tuple[Any, ...]  # alike for calls of one function with one tensor of angles
+
+    def rotation(self, positions: Tensor) -> Rotation | None:
+        """What it does to a head at the positions of the pass; None where that is no rotation."""
+        try:
+            matrices = matrices_of(self.turn, self.heads, positions.shape[-1])
+        except Exception:  # whatever it raises of other heads than its own
+            return None
+        return None if matrices is None else rotation_of(matrices, positions)
 
 
 @dataclass
@@ -60,6 +73,7 @@ class Record:
     positions: Tensor  # ``[seq]``, or ``[axes, seq]``: where the tokens stood
     attended: list[Layer] = field(default_factory=list)  # the layers' attention, in order
     rotated: list[Rotated] = field(default_factory=list)  # the calls of functions that rotate
+    given: dict[str, tuple] = field(default_factory=dict)  # first arguments and keywords, by path
     path: list[str] = field(default_factory=lambda: [""], repr=False)
 
     def note(self, head_dim: int | None, scale: float | None, reach: Reach | None) -> None:
@@ -71,9 +85,9 @@ def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Reco
     """What a model does in one pass over tokens.
 
     Args:
-        model: A small one on the CPU.
+        model: The model, in evaluation.
         axes: How many axes its positions have; 0: they have one, and need no axis.
-        longest: Positions stay below it.
+        longest: Positions stay below it, and below the trained length.
     """
     given, positions = inputs_of(model, axes, longest)
     record = Record(positions)
@@ -86,11 +100,15 @@ def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Reco
     return record
 
 
-def inputs_of(model: nn.Module, axes: int, longest: int | None) -> tuple[dict[str, Any], Tensor]:
-    """Tokens for a model, and where they stand."""
+def inputs_of(
+    model: nn.Module, axes: int = 0, longest: int | None = None, positions: Tensor | None = None
+) -> tuple[dict[str, Any], Tensor]:
+    """Tokens for a model, and where they stand: as of ``watched``, or where it is given."""
     taken = inspect.signature(model.forward).parameters
-    near = [p for p in POSITIONS if longest is None or p < longest]
-    positions = torch.tensor(near) if "position_ids" in taken else torch.arange(len(near))
+    bound = min(longest or POSITIONS[-1] + 1, _trained(model) or POSITIONS[-1] + 1)
+    near = [p for p in POSITIONS if p < bound]
+    if positions is None:
+        positions = torch.tensor(near) if "position_ids" in taken else torch.arange(len(near))
     if axes and "position_ids" in taken:
         rows = torch.zeros(axes, axes * (len(near) - 1) + 1, dtype=torch.long)
         for axis in range(axes):  # one axis after the other, the others at 0
@@ -98,6 +116,7 @@ def inputs_of(model: nn.Module, axes: int, longest: int | None) -> tuple[dict[st
             rows[axis, start : start + len(near) - 1] = positions[1:]
         positions = rows
     seq = positions.shape[-1]
+    weight = next(model.parameters())
     ids = torch.arange(seq)[None] % 7 + 3
     offered = {
         "input_ids": ids,
@@ -111,16 +130,31 @@ def inputs_of(model: nn.Module, axes: int, longest: int | None) -> tuple[dict[st
         if "inputs_embeds" not in taken or width is None:
             raise ValueError(f"{type(model).__name__} takes no tokens.")
         offered["inputs_embeds"] = torch.randn(1, seq, width)
-    return {name: value for name, value in offered.items() if name in taken}, positions
+    given = {name: value for name, value in offered.items() if name in taken}
+    move = lambda x: x.to(weight.device) if isinstance(x, Tensor) else x  # noqa: E731
+    return {name: move(value) for name, value in given.items()}, positions
+
+
+def _trained(model: nn.Module) -> int | None:
+    """The length up to which nothing is stretched, and tables have rows."""
+    config: Any = getattr(model, "config", None)
+    rope = getattr(config, "rope_parameters", None) or {}
+    given = [getattr(config, name, None) for name in LENGTHS] + [rope.get(LENGTHS[0])]
+    return min((n for n in given if type(n) is int and n > 1), default=None)
 
 
 @contextmanager
 def _hooked(model: nn.Module, record: Record) -> Iterator[None]:
-    """The path of the module that runs."""
+    """The path of the module that runs, and what modules are given."""
     handles = []
+
+    def enter(name: str, _: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+        record.path.append(name)
+        record.given.setdefault(name, (args, kwargs))
+
     for name, module in model.named_modules():
-        enter = lambda *_, name=name: record.path.append(name)  # noqa: E731
-        handles.append(module.register_forward_pre_hook(enter))
+        entering = partial(enter, name)
+        handles.append(module.register_forward_pre_hook(entering, with_kwargs=True))
         handles.append(module.register_forward_hook(lambda *_: record.path.pop() and None))
     try:
         yield
@@ -192,7 +226,8 @@ def _rotated(
 
     others = [x for n, x in given.arguments.items() if n not in (heads, *keys)]
     same = tuple(id(x) if isinstance(x, Tensor | tuple) else repr(x) for x in others)
-    return Rotated(path, name, like.detach(), turn, (name, like.shape, *same))
+    key = (name, like.shape, *same)
+    return Rotated(path, name, function, like.detach(), (heads, *keys), turn, key)
 
 
 ANGLES = ("cos", "sin", "freqs", "freqs_cis")

@@ -77,7 +77,7 @@ def extended(
         if isinstance(wanted, Mapping):
             made[kind] = _from_dictionary(found, own, wanted, length)
             continue
-        encoding = _fitting(wanted, own.encoding)
+        encoding = fitting(wanted, own.encoding)
         factor = bare(encoding).frequencies.softmax_factor
         scale = softmax_scale(found.config, own.rotary.head_dim, factor)
         made[kind] = replace(own, encoding=encoding, softmax_scale=scale)
@@ -103,7 +103,7 @@ def _from_dictionary(
         plain = {key: value for key, value in config.values.items() if key != OUTSIDE}
         config = replace(config, values=plain)
     layer = layer_of(config, own.layer_type, rope_of(config, own.layer_type, values), length)
-    _fitting(layer.encoding, own.encoding)
+    fitting(layer.encoding, own.encoding)
     silent = "factor" not in given and new.name not in (rope.kind, *GROWING, "default")
     if silent and same_angles(layer.encoding, own.encoding):
         raise ValueError(f"rotary is of type {new.name!r} without a factor and changes nothing.")
@@ -127,7 +127,7 @@ def completed(own: RotaryLayer, given: Mapping[str, Any], config: Configuration)
     return {**stays, **said}
 
 
-def _fitting(wanted: object, own: Encoding) -> Encoding:
+def fitting(wanted: object, own: Encoding) -> Encoding:
     """The encoding that is wanted, built for the heads of the model."""
     rotary, made = bare(own), None
     if isinstance(wanted, Schedule):

@@ -1,9 +1,8 @@
 """A model's own rotation for channels of the other pairing, measured before it is put in."""
 
 import inspect
-import re
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -14,20 +13,14 @@ from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.modes import in_evaluation
+from posenc.interop.oracle.watching import Record, watched
 from posenc.interop.weights.layouts import RowOrder
 from posenc.numerics.pairing import Pairing
-
-ROTATES = re.compile(r"^_?apply_.*(rot|rope)")
-"""Names of the functions by which attention rotates."""
-
-TOKENS = 8
-"""Of the row that is measured with: enough for every distance to turn the fastest pairs."""
 
 EQUAL, APART = 1e-5, 1e-3
 """Softmax in float32 leaves 1e-7 of the outputs; a wrong order leaves a tenth of them and more."""
 
 Functions = dict[str, Callable[..., Any]]
-Call = tuple[tuple, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -88,17 +81,20 @@ def _split(layer: Rotary, width: int) -> list[int]:
 
 def measure(
     model: nn.Module, found: Sequence[Attention], to: Pairing
-) -> Iterator[tuple[nn.Module, Functions]]:
+) -> list[tuple[nn.Module, Functions]]:
     """For each module, the functions of the pairing ``to`` that it must call."""
-    kinds = {each.kind: each for each in found}
-    calls = _calls(model, list(kinds.values()))
+    try:
+        with in_evaluation(model):
+            record = watched(model)
+    except Exception as error:
+        raise ValueError(f"{type(model).__name__} could not be run: {error}.") from error
     functions: dict[tuple, Functions] = {}
-    for kind, each in kinds.items():
+    for kind, each in {each.kind: each for each in found}.items():
         try:
-            functions[kind] = _measured(each, calls[each.path], to)
+            functions[kind] = _measured(each, record, to)
         except Exception as error:  # whatever attention raises
             raise refusal(each, f"{type(error).__name__}: {error}") from error
-    return ((each.module, functions[each.kind]) for each in found)
+    return [(each.module, functions[each.kind]) for each in found]
 
 
 def refusal(each: Attention, why: str) -> ValueError:
@@ -107,15 +103,23 @@ def refusal(each: Attention, why: str) -> ValueError:
 
 
 @torch.no_grad()
-def _measured(each: Attention, call: Call, to: Pairing) -> Functions:
+def _measured(each: Attention, record: Record, to: Pairing) -> Functions:
     """The functions with which permuted random weights give the outputs of those in order."""
+    named, functions = _plain_forward(each.module).__code__.co_names, Functions()
+    for call in record.rotated:
+        if call.path == each.path and call.name in named:
+            rotation = call.rotation(record.positions)
+            if rotation is not None:
+                made = OtherPairing(call.function, each.layer, not rotation.reorders, call.contents)
+                functions[call.name] = made
+    if not functions:
+        raise ValueError("its forward pass calls no function that rotates")
     copy = _random_copy(each.module)
-    args, kwargs = _wide(call[0]), _wide(call[1])
-    wanted, functions = _watched(copy, each.layer, args, kwargs)
+    args, kwargs = _wide(record.given[each.path], record.positions.shape[-1])
+    wanted = _first(copy(*args, **kwargs))
     tensors = dict(copy.named_parameters())
     for name, order in each.orders.items():
         tensors[name].copy_(order.converted(tensors[name], to))
-    without_functions(copy)
     blind = _first(copy(*args, **kwargs))
     with_functions(copy, functions)
     given = _first(copy(*args, **kwargs))
@@ -125,90 +129,6 @@ def _measured(each: Attention, call: Call, to: Pairing) -> Functions:
     if (share := float((given - wanted).abs().max() / size)) > EQUAL:
         raise ValueError(f"its outputs would change by {share:.2g} of their size")
     return functions
-
-
-def _watched(
-    module: nn.Module, layer: Rotary, args: tuple, kwargs: dict
-) -> tuple[Tensor, Functions]:
-    """What the module gives, and a function of the other pairing for each one that it called."""
-    made: Functions = {}
-
-    def watching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **named: Any) -> Any:
-            out = function(*given, **named)
-            found = _adapted(function, layer, inspect.signature(function).bind(*given, **named))
-            if made.setdefault(name, found) != found:
-                raise ValueError(f"{name} is called in two manners")
-            return out
-
-        return call
-
-    plain = _plain_forward(module)
-    own = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
-    with_functions(module, {
-        name: watching(name, each) for name, each in own.items()
-        if ROTATES.search(name) and isinstance(each, types.FunctionType)
-    })  # fmt: skip
-    out = _first(module(*args, **kwargs))
-    if not made:
-        raise ValueError("its forward pass calls no function that rotates")
-    return out, made
-
-
-def _adapted(
-    function: Callable[..., Any], layer: Rotary, bound: inspect.BoundArguments
-) -> OtherPairing:
-    """``OtherPairing`` of a function, from where it takes the second pair's first channel."""
-    given = list(bound.arguments.items())
-    unit = torch.zeros_like(given[0][1])
-    own = _channels(layer, unit.shape[-1], layer.pairing)
-    unit[..., own[0][1:2]] = 1
-    bound.arguments[given[0][0]] = unit
-    told = function(*bound.args, **bound.kwargs)
-    count = len(told) if isinstance(told, tuple | list) else 1
-    told = _first(told)
-    if told.shape != unit.shape:
-        raise ValueError(f"{function.__name__} returns other shapes than it is given")
-    reached = set(told.abs().amax(tuple(range(told.ndim - 1))).nonzero().flatten().tolist())
-    for keeps in (True, False):
-        first, second = own if keeps else _channels(layer, unit.shape[-1], "half")
-        if reached and reached <= {int(each[1]) for each in (first, second)}:
-            return OtherPairing(function, layer, keeps, tuple(name for name, _ in given[:count]))
-    raise ValueError(f"{function.__name__} takes channel {int(own[0][1])} to {sorted(reached)}")
-
-
-def _channels(layer: Rotary, width: int, pairing: Pairing) -> tuple[Tensor, Tensor]:
-    """The first and the second channel of every pair, in a head or in what is rotated of it."""
-    start, count, _ = _split(layer, width)
-    places = torch.arange(start, start + count)
-    if pairing == "interleaved":
-        return places[0::2], places[1::2]
-    return places[: count // 2], places[count // 2 :]
-
-
-def _calls(model: nn.Module, found: Sequence[Attention]) -> dict[str, Call]:
-    """What each module is given in a run over a few tokens."""
-    seen: dict[str, Call] = {}
-    hooks = [
-        each.module.register_forward_pre_hook(
-            lambda _, args, kwargs, path=each.path: seen.setdefault(path, (args, kwargs)) and None,
-            with_kwargs=True,
-        )
-        for each in found
-    ]
-    ids = torch.arange(TOKENS, device=next(model.parameters()).device)[None]
-    takes_cache = "use_cache" in inspect.signature(model.forward).parameters
-    try:
-        with torch.no_grad(), in_evaluation(model):
-            model(input_ids=ids, **({"use_cache": False} if takes_cache else {}))
-    except Exception as error:
-        raise ValueError(
-            f"{type(model).__name__} could not be run to be measured: {error}."
-        ) from error
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return seen
 
 
 def _random_copy(module: nn.Module) -> nn.Module:
@@ -227,19 +147,21 @@ def _random_copy(module: nn.Module) -> nn.Module:
 SERVED = ("eager", "sdpa", "", None)
 
 
-def _wide(given: Any) -> Any:
+def _wide(given: Any, seq: int) -> Any:
     """Floating tensors in float64, hidden states (no cosines) random; and no cache, being full."""
     if hasattr(given, "get_seq_length"):
         return None
     if isinstance(given, Tensor) and given.is_floating_point():
-        first = given[:, 0] if given.ndim == 3 and given.shape[1] == TOKENS else None
+        first = given[:, 0] if given.ndim == 3 and given.shape[1] == seq else None
         if first is None or (first == first.flatten()[0]).all():
             return given.double()
         drawn = torch.Generator().manual_seed(1)
         return torch.randn(given.shape, generator=drawn, dtype=torch.float64).to(given.device)
     if isinstance(given, dict):
-        return {name: _wide(value) for name, value in given.items()}
-    return type(given)(map(_wide, given)) if isinstance(given, tuple | list) else given
+        return {name: _wide(value, seq) for name, value in given.items()}
+    if isinstance(given, tuple | list):
+        return type(given)(_wide(each, seq) for each in given)
+    return given
 
 
 def _first(out: Any) -> Tensor:

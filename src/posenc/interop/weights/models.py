@@ -124,6 +124,8 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
     to = _read(model).values.get(MARK)
     if to is None:
         raise ValueError(f"The configuration has no {MARK}; use convert_pairing.")
+    if any(map(calls_others, model.modules())):
+        return model
     _turn(model, checked_pairing(to), _orders(model))
     return model
 
