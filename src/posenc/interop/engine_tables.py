@@ -51,12 +51,8 @@ def engine_table(
         return {"freqs_cis": torch.complex(cos, sin)}
     if form == "pairs":
         return {"cache": torch.stack((cos, sin), dim=-1)}
-    if form == "halves":
-        return {"cos": cos, "sin": sin}
-    return {name: _each_channel(x, rotary) for name, x in (("cos", cos), ("sin", sin))}
-
-
-def _each_channel(x: Tensor, rotary: Rotary) -> Tensor:
-    if rotary.pairing == "interleaved":
-        return x.repeat_interleave(2, dim=-1)
-    return torch.cat((x, x), dim=-1)
+    if form == "cos_sin" and rotary.pairing == "interleaved":
+        cos, sin = (part.repeat_interleave(2, dim=-1) for part in (cos, sin))
+    elif form == "cos_sin":
+        cos, sin = (torch.cat((part, part), dim=-1) for part in (cos, sin))
+    return {"cos": cos, "sin": sin}

@@ -53,6 +53,10 @@ class Configuration:
         """The model type without the part that tells a text model from what it is a part of."""
         return family_of(self.model_type)
 
+    def present(self) -> dict[str, Any]:
+        """The fields that are not null."""
+        return {name: value for name, value in self.values.items() if value is not None}
+
     def get(self, *names: str) -> Any:
         """The first of the fields that is there and not null; None without any."""
         field = self.field(*names)

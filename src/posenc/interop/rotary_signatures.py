@@ -63,9 +63,9 @@ def rotary_embedding(
         if may_look(ids) and ids.numel() and int(ids.min()) < 0:
             raise IndexError(f"Position {int(ids.min())} is not a row.")
         cos, sin = rows_at(cos, ids), rows_at(sin, ids)
+    elif cos.ndim > 2 and cos.shape[-3] != 1:
+        return _by_head(x, cos, sin, interleaved)
     elif cos.ndim > 2:
-        if cos.shape[-3] != 1:
-            return _by_head(x, cos, sin, interleaved)
         cos, sin = cos.squeeze(-3), sin.squeeze(-3)
     rows = torch.broadcast_shapes(cos.shape, (x.shape[-2], 1))
     table = torch.stack([cos.expand(rows), sin.expand(rows)], -2)
@@ -137,41 +137,7 @@ class RotaryPositionalEmbeddings(nn.Module):
         return self.rotary.encode_queries(x, rows)
 
 
-class _TitanRoPE(nn.Module):
-    """What both of torchtitan's modules share: a configuration and a bound on positions."""
-
-    pairing: Pairing
-
-    def __init__(self, config: Any):
-        super().__init__()
-        self.config = config
-        self.rotary = Rotary(_schedule(config), pairing=self.pairing, heads_first=False)
-        self.tables = Tables(config.max_context_length)
-
-    def forward(
-        self,
-        query: Float[Tensor, "tokens heads head_dim"],
-        key: Float[Tensor, "tokens kv_heads head_dim"],
-        positions: Int[Tensor, "tokens"] | None = None,
-    ) -> tuple[Float[Tensor, "tokens _ head_dim"], Float[Tensor, "tokens _ head_dim"]]:
-        """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …"""
-        length = self.config.max_context_length
-        if positions is None:
-            positions = consecutive(query.shape[0], device=query.device)
-        positions = checked(positions)
-        if graph_looks(positions):
-            inside = ((positions >= 0) & (positions < length)).all()
-            demand(inside, f"Positions leave 0 … {length - 1}, for which this module was built.")
-        if may_look(positions) and positions.numel():
-            low, high = (int(end) for end in positions.aminmax())
-            if low < 0 or high >= length:
-                raise IndexError(f"Positions are {low} … {high}, outside of 0 … {length - 1}.")
-        dtype = working_dtype(query.dtype)
-        rows = self.tables.rows(self.rotary, positions, dtype=dtype, below=length)
-        return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
-
-
-class ComplexRoPE(_TitanRoPE):
+class ComplexRoPE(nn.Module):
     """torchtitan's module of complex numbers: channels 2i and 2i + 1 are a pair.
 
     As there, YaRN has no attention factor: the model's softmax scale has it.
@@ -193,8 +159,35 @@ class ComplexRoPE(_TitanRoPE):
 
     pairing: Pairing = "interleaved"
 
+    def __init__(self, config: Any):
+        super().__init__()
+        self.config = config
+        self.rotary = Rotary(_schedule(config), pairing=self.pairing, heads_first=False)
+        self.tables = Tables(config.max_context_length)
 
-class CosSinRoPE(_TitanRoPE):
+    def forward(
+        self,
+        query: Float[Tensor, "tokens heads head_dim"],
+        key: Float[Tensor, "tokens kv_heads head_dim"],
+        positions: Int[Tensor, "tokens"] | None = None,
+    ) -> tuple[Float[Tensor, "tokens _ head_dim"], Float[Tensor, "tokens _ head_dim"]]:
+        """Both rotated; without ``positions``, tokens stand at 0, 1, 2, …"""
+        length, dtype = self.config.max_context_length, working_dtype(query.dtype)
+        if positions is None:
+            positions = consecutive(query.shape[0], device=query.device)
+        positions = checked(positions)
+        if (graph := graph_looks(positions)) or may_look(positions):
+            inside = ((positions >= 0) & (positions < length)).all()
+            words = f"Positions leave 0 … {length - 1}, for which this module was built."
+            if graph:
+                demand(inside, words)
+            elif not bool(inside):
+                raise IndexError(words)
+        rows = self.tables.rows(self.rotary, positions, dtype=dtype, below=length)
+        return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
+
+
+class CosSinRoPE(ComplexRoPE):
     """torchtitan's module of cosines and sines: channels i and i + head_dim / 2 are a pair.
 
     Args:
@@ -224,6 +217,5 @@ def _schedule(config: Any) -> Schedule:
     if config.scaling == "yarn":
         names = ("beta_fast", "beta_slow", "truncate")
         borders = {name: getattr(config, name) for name in names}
-        trained = config.original_seq_len
-        return YaRN(plain, config.rope_factor, trained, attention=1.0, **borders)
+        return YaRN(plain, config.rope_factor, config.original_seq_len, attention=1.0, **borders)
     raise ValueError(f'scaling is {config.scaling!r}; it must be "none", "llama" or "yarn".')

@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
 from posenc.frequencies.longrope import extension
-from posenc.frequencies.schedule import Number, Schedule
+from posenc.frequencies.schedule import Number
 from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
@@ -70,9 +70,6 @@ class RequestTables:
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ):
-        width = 2 * len(by_length.steps[0][1])
-        if width != rotary.rotated_dim:
-            raise ValueError(f"The schedules rotate {width} channels, and {rotary!r} others.")
         self.by_length = by_length
         self.rotaries = tuple(rotary.with_frequencies(of) for _, of in by_length.steps)
         lengths = [length for length, _ in by_length.steps]
@@ -96,23 +93,15 @@ class RequestTables:
         positions = checked(positions)
         if positions.ndim != 2 or len(requests) != positions.shape[0]:
             raise ValueError(f"positions are {tuple(positions.shape)}, not [{len(requests)}, seq].")
-        for request in requests:
-            self._check_own(request)
-        device = positions.device
-        longest = torch.tensor([each.longest for each in requests], device=device)
-        inside = ((positions >= 0) & (positions < longest.unsqueeze(-1))).all()
+        longest, offsets = torch.tensor(
+            [(each.longest, self.offsets[each.step]) for each in requests], device=positions.device
+        ).T.unsqueeze(-1)
+        inside = ((positions >= 0) & (positions < longest)).all()
         if graph_looks(positions):
             demand(inside, "A position is beyond what its request stated.")
         if may_look(positions) and not bool(inside):
             raise IndexError(f"A position is beyond the longest stated, {longest.tolist()}.")
-        offsets = torch.tensor([self.offsets[each.step] for each in requests], device=device)
-        return positions + offsets.unsqueeze(-1)
-
-    def _check_own(self, request: Request) -> None:
-        lengths = self.by_length.steps
-        here = 0 <= request.step < len(lengths) and request.longest <= lengths[request.step][0]
-        if not here or self._keys[request.step] != request.key:
-            raise ValueError(f"{request} was made by other tables, whose schedules differ.")
+        return positions + offsets
 
     def table(
         self, requests: Sequence[Request], positions: Int[Tensor, "batch seq"]
@@ -163,10 +152,8 @@ def requests_from_config(
         [32768, 65536, 131072]
     """
     model = rotating_model(config, TARGET, part=part)
-    rotary = model.plain(model.kinds[0][1]) if len(model.kinds) == 1 else model.only()
-    rope = model.layer_of(rotary).rope
-    if rope is None:
-        refuse(TARGET, "it has no rope dictionary")
+    rotary = model.plain(model.alike())
+    rope = model.rope_of(rotary)
     trained = rope.length("trained_length")
     if rope.kind == "longrope":
         given = rope.values
@@ -181,13 +168,10 @@ def requests_from_config(
             given.get("long_mscale") or given.get("attention_factor"),
         )
         return rotary, ByLength.longrope(longrope, rope.length("longest"))
-    return rotary, _extended(rotary.frequencies, trained, factors)
-
-
-def _extended(schedule: Schedule, trained: int, factors: Iterable[Number]) -> ByLength:
+    schedule = rotary.frequencies
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)
     if not isinstance(schedule, YaRN) or schedule.attention is not None:
         refuse(TARGET, f"what {schedule!r} is at other factors does not follow from it")
     schedules = [replace(schedule, factor=factor) for factor in factors]
-    return ByLength(extended(schedule.of, trained, schedules))
+    return rotary, ByLength(extended(schedule.of, trained, schedules))

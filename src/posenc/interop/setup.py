@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from posenc.encodings.positional import Positional
 from posenc.frequencies.huggingface import Rope
@@ -30,6 +30,12 @@ class LayerSetup:
     window: int | None = None
     chunk: int | None = None
     rope: Rope | None = None
+
+    @property
+    def encodings(self) -> list[Any]:
+        """Those of tokens, of queries and keys, and of scores, in this order."""
+        held = self.positional
+        return [*held.tokens, *held.queries_keys, *held.scores] if held is not None else []
 
 
 @dataclass(frozen=True)

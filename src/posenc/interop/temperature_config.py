@@ -36,23 +36,17 @@ def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> Query
 
 def temperatures_of(known: Configuration) -> QueryTemperatures:
     """The same, of a configuration that is read already."""
-    reader = READERS.get(known.facts.get("temperature", ""))
-    if reader is None:
-        return (None,) * known.whole("layers")
     types = layer_types(known) or [None] * known.whole("layers")
-    return reader(known, types)
+    reader = READERS.get(known.facts.get("temperature", ""))
+    return (None,) * len(types) if reader is None else reader(known, types)
 
 
 def _llama4(config: Configuration, types: list) -> QueryTemperatures:
-    if config.get("attn_temperature_tuning") is False:
+    values = {"attn_scale": 0.1, "floor_scale": 8192, **config.present()}
+    if values.get("attn_temperature_tuning") is False:
         return (None,) * len(types)
-    made = QueryTemperature(
-        width_of_head(config),
-        _given(config.number("attn_scale"), 0.1),
-        _given(config.get("floor_scale"), 8192),
-    )
-    without = unrotated(config, types, len(types))
-    return tuple(made if none else None for none in without)
+    made = QueryTemperature(width_of_head(config), values["attn_scale"], values["floor_scale"])
+    return tuple(made if none else None for none in unrotated(config, types, len(types)))
 
 
 def _mistral(config: Configuration, types: list) -> QueryTemperatures:
@@ -71,22 +65,17 @@ def _beam(config: Configuration, types: list) -> QueryTemperatures:
 
 def _inkling(config: Configuration, types: list) -> QueryTemperatures:
     first = config.family == "inkling"
-    floor = _given(config.get("log_scaling_n_floor"), None if first else 128_000)
+    usual = {"log_scaling_n_floor": None if first else 128_000, "log_scaling_alpha": 0.1}
+    values = {**usual, **config.present()}
+    floor, alpha = values["log_scaling_n_floor"], values["log_scaling_alpha"]
     if floor is None:
         return (None,) * len(types)
-    alpha = _given(config.number("log_scaling_alpha"), 0.1)
-    every = {
-        sliding: LogTemperature(
-            config.whole("swa_num_attention_heads" if sliding else "heads"), floor, alpha
-        )
-        for sliding in (False, True)
-    }
-    sliding = [kind == "hybrid_sliding" for kind in types]
-    return tuple(None if first and local else every[local] for local in sliding)
-
-
-def _given(value: Any, default: Any) -> Any:
-    return default if value is None else value
+    wide, narrow = (
+        LogTemperature(config.whole(heads), floor, alpha)
+        for heads in ("heads", "swa_num_attention_heads")
+    )
+    local = None if first else narrow
+    return tuple(local if kind == "hybrid_sliding" else wide for kind in types)
 
 
 READERS = {"llama4": _llama4, "mistral": _mistral, "beam": _beam, "inkling": _inkling}

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from posenc.interop.exports import gguf_keys
-from posenc.interop.exports.architectures import ARCHITECTURES, READS_LISTS, READS_ROPE_FREQS
+from posenc.interop.exports.gguf import architectures
 from posenc.interop.huggingface import rotary_from_config
 
 gguf = pytest.importorskip("gguf", reason="pip install posenc[test]")
+
+ARCHITECTURES = {kind: name for name, facts in architectures().items() for kind in facts["types"]}
 
 HEADS = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -128,13 +130,13 @@ def test_every_key_and_architecture_is_one_of_llama_cpp():
         for key in gguf_keys(HEADS | config).metadata:
             assert key.replace(architecture, "{arch}", 1) in known
     names = gguf.MODEL_ARCH_NAMES
-    assert set(ARCHITECTURES.values()) <= set(names.values())
+    assert set(architectures()) <= set(names.values())
     for reads, tensor in (
-        (READS_ROPE_FREQS, gguf.MODEL_TENSOR.ROPE_FREQS),
-        (READS_LISTS, gguf.MODEL_TENSOR.ROPE_FACTORS_LONG),
+        ("rope_freqs", gguf.MODEL_TENSOR.ROPE_FREQS),
+        ("lists", gguf.MODEL_TENSOR.ROPE_FACTORS_LONG),
     ):
         has = {names[arch] for arch, held in gguf.MODEL_TENSORS.items() if tensor in held}
-        assert reads <= has
+        assert {name for name, facts in architectures().items() if reads in facts} <= has
 
 
 REFUSED = [

@@ -98,9 +98,7 @@ def arrays(
             "expression": repr(layer.positional),
             "softmax_scale": layer.softmax_scale,
         }
-        positional = layer.positional
-        assert positional is not None
-        for entry in (*positional.tokens, *positional.queries_keys, *positional.scores):
+        for entry in layer.encodings:
             found, about = _arrays(entry, longest)
             tensors |= {f"{name}.{key}": tensor for key, tensor in found.items()}
             said |= about

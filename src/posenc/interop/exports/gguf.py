@@ -1,8 +1,11 @@
 """The metadata of a GGUF file that llama.cpp reads of rotation, and the tensors of factors."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import localcontext
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,6 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Schedule, YaRN
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import PRECISION
-from posenc.interop.exports.architectures import (
-    ARCHITECTURES,
-    FULL_LAYERS,
-    READS_LISTS,
-    READS_ROPE_FREQS,
-    READS_SLIDING_BASE,
-    SLIDING_BASES,
-    UNTURNED,
-    WHOLE_HEADS,
-)
 from posenc.interop.exports.subject import RotatingModel, powers_under, refuse, rotating_model
 
 TARGET = "GGUF metadata"
@@ -89,90 +82,94 @@ def gguf_keys(
         qwen2.rope.scaling.type none
     """
     model = rotating_model(config, TARGET, part=part)
-    architecture = architecture or ARCHITECTURES.get(model.model_type)
+    own = (name for name, facts in architectures().items() if model.model_type in facts["types"])
+    architecture = architecture or next(own, None)
     if architecture is None:
         raise ValueError(f"Pass what llama.cpp calls the architecture of {model.model_type!r}.")
-    rotary, sliding = _layers(model, architecture)
-    model.check_alone(rotary)
+    program = architectures().get(architecture, {})
+    rotary, sliding = _layers(model, program)
+    rope = model.rope_of(rotary)
     model.check_pairing(rotary)
-    model.check_follows_length(rotary)
-    if architecture in WHOLE_HEADS and rotary.rotated_dim != rotary.head_dim:
+    if "whole_heads" in program and rotary.rotated_dim != rotary.head_dim:
         refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
-    rope = model.layer_of(rotary).rope
-    if rope is not None and rope.kind == "longrope":
-        said, tensors = _lists(rotary, rope, architecture)
-        notes: tuple[str, ...] = (PAIRING_NOTE, LISTS_NOTE)
+    notes: tuple[str, ...] = (PAIRING_NOTE,)
+    if rope.kind == "longrope":
+        if "lists" not in program:
+            refuse(TARGET, f"it has the two lists of LongRoPE; {architecture!r} does not read them")
+        said, tensors = _lists(rotary, rope)
+        notes += (LISTS_NOTE,)
     else:
-        said, tensors = _scaling(rotary.frequencies, architecture)
-        notes = (PAIRING_NOTE,)
+        said, tensors = _scaling(rotary.frequencies)
+        if tensors and "rope_freqs" not in program:
+            refuse(TARGET, f"{architecture!r} reads no rope_freqs; {rotary.frequencies!r} needs it")
     metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
     if sliding is not None:
         if "scaling.attn_factor" in said:
             refuse(TARGET, "sliding layers would have the attention factor of full ones")
-        if architecture in READS_SLIDING_BASE:
+        if "freq_base_swa" in program:
             metadata["freq_base_swa"] = float(sliding.base)
     keys = {f"{architecture}.rope.{name}": value for name, value in metadata.items()}
     return GGUFKeys(keys, tensors, notes)
 
 
-def _layers(model: RotatingModel, architecture: str) -> tuple[Rotary, Geometric | None]:
+@cache
+def architectures() -> Mapping[str, Mapping[str, Any]]:
+    """The architectures of llama.cpp whose rotation follows from keys, by name.
+
+    ``types`` are its model types. ``rope_freqs``, ``lists`` and ``freq_base_swa`` say that it reads
+    these; ``whole_heads``, that all channels must rotate; ``full_layers``, of how many layers which
+    one is full; ``sliding_base``, the fixed base of the others; ``unturned``, that every n-th layer
+    does not rotate in models of so many layers (null: of any number).
+    """
+    file = files("posenc.interop.exports") / "architectures.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _layers(model: RotatingModel, program: Mapping[str, Any]) -> tuple[Rotary, Geometric | None]:
     """The rotation of full layers, and the frequencies of sliding ones where those differ."""
-    if architecture not in FULL_LAYERS:
-        every, count = UNTURNED.get(architecture, (1, 0))
+    if "full_layers" not in program:
+        every, count = program.get("unturned", (1, 0))
         known = count in (None, len(model.layers))
         return model.only(range(every - 1, len(model.layers), every) if known else ()), None
-    full, sliding = _full_and_sliding(model, architecture)
-    plain, usual = sliding.frequencies, SLIDING_BASES.get(architecture)
+    full, sliding = _full_and_sliding(model, *program["full_layers"])
+    plain, usual = sliding.frequencies, program.get("sliding_base")
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
     # they are scaled as full layers are.
     alone = usual is not None or isinstance(full.frequencies, Geometric)
-    fits = (
-        isinstance(plain, Geometric)
-        and plain.dim == full.rotated_dim
-        and usual in (None, float(plain.base))
-    )
-    if not fits or not alone:
-        refuse(TARGET, f"full layers have {full.frequencies!r} and sliding ones {plain!r}")
-    return full, plain  # type: ignore[return-value]
+    if isinstance(plain, Geometric) and plain.dim == full.rotated_dim and alone:
+        if usual in (None, float(plain.base)):
+            return full, plain
+    refuse(TARGET, f"full layers have {full.frequencies!r} and sliding ones {plain!r}")
 
 
-def _full_and_sliding(model: RotatingModel, architecture: str) -> tuple[Rotary, Rotary]:
+def _full_and_sliding(model: RotatingModel, every: int, which: int) -> tuple[Rotary, Rotary]:
     """The rotation of either type of layers; those of a model that only slides, twice."""
-    every, which = FULL_LAYERS[architecture]
     types = [layer.layer_type for layer in model.layers]
-    if [kind == "full_attention" for kind in types] != [
-        index % every == which for index in range(len(types))
-    ]:
+    full = [kind == "full_attention" for kind in types]
+    if full != [index % every == which for index in range(len(types))]:
         refuse(TARGET, f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
-    if None in model.rotations or len(model.kinds) > len(set(types)):
-        model.only()  # raises
     by_type = dict(zip(types, model.rotations, strict=True))
-    sliding = by_type.get("sliding_attention") or by_type["full_attention"]
-    full = by_type.get("full_attention") or sliding
-    assert full is not None
-    assert sliding is not None
-    return model.plain(full), model.plain(sliding)
+    if [repr(by_type[kind]) for kind in types] != [*map(repr, model.rotations)]:
+        refuse(TARGET, "layers of one type rotate differently")
+    found = [by_type.get(kind) for kind in ("full_attention", "sliding_attention")]
+    first, second = (model.plain(each or next(filter(None, found))) for each in found)
+    return first, second
 
 
-def _scaling(schedule: Schedule, architecture: str) -> tuple[dict[str, Value], dict[str, Tensor]]:
-    said: dict[str, Value]
-    if isinstance(schedule, Geometric):
-        return {"freq_base": float(schedule.base), "scaling.type": "none"}, {}
-    if isinstance(schedule, NTK):
-        width = schedule.of.dim
-        grown = float(schedule.of.base) * float(schedule.factor) ** (width / (width - 2))
-        return {"freq_base": grown, "scaling.type": "none"}, {}
-    if isinstance(schedule, Linear) and isinstance(schedule.of, Geometric):
-        said = {"scaling.type": "linear", "scaling.factor": float(schedule.factor)}
-        return {"freq_base": float(schedule.of.base), **said}, {}
+def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
     if isinstance(schedule, YaRN):
         return _yarn(schedule), {}
     base = powers_under(schedule)
     if base is None:
         refuse(TARGET, f"{schedule!r} is not on powers of a base")
-    if architecture not in READS_ROPE_FREQS:
-        refuse(TARGET, f"{architecture!r} reads no rope_freqs, which {schedule!r} needs")
-    said = {"freq_base": float(base.base), "scaling.type": "none"}
+    said: dict[str, Value] = {"freq_base": float(base.base), "scaling.type": "none"}
+    if schedule is base:
+        return said, {}
+    if isinstance(schedule, NTK):
+        grown = float(schedule.factor) ** (base.dim / (base.dim - 2))
+        return said | {"freq_base": float(base.base) * grown}, {}
+    if isinstance(schedule, Linear) and schedule.of is base:
+        return said | {"scaling.type": "linear", "scaling.factor": float(schedule.factor)}, {}
     if schedule.attention_factor != 1.0:
         said["scaling.attn_factor"] = schedule.attention_factor
     return said, {"rope_freqs.weight": _divisors(schedule, base)}
@@ -203,12 +200,8 @@ def _divisors(schedule: Schedule, base: Geometric) -> Tensor:
         return _float32(w / s for w, s in zip(base.radians(), scaled, strict=True))
 
 
-def _lists(
-    rotary: Rotary, rope: Rope, architecture: str
-) -> tuple[dict[str, Value], dict[str, Tensor]]:
+def _lists(rotary: Rotary, rope: Rope) -> tuple[dict[str, Value], dict[str, Tensor]]:
     """LongRoPE: both lists, and one attention factor."""
-    if architecture not in READS_LISTS:
-        refuse(TARGET, f"it has the two lists of LongRoPE, which {architecture!r} does not read")
     given = rope.values
     scales = {given.get("short_mscale"), given.get("long_mscale")}
     if len(scales) > 1:

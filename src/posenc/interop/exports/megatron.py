@@ -35,12 +35,7 @@ def megatron_arguments(
         --position-embedding-type rope --kv-channels 16 --rotary-base 500000 --rotary-percent 1.0
     """
     chosen = only_part(config, TARGET, part=part)
-    entries = [
-        entry
-        for layer in chosen.layers
-        for kind in ("tokens", "queries_keys", "scores")
-        for entry in getattr(layer.positional, kind)
-    ]
+    entries = [entry for layer in chosen.layers for entry in layer.encodings]
     if not entries:
         return ("--position-embedding-type", "none")
     if all(type(entry) is Learned for entry in entries):
@@ -61,14 +56,9 @@ def _learned(entries: list[Learned], notes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rotation(model: RotatingModel) -> tuple[str, ...]:
-    if len(model.kinds) > 1:
-        model.only()  # raises
-    _, found = model.kinds[0]
+    found = model.alike()
     rotary = found.rotary if isinstance(found, MultimodalRotary) else found
-    model.check_alone(rotary)
-    rope = model.layer_of(found).rope
-    if rope is not None and rope.kind in ("dynamic", "longrope"):
-        refuse(TARGET, f"its rope type is {rope.kind!r}")
+    model.rope_of(found)
     schedule = rotary.frequencies
     yarn = isinstance(schedule, YaRN)
     kind = "mrope" if found is not rotary else "yarn" if yarn else "rope"

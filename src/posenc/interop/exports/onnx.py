@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from torch.onnx import ONNXProgram
 
 Operator = Literal["basic", "RotaryEmbedding"]
-
-OPSETS: dict[Operator, int] = {"basic": 18, "RotaryEmbedding": 23}
-"""The opset of a program: the first with ``RotaryEmbedding``, or one that every runtime has."""
 
 Inputs = dict[str, tuple[Tensor, dict[int, str]]]
 """Examples and the names of their dynamic axes, by input."""
@@ -68,22 +66,54 @@ def onnx_program(
         ['x', 'positions']
     """
     check_choice(get_args(Operator), operator=operator)
+    if find_spec("onnx") is None or find_spec("onnxscript") is None:
+        raise ImportError("ONNX programs need onnx and onnxscript. Install posenc[onnx].")
+    told = repr(module)
     if isinstance(module, Rotary):
-        return _rotary(module, longest, operator, heads or (2, 1))
-    if isinstance(module, ALiBi):
-        given = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
-        program: nn.Module = StoredProfile(module, longest)
-        return _exported(program, given, ("bias",), longest=longest, told=repr(module))
-    if isinstance(module, Sinusoidal):
-        given = {"x": _hidden(module.dim), "positions": _positions("seq")}
-        program = _TokenProgram(module, longest)
-        return _exported(program, given, ("encoded",), longest=longest, told=repr(module))
+        program, inputs = _rotary(module, longest, operator, heads or (2, 1))
+    elif isinstance(module, ALiBi):
+        program = StoredProfile(module, longest)
+        inputs = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
+    elif isinstance(module, Sinusoidal | Encoder):
+        kind: Any = _TokenProgram if isinstance(module, Sinusoidal) else _EncoderProgram
+        program = kind(module, longest)
+        x = (torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"})
+        inputs = {"x": x, "positions": _positions("seq")}
+    else:
+        raise TypeError(f"module is a {type(module).__name__}; it cannot be exported.")
     if isinstance(module, Encoder):
-        return _encoder(module, longest)
-    raise TypeError(
-        f"module is a {type(module).__name__}; Rotary, Sinusoidal, ALiBi and Encoder can be "
-        f"exported."
-    )
+        told = f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
+    with torch.no_grad(), _quiet(), in_evaluation(program):
+        exported = torch.onnx.export(
+            program,
+            tuple(tensor for tensor, _ in inputs.values()),
+            input_names=list(inputs),
+            output_names=program.outputs,
+            dynamic_shapes=tuple(axes for _, axes in inputs.values()),
+            opset_version=18 if operator == "basic" else 23,  # the first with the operator
+            dynamo=True,
+            verbose=False,
+        )
+    assert exported is not None
+    exported.model.metadata_props["posenc.longest"] = str(longest)
+    exported.model.metadata_props["posenc.module"] = told
+    return exported
+
+
+def _rotary(
+    module: Rotary, longest: int, operator: Operator, heads: tuple[int, int]
+) -> tuple["_RotaryProgram", Inputs]:
+    if not module.heads_first:
+        raise ValueError("heads_first is False; the program takes [batch, heads, seq, head_dim].")
+    if operator == "RotaryEmbedding" and module.rotated == "suffix":
+        raise ValueError("RotaryEmbedding rotates the first channels, and this encoding the last.")
+    program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
+    q, k = ((torch.zeros(2, n, 3, module.head_dim), {0: "batch", 2: "seq"}) for n in heads)
+    return program, {"q": q, "k": k, "positions": _positions("seq")}
+
+
+def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
+    return torch.arange(length).expand(2, length).contiguous(), {0: "batch", 1: name}
 
 
 class Allowed(nn.Module):
@@ -125,6 +155,7 @@ class StoredProfile(nn.Module):
     """A relative bias at distances −(longest − 1) … longest − 1, gathered by distance."""
 
     profile: Tensor
+    outputs = ("bias",)
 
     def __init__(self, encoding: ALiBi, longest: int):
         super().__init__()
@@ -140,6 +171,8 @@ class StoredProfile(nn.Module):
 
 
 class _RotaryProgram(nn.Module):
+    outputs = ("q_encoded", "k_encoded")
+
     def __init__(self, encoding: Rotary, longest: int):
         super().__init__()
         self.encoding, self.stored = encoding, StoredRows(encoding, longest)
@@ -166,12 +199,29 @@ class _OperatorProgram(_RotaryProgram):
 
 
 class _TokenProgram(nn.Module):
+    outputs = ("encoded",)
+
     def __init__(self, encoding: Sinusoidal, longest: int):
         super().__init__()
         self.encoding, self.stored = encoding, StoredRows(encoding, longest)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.encoding.encode(x, self.stored(positions))
+
+
+class _EncoderProgram(nn.Module):
+    outputs = ("encoded",)
+
+    def __init__(self, encoder: Encoder, longest: int):
+        super().__init__()
+        self.encoder, self.check = copy(encoder), Allowed(longest)
+        # Its own names, so that the tables of the given encoder stay.
+        self.encoder._modules = {**encoder._modules}
+        self.encoder.tables = _StoredTables(_encodings(encoder), longest)  # type: ignore[assignment]
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        # Without encodings, or with windows, positions meet no table that would refuse them.
+        return self.encoder(x, self.check(positions))
 
 
 class _StoredTables(nn.Module):
@@ -197,44 +247,6 @@ class _StoredTables(nn.Module):
         return self.stored[self.encodings.index(encoding)](q, k)
 
 
-class _EncoderProgram(nn.Module):
-    def __init__(self, encoder: Encoder, longest: int):
-        super().__init__()
-        self.encoder, self.check = encoder, Allowed(longest)
-
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        # Without encodings, or with windows, positions meet no table that would refuse them.
-        return self.encoder(x, self.check(positions))
-
-
-def _rotary(
-    module: Rotary, longest: int, operator: Operator, heads: tuple[int, int]
-) -> "ONNXProgram":
-    if not module.heads_first:
-        raise ValueError("heads_first is False; the program takes [batch, heads, seq, head_dim].")
-    if operator == "RotaryEmbedding" and module.rotated == "suffix":
-        raise ValueError("RotaryEmbedding rotates the first channels, and this encoding the last.")
-    program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
-    q, k = ((torch.zeros(2, n, 3, module.head_dim), {0: "batch", 2: "seq"}) for n in heads)
-    given = {"q": q, "k": k, "positions": _positions("seq")}
-    outputs, told = ("q_encoded", "k_encoded"), repr(module)
-    return _exported(program, given, outputs, longest=longest, told=told, operator=operator)
-
-
-def _encoder(module: Encoder, longest: int) -> "ONNXProgram":
-    encodings = _encodings(module)
-    told = f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
-    program = _EncoderProgram(module, longest)
-    tables, before = _StoredTables(encodings, longest), module.tables
-    given = {"x": _hidden(module.dim), "positions": _positions("seq")}
-    try:
-        module.tables = tables  # type: ignore[assignment]
-        return _exported(program, given, ("encoded",), longest=longest, told=told)
-    finally:
-        del module.tables
-        module.tables = before
-
-
 def _encodings(module: Encoder) -> list[nn.Module]:
     """The encodings of an encoder, all of them such as can be stored."""
     found: list[nn.Module] = []
@@ -246,43 +258,6 @@ def _encodings(module: Encoder) -> list[nn.Module]:
         if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
             raise TypeError(f"The encoder holds {encoding!r}, which cannot be exported.")
     return found
-
-
-def _hidden(dim: int) -> tuple[Tensor, dict[int, str]]:
-    return torch.zeros(2, 3, dim), {0: "batch", 1: "seq"}
-
-
-def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
-    return torch.arange(length).expand(2, length).contiguous(), {0: "batch", 1: name}
-
-
-def _exported(
-    program: nn.Module,
-    inputs: Inputs,
-    outputs: Sequence[str],
-    *,
-    longest: int,
-    told: str,
-    operator: Operator = "basic",
-) -> "ONNXProgram":
-    """The program with named, dynamic axes, traced in evaluation and without gradients."""
-    if find_spec("onnx") is None or find_spec("onnxscript") is None:
-        raise ImportError("ONNX programs need onnx and onnxscript. Install posenc[onnx].")
-    with torch.no_grad(), _quiet(), in_evaluation(program):
-        exported = torch.onnx.export(
-            program,
-            tuple(tensor for tensor, _ in inputs.values()),
-            input_names=list(inputs),
-            output_names=list(outputs),
-            dynamic_shapes=tuple(axes for _, axes in inputs.values()),
-            opset_version=OPSETS[operator],
-            dynamo=True,
-            verbose=False,
-        )
-    assert exported is not None
-    exported.model.metadata_props["posenc.longest"] = str(longest)
-    exported.model.metadata_props["posenc.module"] = told
-    return exported
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Schedule
-from posenc.interop.configurations import parts_of, read, read_whole, stray_words
+from posenc.frequencies.huggingface import Rope
+from posenc.interop.configurations import read
 from posenc.interop.families import known
-from posenc.interop.fields import Configuration, check_length
+from posenc.interop.fields import Configuration
 from posenc.interop.rope_layers import of_its_own_code
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
@@ -31,19 +32,19 @@ def refuse(target: str, what: str) -> NoReturn:
     raise ValueError(f"{target} cannot express this model: {what}.")
 
 
+def _differs(config: Config, *lengths: int | None) -> bool:
+    """Whether sequences of these lengths have different frequencies."""
+    return len({repr(positional_setup(config, length=length)) for length in lengths}) > 1
+
+
 def depends_on_length(config: Config) -> bool:
     """Whether some frequencies of a model depend on the length of the sequences."""
-    short, long = (repr(positional_setup(config, length=length)) for length in (1, FAR))
-    return short != long
+    return _differs(config, 1, FAR)
 
 
 def check_reach(config: Config, *, longest: int, length: int | None) -> None:
     """Refuse a table of ``longest`` rows where sequences of that length have other frequencies."""
-    check_length(length)
-    if longest <= (length or 0):
-        return
-    told, there = (repr(positional_setup(config, length=each)) for each in (length, longest))
-    if told != there:
+    if longest > (length or 0) and _differs(config, length, longest):
         raise ValueError(
             f"The frequencies of this model depend on the length, and those of length {length} do "
             f"not hold for {longest} positions. Pass length={longest}, or a smaller longest."
@@ -54,28 +55,18 @@ def only_part(
     config: Config, target: str, *, part: str | None = None, length: int | None = None
 ) -> Part:
     """The only part of a configuration, or the one that is named."""
-    parts = positional_setup(config, length=length).parts
-    names = ", ".join(each.name for each in parts)
+    parts = {each.name: each for each in positional_setup(config, length=length)}
+    names = ", ".join(parts)
     if part is None and len(parts) > 1:
         refuse(target, f"it has the parts {names}; name one of them")
-    named = [each for each in parts if part in (None, each.name)]
-    if not named:
+    chosen = next(iter(parts.values())) if part is None else parts.get(part)
+    if chosen is None:
         raise ValueError(f"There is no part {part!r}; this model has {names}.")
-    first = named[0]
-    if first.strays:
-        refuse(target, stray_words(read_whole(config)) or ", ".join(first.strays))
-    if not first.layers or any(layer.positional is None for layer in first.layers):
-        refuse(target, f"no encoding of the library says what {first.model_type} does")
-    return first
-
-
-def fields_of_only_part(config: Config) -> tuple[str, ...]:
-    """The fields that lead to the part of a configuration that has but one."""
-    inner, fields = read_whole(config), []
-    while nested := parts_of(inner):
-        ((field, inner),) = nested.items()
-        fields.append(field)
-    return tuple(fields)
+    if chosen.strays:
+        refuse(target, chosen.notes[-1])
+    if not chosen.layers or any(layer.positional is None for layer in chosen.layers):
+        refuse(target, f"no encoding of the library says what {chosen.model_type} does")
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -87,28 +78,22 @@ class RotatingModel:
     rotations: tuple[Rotation | None, ...]  # the rotation of each layer; None for layers without
     target: str  # what it is exported to, for messages
 
-    @property
-    def kinds(self) -> list[tuple[str | None, Rotation]]:
-        """Each rotation once, with the type of the first layer that has it."""
-        found: dict[str, tuple[str | None, Rotation]] = {}
-        for layer, rotation in zip(self.layers, self.rotations, strict=True):
-            if rotation is not None:
-                found.setdefault(repr(rotation), (layer.layer_type, rotation))
-        return list(found.values())
-
-    def layer_of(self, rotation: Rotation) -> LayerSetup:
-        """The first layer with this rotation."""
-        return self.layers[[repr(r) for r in self.rotations].index(repr(rotation))]
+    def alike(self) -> Rotation:
+        """The one rotation of all layers that rotate."""
+        pairs = zip(self.layers, self.rotations, strict=True)
+        kinds = {repr(rotation): layer.layer_type for layer, rotation in pairs if rotation}
+        if len(kinds) > 1:
+            told = ", ".join(map(str, kinds.values()))
+            refuse(self.target, f"layers of types {told} rotate differently")
+        return next(filter(None, self.rotations))
 
     def only(self, unturned: Sequence[int] = ()) -> Rotary:
         """The one rotation of all layers but those that the target leaves unrotated by itself."""
-        if len(self.kinds) > 1:
-            told = ", ".join(str(kind) for kind, _ in self.kinds)
-            refuse(self.target, f"layers of types {told} rotate differently")
+        rotation = self.alike()
         skipped = [index for index, each in enumerate(self.rotations) if each is None]
         if skipped != list(unturned):
             refuse(self.target, f"layers {skipped} do not rotate, there {[*unturned]}")
-        return self.plain(self.kinds[0][1])
+        return self.plain(rotation)
 
     def plain(self, rotation: Rotation) -> Rotary:
         """The rotation, if it is by one position a token."""
@@ -116,27 +101,30 @@ class RotatingModel:
             refuse(self.target, f"its pairs are dealt out to axes by {rotation.sections}")
         return rotation
 
-    def check_follows_length(self, rotation: Rotation) -> None:
-        """Refuse dynamic NTK, which other programs apply with one factor for all lengths."""
-        rope = self.layer_of(rotation).rope
-        if rope is not None and rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
-            refuse(self.target, "its NTK factor follows the length")
+    def rope_of(self, rotation: Rotation) -> Rope:
+        """The rope dictionary of a rotation, where frequencies and dictionary tell all of it.
 
-    def check_alone(self, rotary: Rotary) -> None:
-        """Refuse what frequencies do not tell: softmax factors, latent heads, odd widths."""
+        Refused are a factor that follows the length, softmax factors, latent heads and odd widths.
+        """
+        index = [repr(each) for each in self.rotations].index(repr(rotation))
+        rope = self.layers[index].rope
+        assert rope is not None
+        rotary = rotation if isinstance(rotation, Rotary) else rotation.rotary
         factor = rotary.frequencies.softmax_factor
+        powers = powers_under(rotary.frequencies)
+        if rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
+            refuse(self.target, "its NTK factor follows the length")
         if known(self.model_type).get("scale") == "latent" and factor != 1.0:
             refuse(self.target, f"its softmax scale is multiplied with {factor}")
         if rotary.rotated == "suffix":
             refuse(self.target, "its heads rotate the last channels alone")
-        powers = powers_under(rotary.frequencies)
         if powers is not None and powers.dim % 2:
             refuse(self.target, f"its frequencies are powers over an odd width, {powers!r}")
+        return rope
 
     def check_pairing(self, rotary: Rotary) -> None:
         """Refuse weights in another pairing than that of the model's code, which no key tells."""
-        own = pairing_of_code(Configuration({}, self.model_type))
-        if rotary.pairing != own:
+        if rotary.pairing != pairing_of_code(Configuration({}, self.model_type)):
             refuse(self.target, f"its weights have the pairing {rotary.pairing!r}")
 
 
@@ -154,14 +142,10 @@ def rotating_model(
 
 
 def _rotation(layer: LayerSetup, target: str) -> Rotation | None:
-    positional = layer.positional
-    assert positional is not None
-    entries = [*positional.tokens, *positional.queries_keys, *positional.scores]
-    if rest := [entry for entry in entries if not isinstance(entry, Rotary | MultimodalRotary)]:
-        refuse(target, f"it has {rest[0]!r} besides a rotation")
-    if len(entries) > 1:
-        refuse(target, "a layer rotates twice")
-    return entries[0] if entries else None  # type: ignore[return-value]
+    others = [each for each in layer.encodings if not isinstance(each, Rotary | MultimodalRotary)]
+    if others:
+        refuse(target, f"it has {others[0]!r} besides a rotation")
+    return next(iter(layer.encodings), None)
 
 
 def powers_under(schedule: Schedule) -> Geometric | None:

@@ -5,7 +5,9 @@ from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, YaRN
-from posenc.interop.exports.subject import fields_of_only_part, refuse, rotating_model
+from posenc.interop.configurations import parts_of, read_whole
+from posenc.interop.exports.subject import refuse, rotating_model
+from posenc.interop.fields import Configuration
 from posenc.interop.rope_types import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
@@ -37,17 +39,20 @@ def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
     """
     model = rotating_model(config, TARGET)
     rotary = model.only()
-    model.check_alone(rotary)
+    rope = model.rope_of(rotary)
     model.check_pairing(rotary)
-    model.check_follows_length(rotary)
-    rope = model.layer_of(rotary).rope
-    if rope is not None and rope.kind == "longrope":
+    if rope.kind == "longrope":
         said = _longrope(rotary, rope.values, rope.length("trained_length"))
     else:
         said = _dictionary(rotary.frequencies, rotary.head_dim)
     overrides: dict[str, Any] = {"rope_parameters": said}
-    for field in reversed(fields_of_only_part(config)):
-        overrides = {field: overrides}
+    return _nested(read_whole(config), overrides)
+
+
+def _nested(config: Configuration, overrides: dict[str, Any]) -> dict[str, Any]:
+    """In the fields that lead to the one part of a configuration."""
+    for field, inner in parts_of(config).items():
+        return {field: _nested(inner, overrides)}
     return overrides
 
 
