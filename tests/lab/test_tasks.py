@@ -12,11 +12,9 @@ from posenc.lab.model import Model
 from posenc.lab.seeds import generator_for
 from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.tasks.base import IGNORED, loss
-from posenc.lab.tasks.byte_language_model import corpus
-from posenc.lab.tasks.counting import BEGIN, STOP
-from posenc.lab.tasks.local_language_model import FAR, NEAR
-from posenc.lab.tasks.passkey import MARK
-from posenc.lab.tasks.reversed_addition import EQUALS, PLUS
+from posenc.lab.tasks.language import FAR, NEAR, corpus
+from posenc.lab.tasks.recall import MARK
+from posenc.lab.tasks.sequences import BEGIN, EQUALS, PLUS, STOP
 from posenc.lab.training import examined
 
 

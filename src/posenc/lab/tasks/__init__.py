@@ -1,19 +1,12 @@
-"""The tasks, one a file; a new one is a file, a line below, and a test.
+"""The tasks; a new one is a class, a line below, and a solver in the tests.
 
 Context extension is no task of its own: ``[[extensions]]`` of a grid extend any of these.
 """
 
 from posenc.lab.tasks.base import Batch, Published, Task
-from posenc.lab.tasks.byte_language_model import ByteLanguageModel
-from posenc.lab.tasks.copy import Copy
-from posenc.lab.tasks.counting import Counting
-from posenc.lab.tasks.flip_flop import FlipFlop
-from posenc.lab.tasks.k_back import KBack
-from posenc.lab.tasks.k_front import KFront
-from posenc.lab.tasks.local_language_model import LocalLanguageModel
-from posenc.lab.tasks.passkey import Passkey
-from posenc.lab.tasks.reversed_addition import ReversedAddition
-from posenc.lab.tasks.word_order import WordOrder
+from posenc.lab.tasks.language import ByteLanguageModel, LocalLanguageModel
+from posenc.lab.tasks.recall import FlipFlop, KBack, KFront, Passkey
+from posenc.lab.tasks.sequences import Copy, Counting, ReversedAddition, WordOrder
 
 TASKS: dict[str, type[Task]] = {
     "word_order": WordOrder,

@@ -1,7 +1,6 @@
 """What a task is: rows of tokens with targets, how they are scored, what fits, what is published.
 
-A task is a frozen dataclass in a file of its own. Its fields are what a grid may set; its class
-attributes are what it is.
+A task is a frozen dataclass. Its fields are what a grid may set; its class attributes what it is.
 """
 
 import abc
@@ -37,25 +36,6 @@ class Published:
     measure: str
     values: Mapping[str, float]  # by the name of the encoding
     lower_is_better: bool = False
-
-
-OF_TEXT = (
-    Published(
-        "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
-        "trained at 512 tokens, tested at 3072",
-        "perplexity",
-        {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
-        lower_is_better=True,
-    ),
-    Published(
-        "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
-        "trained at 512 tokens, tested at 16384",
-        "perplexity",
-        {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
-        lower_is_better=True,
-    ),
-)
-"""Perplexities of models of real text, beside the tasks that stand for one."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +111,7 @@ class Task(abc.ABC):
 
 
 def loss(logits: Tensor, batch: Batch) -> Tensor:
-    """Cross entropy of the targets in nats, their mean; NaN where there are none.
-
-    Example:
-        >>> batch = Batch(torch.tensor([[0, 1]]), torch.tensor([[IGNORED, 1]]))
-        >>> round(loss(torch.zeros(1, 2, 4), batch).item(), 4)  # ln 4
-        1.3863
-    """
+    """Cross entropy of the targets in nats, their mean; NaN where there are none."""
     return functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
 
 

@@ -1,4 +1,4 @@
-"""A language model of bytes, on the source text of Python's own library."""
+"""Language models: of a small language with short reach, and of bytes."""
 
 import sysconfig
 from collections.abc import Mapping
@@ -13,10 +13,62 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from posenc.lab.tasks.base import OF_TEXT, Batch, Task, draw
+from posenc.lab.tasks.base import Batch, Published, Task, draw, unscored
+
+TOKENS = 16
+NEAR = (5, 14, 1, 8, 11, 2, 15, 4, 12, 7, 0, 10, 3, 13, 6, 9)  # of the last token
+FAR = (3, 9, 12, 6, 0, 15, 10, 5, 1, 14, 8, 2, 13, 11, 4, 7)  # of the third last
 
 MOST = 6_000_000  # bytes of text
 HELD_OUT = 10  # every tenth file is never trained on
+
+OF_TEXT = (
+    Published(
+        "Press et al. 2022, ALiBi (arXiv:2108.12409), WikiText-103",
+        "trained at 512 tokens, tested at 3072",
+        "perplexity",
+        {"Sinusoidal": 360.0, "T5": 30.8, "ALiBi": 18.3},
+        lower_is_better=True,
+    ),
+    Published(
+        "Chi et al. 2022, KERPLE (arXiv:2205.09921), table 3",
+        "trained at 512 tokens, tested at 16384",
+        "perplexity",
+        {"KERPLE": 21.4, "ALiBi": 22.5, "T5": 31.4, "Rotary": 269.0, "Sinusoidal": 30046.0},
+        lower_is_better=True,
+    ),
+)
+"""Perplexities of models of real text, beside the tasks that stand for one."""
+
+
+@dataclass(frozen=True)
+class LocalLanguageModel(Task):
+    """xₜ = (n(xₜ₋₁) + f(xₜ₋₃)) mod 16 with two fixed permutations; three tokens are drawn.
+
+    All that is needed stands within three tokens at any length, so what is lost at longer rows is
+    lost by the encoding alone. For a given last token the next one is a permutation of the third
+    last, so that rows run through long cycles and never settle.
+    """
+
+    trained: int = 32
+    tested: tuple[int, ...] = (32, 64, 128, 256)
+
+    about = "The next token of a language in which it follows from the last three."
+    vocabulary = TOKENS
+    chance = 1 / TOKENS
+    gate = 0.8
+    steps = 1500
+    published = OF_TEXT
+
+    def generate(self, generator: Generator, length: int, batch: int) -> Batch:
+        near, far = torch.tensor(NEAR), torch.tensor(FAR)
+        row = list(draw(generator, TOKENS, 3, batch))
+        while len(row) <= length:
+            row.append((near[row[-1]] + far[row[-3]]) % TOKENS)
+        rows = torch.stack(row[: length + 1], 1)
+        tokens, targets = rows[:, :-1].contiguous(), rows[:, 1:].clone()
+        targets[:, :2] = unscored(targets[:, :2])
+        return Batch(tokens, targets)
 
 
 @dataclass(frozen=True)
@@ -55,23 +107,19 @@ class ByteLanguageModel(Task):
         object.__setattr__(self, "text", here)
 
     def generate(self, generator: Generator, length: int, batch: int) -> Batch:
-        """Rows of ``length`` bytes from anywhere in the text."""
         text = corpus()[self.part]
         start = draw(generator, len(text) - length, batch, 1)
         rows = text[start + torch.arange(length + 1)].long()
         return Batch(rows[:, :-1].contiguous(), rows[:, 1:].contiguous())
 
     def score(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Bits a byte of each row."""
         nats = functional.cross_entropy(logits.mT, batch.targets, reduction="none")
         return nats.mean(1) / log(2)
 
     def examined(self) -> "ByteLanguageModel":
-        """The same on files that training never sees."""
         return replace(self, part="held out")
 
     def reported(self, scores: Mapping[int, float], length: int, learned: float) -> float | None:
-        """Bits a byte that ``length`` adds; none of a model that only guesses."""
         return None if learned >= self.chance else scores[length] - learned
 
 
