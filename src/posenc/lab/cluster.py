@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc.lab.grid import Grid
 from posenc.lab.planning import Plan, Planned, planned
-from posenc.lab.running import Watcher, asked, command, end_of, is_left
+from posenc.lab.running import Watcher, command, end_of, is_left
 from posenc.lab.store import MOST_ATTEMPTS, Store
 
 
@@ -29,8 +29,7 @@ class RayRunner:
             raise ValueError("--engine ray needs Ray: pip install 'posenc[ray]'") from None
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        again = {"max_retries": MOST_ATTEMPTS, "retry_exceptions": True}
-        make = ray.remote(num_cpus=1, **again)(_make)
+        make = ray.remote(num_cpus=1, max_retries=MOST_ATTEMPTS, retry_exceptions=True)(_make)
         pending: dict[Any, Planned] = {}
         while True:
             plan = planned(self.grid, self.store)
@@ -38,8 +37,7 @@ class RayRunner:
             for run in plan.runs:
                 if run.id not in at_work and is_left(run, self.store) and run.is_ready(self.store):
                     log = str(self.store.path("logs", run.id).resolve())
-                    words = command(self.store, run)
-                    pending[make.remote(words, asked(run, self.grid), log)] = run
+                    pending[make.remote(command(run, self.grid, self.store), log)] = run
             self.watcher.changed(plan, len(pending))
             if not pending:
                 return plan
@@ -54,10 +52,10 @@ class RayRunner:
                     self.watcher.ended(run, said)
 
 
-def _make(words: list[str], given: bytes, log: str) -> int:
+def _make(words: list[str], log: str) -> int:
     """What a node does; Ray begins again what a signal ended."""
     with open(log, "ab") as file:
-        ran = subprocess.run(words, input=given, stdout=file, stderr=file, check=False)
+        ran = subprocess.run(words, stdout=file, stderr=file, check=False)
     if ran.returncode < 0:
         raise RuntimeError(f"its process was killed by signal {-ran.returncode}")
     return ran.returncode

@@ -34,13 +34,11 @@ class Results:
     @cached_property
     def _known(self) -> dict[str, dict[str, Any]]:
         whole = [each for each in self.store.results() if self.base_of(each) is not None]
-        ordered = sorted(whole, key=lambda each: each["date"])
-        return {_sameness(each["configuration"]): each for each in ordered}
+        whole.sort(key=lambda each: each["date"])
+        return {_sameness(each["configuration"]): each for each in whole}
 
 
 def _sameness(written: dict[str, Any]) -> str:
     """A configuration without what tells sources apart."""
-    left = {**written, "version": ""}
-    if left["extension"] is not None:
-        left["extension"] = {**left["extension"], "version": "", "of": ""}
-    return json.dumps(left, sort_keys=True)
+    extension = written["extension"] and {**written["extension"], "version": "", "of": ""}
+    return json.dumps({**written, "version": "", "extension": extension}, sort_keys=True)

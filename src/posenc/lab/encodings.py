@@ -41,17 +41,11 @@ def encoding(text: str) -> Any:
 
     A class of one's own is named by its file or module, a colon and its name, as
     ``mine.py:MyBias(4)``. Its file is run; its arguments are literals.
-
-    Example:
-        >>> encoding("posenc.encodings.scores.alibi:ALiBi(4)")
-        ALiBi(heads=4)
-        >>> encoding("ALiBi(4)")
-        ALiBi(heads=4)
     """
     own = OWN.fullmatch(text)
     try:
         if own is None:
-            return encoding_from(_public(text))
+            return encoding_from(text)
         call: Any = ast.parse(f"f{own['given']}", mode="eval").body
         given = [ast.literal_eval(each) for each in call.args]
         named = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
@@ -63,14 +57,7 @@ def encoding(text: str) -> Any:
 def positional(
     use: Sequence[str], *, depth: int, nope_layers: Sequence[int] = ()
 ) -> Positional | list[Positional]:
-    """The encodings of a model of so many layers, each in its place; of no expression, NoPE.
-
-    Example:
-        >>> positional(["Rotary(16)", "ALiBi(4)"], depth=2).scores
-        ModuleList(
-          (0): ALiBi(heads=4)
-        )
-    """
+    """The encodings of a model of so many layers, each in its place; of no expression, NoPE."""
     places: dict[str, list] = {place: [] for place in PLACES}
     for text in use:
         made = encoding(text)
@@ -102,10 +89,6 @@ def version(use: Sequence[str]) -> str:
     """A digest of the source files of the classes that are called, their docstrings left out.
 
     What these files import, and classes that they inherit from, have no part in it.
-
-    Example:
-        >>> version(["ALiBi(4)"]) == version(["ALiBi(8)"]) != version(["Rotary(16)"])
-        True
     """
     classes = [each for text in use for each in _classes(text)]
     paths = {Path(str(inspect.getsourcefile(each))) for each in classes}
@@ -120,16 +103,11 @@ def _place(made: object) -> str:
     return found[0]
 
 
-def _public(text: str) -> str:
-    """The import path of a public encoding cut to its name, as the expressions have it."""
-    return re.sub(r"\bposenc(?:\.[a-z_]+)+\.(?=[A-Z])", "", text)
-
-
 def _classes(text: str) -> list[Any]:
     own = OWN.fullmatch(text)
     if own is not None:
         return [_own_class(own["module"], own["name"])]
-    called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", _public(text)))
+    called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", text))
     return [names()[name] for name in called & names().keys()]
 
 

@@ -17,6 +17,18 @@ TUNING_SEED = 1_000_003
 """Seeds of tuning begin here, so that no reported run has tuned itself."""
 
 
+Count = Annotated[int, Meta(ge=1)]
+Rates = Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
+
+
+class Tuning(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a learning rate is chosen, where there are several."""
+
+    learning_rates: Rates = (Training().learning_rate,)
+    tuning_seeds: Count = 1  # runs of each rate
+    tuning_steps: Count | None = None  # of each of these; those of the task if none
+
+
 class GridEncoding(Struct, frozen=True, forbid_unknown_fields=True):
     """An encoding of a grid: expressions with sizes in braces, and layers without."""
 
@@ -76,8 +88,7 @@ class Grid:
     extensions: tuple[GridExtension, ...]
     models: tuple[ModelSize, ...]
     seeds: tuple[int, ...]  # of the reported runs
-    tuning_seeds: int  # how many runs choose a learning rate
-    tuning_steps: int | None  # of each of these; those of the task if none
+    tuning: Tuning
     gaps: tuple[Gap, ...]  # expected orderings
 
     def cells(self) -> Iterator[tuple[GridTask, ModelSize, GridEncoding]]:

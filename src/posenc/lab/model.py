@@ -16,11 +16,6 @@ class Model(nn.Module):
 
     Embeddings have a standard deviation of 1, which is what additive encodings must be measured by:
     a learned table of 0.02 would hardly be seen beside them.
-
-    Example:
-        >>> model = Model(5, ModelSize(dim=8, heads=2), Positional(), is_causal=True)
-        >>> model(torch.zeros(1, 3, dtype=torch.long)).shape
-        torch.Size([1, 3, 5])
     """
 
     def __init__(self, vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool):

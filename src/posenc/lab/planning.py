@@ -72,8 +72,8 @@ def _runs(
     names = (task.name, encoding.name, grid.model_name(model))
     rate: float | None = task.rates[0]
     if len(task.rates) > 1:
-        seeds = range(TUNING_SEED, TUNING_SEED + grid.tuning_seeds)
-        few = {} if grid.tuning_steps is None else {"steps": grid.tuning_steps}
+        seeds = range(TUNING_SEED, TUNING_SEED + grid.tuning.tuning_seeds)
+        few = {} if grid.tuning.tuning_steps is None else {"steps": grid.tuning.tuning_steps}
         tuning = [
             configured(task, encoding, model, seed, learning_rate=each, **few)
             for each, seed in product(task.rates, seeds)

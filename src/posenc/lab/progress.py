@@ -40,9 +40,8 @@ class Told(Watcher):
         """Runs were begun or ended."""
         if self.bar.disable:
             return
-        found = counts(plan, self.store)
+        found, speed = counts(plan, self.store), self.steps / (time.monotonic() - self.began)
         left_over = plan.total - found["made"] - found["failed"] - active
-        speed = self.steps / (time.monotonic() - self.began)
         told = (
             f"{found['made']} of {plan.total} made, {active} running, {found['failed']} failed, "
             f"{left_over} left · {speed:.0f} steps/s · {left(plan, self.store, self.workers)}"
@@ -67,12 +66,7 @@ def left(plan: Plan, store: Store, workers: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them.
-
-    Example:
-        >>> duration(4.2), duration(100), duration(5400)
-        ('4 s', '2 min', '1 h 30 min')
-    """
+    """Seconds as a person says them: 4 s, 2 min, 1 h 30 min."""
     minutes = round(seconds / 60)
     if seconds < 60:
         return f"{seconds:.0f} s"

@@ -13,12 +13,20 @@ from msgspec import Meta, Struct
 
 from posenc.lab import grid as grids
 from posenc.lab.configuration import Configuration, ModelSize, Training, converted, made_task
-from posenc.lab.grid import TUNING_SEED, Gap, Grid, GridEncoding, GridExtension, GridTask
+from posenc.lab.grid import (
+    TUNING_SEED,
+    Count,
+    Gap,
+    Grid,
+    GridEncoding,
+    GridExtension,
+    GridTask,
+    Rates,
+    Tuning,
+)  # fmt: skip
 from posenc.lab.training import untrained
 
 Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
-Count = Annotated[int, Meta(ge=1)]
-Rates = Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
 
 
 class GridError(ValueError):
@@ -39,12 +47,6 @@ class _File(Struct, forbid_unknown_fields=True):
     gaps: tuple[Gap, ...] = ()
 
 
-class _Tuning(Struct, forbid_unknown_fields=True):
-    learning_rates: Rates = (Training().learning_rate,)
-    tuning_seeds: Count = 1
-    tuning_steps: Count | None = None
-
-
 class _TaskNames(Struct, forbid_unknown_fields=True):
     task: str
     name: str = ""
@@ -57,14 +59,8 @@ LISTS = {"use", "nope_layers", "encodings", "learning_rates", "factors"}
 
 
 def shipped() -> list[str]:
-    """The names of the grids that come with the library.
-
-    Example:
-        >>> "quick" in shipped()
-        True
-    """
-    names = (each.name for each in files("posenc.lab").joinpath("grids").iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    """The names of the grids that come with the library."""
+    return sorted(Path(each.name).stem for each in files("posenc.lab").joinpath("grids").iterdir())
 
 
 def grid_from(asked: str | Path, more: Sequence[str] = (), *, check: bool = True) -> Grid:
@@ -110,20 +106,16 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
             task.get("encodings", []).append(name)
     found = converted(values, _File)
     budget = _taken(found.training, BUDGET)
-    tuning = _at("training", converted, found.training, _Tuning)
+    tuning = _at("training", converted, found.training, Tuning)
     _at("training", converted, budget, Training)
-    same = ("name", "about", "encodings", "extensions", "models", "gaps")
-    grid = Grid(
-        **{name: getattr(found, name) for name in same},
-        folder=folder,
-        tasks=tuple(
-            _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
-            for index, each in enumerate(found.tasks)
-        ),
-        seeds=tuple(range(found.seeds)) if isinstance(found.seeds, int) else found.seeds,
-        tuning_seeds=tuning.tuning_seeds,
-        tuning_steps=tuning.tuning_steps,
+    tasks = (
+        _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
+        for index, each in enumerate(found.tasks)
     )
+    seeds = tuple(range(found.seeds)) if isinstance(found.seeds, int) else found.seeds
+    same = ("name", "about", "encodings", "extensions", "models", "gaps")
+    same = {name: getattr(found, name) for name in same}
+    grid = Grid(**same, folder=folder, tasks=tuple(tasks), seeds=seeds, tuning=tuning)
     _check_names(grid)
     return grid
 

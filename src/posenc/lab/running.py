@@ -62,28 +62,18 @@ class Runner:
         before = len(self.active)
         left = [run for run in plan.runs if is_left(run, self.store)]
         for run in left:
-            if len(self.active) >= self.workers:
-                break
-            is_free = run.id not in self.active and not self.store.is_running(run.id)
-            if is_free and run.is_ready(self.store):
+            is_next = len(self.active) < self.workers and run.id not in self.active
+            if is_next and run.is_ready(self.store) and not self.store.is_running(run.id):
                 self.active[run.id] = (run, self._started(run))
         if len(self.active) != before or not before:
             self.watcher.changed(plan, len(self.active))
         return bool(left or self.active)
 
     def _started(self, run: Planned) -> subprocess.Popen:
+        alone = {**os.environ, "OMP_NUM_THREADS": "1"}
         with open(self.store.path("logs", run.id), "ab") as log:
-            process = subprocess.Popen(
-                command(self.store, run),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
-        assert process.stdin is not None
-        with process.stdin as given:
-            given.write(asked(run, self.grid))
-        return process
+            words = command(run, self.grid, self.store)
+            return subprocess.Popen(words, stdout=log, stderr=log, env=alone)
 
     def _collect(self) -> bool:
         """Takes notice of processes that have ended; whether any has."""
@@ -102,15 +92,11 @@ def is_left(run: Planned, store: Store) -> bool:
     return not (store.is_done(run.id) or store.has_failed(run.id) or in_vain)
 
 
-def command(store: Store, run: Planned) -> list[str]:
-    """What makes a run."""
-    return [sys.executable, "-m", "posenc.lab.working", str(store.root.resolve()), run.id]
-
-
-def asked(run: Planned, grid: Grid) -> bytes:
-    """What the command reads: the configuration, and where own classes lie."""
+def command(run: Planned, grid: Grid, store: Store) -> list[str]:
+    """What makes a run: a process that is told its configuration, and where own classes lie."""
     told = {"configuration": run.configuration.written(), "folder": str(grid.folder)}
-    return json.dumps(told).encode()
+    root = str(store.root.resolve())
+    return [sys.executable, "-m", "posenc.lab.working", root, run.id, json.dumps(told)]
 
 
 def end_of(run: Planned, status: int, store: Store) -> str:

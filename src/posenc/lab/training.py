@@ -34,7 +34,7 @@ def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None =
     """Trains and examines one model, from ``weights`` where it extends another.
 
     Example:
-        >>> from posenc.lab.configuration import ModelSize, Training
+        >>> from posenc.lab import ModelSize, Training
         >>> tiny = Configuration("k_front", 1, {"trained": 4, "tested": [4], "k": 1}, ("ALiBi(2)",),
         ...     (), "", ModelSize(8, 2, 1), Training(steps=2, batch=2, examined=4), seed=0)
         >>> sorted(trained(tiny).written["scores"])
@@ -128,8 +128,7 @@ def examined(
 ) -> tuple[float, float]:
     """Mean score and loss over ``rows`` rows of ``length``, the same rows for every encoding.
 
-    Rows without a target have no part in them. Both are NaN where no row has one, or where logits
-    are no numbers, since the largest of these would be an answer, too.
+    Rows without a target do not count. Both are NaN where no row has one, or logits are no numbers.
     """
     model.eval()
     generator = generator_for(seed, "examination", length)

@@ -1,6 +1,6 @@
-"""One run in a process of its own: ``python -m posenc.lab.working STORE RUN``.
+"""One run in a process of its own: ``python -m posenc.lab.working STORE RUN JSON``.
 
-It reads its configuration from standard input, holds the lock of the run, and leaves a result, or
+The JSON holds the configuration. The process holds the lock of the run, and leaves a result, or
 what went wrong. Its status says which.
 """
 
@@ -49,33 +49,28 @@ def make(configuration: Configuration, store: Store) -> dict[str, Any]:
             "training_seconds": round(outcome.seconds, 3),
             "milliseconds_a_step": round(1000 * outcome.seconds / steps, 3),
         },
-        "machine": machine(),
+        "machine": {
+            "host": platform.node(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "posenc": __version__,
+        },
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     store.keep(run, result)
     return result
 
 
-def machine() -> dict[str, Any]:
-    """What runs are made on: times are compared on the same one alone."""
-    return {
-        "host": platform.node(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "posenc": __version__,
-    }
-
-
 def main(words: list[str]) -> int:
     """Makes one run; see the head of this file."""
-    store, run = Store(Path(words[0])), words[1]
+    store, run, given = Store(Path(words[0])), *words[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
     try:
         with store.lock(run):
-            return TAKEN if store.is_done(run) else made(store, run, sys.stdin.read())
+            return TAKEN if store.is_done(run) else made(store, run, given)
     except Timeout:
         return TAKEN
 
