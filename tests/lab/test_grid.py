@@ -4,7 +4,7 @@ import pytest
 from tests.lab.conftest import TINY
 
 from posenc.lab import GridError, grid_from, planned, shipped
-from posenc.lab.encodings import positional, version
+from posenc.lab.encodings import positional
 from posenc.lab.planning import seconds_left
 from posenc.lab.working import make
 
@@ -39,9 +39,7 @@ RATES = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\ntuning_steps =
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('name = "ALiBi"', 'name = "Linear biases"'),
         ("steps = 4", "steps = 4\nclip = 1\nlearning_rates = 2e-3"),
-        ("steps = 4", "steps = 4\nclip = 1.0"),
         ("seeds = 2", "seeds = [0, 1]"),
     ],
 )
@@ -54,14 +52,11 @@ def test_words_and_ways_of_writing_change_no_run(tiny, store, old, new):
     ("old", "new", "field"),
     [
         ("seeds = 2", "seeds = 2 3", "line 3"),
-        ("seeds = 2", "sedes = 2", "sedes"),
         ("seeds = 2", "seeds = [1, 1]", "seeds"),
         ("steps = 4", "stpes = 4", "training: .*stpes"),
-        ("steps = 4", "steps = 0", "training: steps is 0"),
         ("heads = 2", "heads = 3", r"multiple of heads, 3\..*models\[0\]"),
         ('task = "k_front"', 'task = "k_frnt"', r"tasks\[0\]: .*k_frnt"),
         ("k = 2", "kk = 2", r"tasks\[0\]: .*'kk'"),
-        ("k = 2", 'k = "2"', r"tasks\[0\]: .*\.k"),
         ("ALiBi({heads})", "ALibi({heads})", "encodings 'ALiBi' .*ALibi"),
         ("ALiBi({heads})", "ALiBi({head})", "{head} is none of"),
         ("ALiBi({heads})", "Learned({dim}, {trained})", "encodings 'ALiBi' on k_front"),
@@ -107,16 +102,6 @@ def test_encodings_are_composed():
         positional(["collections:OrderedDict()"], depth=1)
 
 
-def test_the_version_is_that_of_the_source():
-    assert version(["ALiBi(4)"]) == version(["posenc.ALiBi(8)"]) != version(["KERPLE(4)"])
-    assert version(["Rotary(16)"]) != version(["Rotary(Linear(Geometric(16), factor=2))"])
-
-
-def chosen(grid, store) -> dict:
-    runs = [run for run in planned(grid, store).runs if run.kind == "reported"]
-    return {run.encoding: run.configuration.training.learning_rate for run in runs}
-
-
 def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, store):
     grid = tiny(text=RATES)
     plan = planned(grid, store)
@@ -124,24 +109,18 @@ def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, sto
     assert {run.configuration.training.steps for run in plan.runs} == {2}
     assert min(run.configuration.seed for run in plan.runs) > 1000  # never a reported one
 
-    def settled(of) -> dict:
+    def chosen(of) -> set[float]:
         for run in plan.runs:
             result = make(run.configuration, store)
             result["outcome"] |= of(run.configuration.training.learning_rate)
             store.keep(run.id, result)
-        return chosen(grid, store)
+        made = [run for run in planned(grid, store).runs if run.kind == "reported"]
+        assert len(made) == 4
+        return {run.configuration.training.learning_rate for run in made}
 
     # What a longer row gives has no say, and what diverged is not chosen.
-    high = settled(lambda rate: {"loss": -rate, "losses": {"4": -rate, "8": rate}})
-    assert set(high.values()) == {1e-2}
-    low = settled(lambda rate: {"loss": -rate, "diverged": rate > 2e-3})
-    assert set(low.values()) == {1e-3}
-    assert (planned(grid, store).waiting, planned(grid, store).total) == (0, 8)
-
-
-def test_two_names_of_one_run_are_refused(tiny, store):
-    with pytest.raises(ValueError, match="again"):
-        planned(tiny('[[encodings]]\nname = "again"\nuse = "ALiBi(2)"'), store)
+    assert chosen(lambda rate: {"loss": -rate, "losses": {"4": -rate, "8": rate}}) == {1e-2}
+    assert chosen(lambda rate: {"loss": -rate, "diverged": rate > 2e-3}) == {1e-3}
 
 
 def test_extensions_wait_for_what_they_extend(tiny, store):

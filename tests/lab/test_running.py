@@ -31,13 +31,6 @@ def full_disk(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_what_is_made_is_not_made_again(store, monkeypatch):
-    first = make(configuration(), store)
-    monkeypatch.setattr("posenc.lab.working.trained", full_disk)
-    assert make(configuration(), store) == first
-    assert store.weights(first["id"])["embedding.weight"].shape == (8, 8)
-
-
 def test_a_full_disk_loses_no_finished_run_and_leaves_no_parts(tiny, store, monkeypatch):
     before, asked = make(configuration(seed=7), store), planned(tiny(), store).runs[0]
     monkeypatch.setattr(files.os, "fsync", full_disk)

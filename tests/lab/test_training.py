@@ -20,8 +20,7 @@ def test_body_and_data_are_the_same_for_every_encoding():
         assert len({each[name] for each in hashes}) == 1, name
     assert len({each["weights"] for each in hashes}) == 3
     other = trained(configuration(seed=1)).written["hashes"]
-    assert other["body"] != hashes[0]["body"]
-    assert other["data"] != hashes[0]["data"]
+    assert all(other[name] != hashes[0][name] for name in ("body", "data"))
 
 
 def test_what_the_caller_has_set_decides_nothing_and_stays():
@@ -59,11 +58,8 @@ def test_an_extension_takes_the_weights_and_changes_the_encoding_alone(store):
     again = make(same, store)["outcome"]
     assert again["scores"] == made["outcome"]["scores"]
     assert again["hashes"]["weights"] == made["outcome"]["hashes"]["weights"]
-    linear = "Rotary(Linear(Geometric(4), factor=2))"
-    other = configuration(
-        ("Rotary(4)",), extension=Extension(base.id, (linear,), "", factor=2, steps=2)
-    )
-    tuned = make(other, store)["outcome"]
+    linear = Extension(base.id, ("Rotary(Linear(Geometric(4), factor=2))",), "", 2, steps=2)
+    tuned = make(configuration(("Rotary(4)",), extension=linear), store)["outcome"]
     assert tuned["steps"] == 2
     assert tuned["hashes"]["weights"] != made["outcome"]["hashes"]["weights"]
 
