@@ -1,6 +1,7 @@
 """What a relative bias adds to scores at each distance, head by head."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, Theme, beside, finished, numbers, opened
+from posenc.plots.style import DASHES, Shown, beside, finished, numbers, opened
 
 # Distances this near have as much room each as all farther ones have by ratio.
 NEAR = 16
@@ -23,9 +24,7 @@ def bias(
     *,
     heads: Sequence[int] | None = None,
     random: bool = False,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws the profile of a bias: one line a head over the distance query − key.
 
@@ -47,22 +46,15 @@ def bias(
         (4, 'distance query − key (positions)')
     """
     values, places = numbers(profile, "profile", 2), numbers(distances, "distances", 1)
-    ax, colors = opened(ax, theme, 7.0, 4.2)
+    ax, colors, title = opened(7.0, 4.2, **shown)
     ax.axvline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     count, are_buckets = len(values), _are_buckets(values)
-    palette = colors.lines
+    palette, how = colors.lines, "steps-mid" if are_buckets else "default"
     if count > len(palette):
         palette = LinearSegmentedColormap.from_list("heads", palette[:2])(np.linspace(0, 1, count))
     for index, row in enumerate(values):
-        ax.plot(
-            places,
-            row,
-            DASHES[index % 4],
-            color=palette[index],
-            linewidth=1.6,
-            drawstyle="steps-mid" if are_buckets else "default",
-            label=f"head {index if heads is None else heads[index]}",
-        )
+        name, style = f"head {index if heads is None else heads[index]}", DASHES[index % 4]
+        ax.plot(places, row, style, color=palette[index], linewidth=1.6, drawstyle=how, label=name)
     xlabel, ylabel = "distance query − key (positions)", "added to the score (nats)"
     if are_buckets and np.abs(places).max() > 2 * NEAR:
         _bend_distances(ax, places)

@@ -1,7 +1,8 @@
-"""Pairs of channels at their true angles: as hands of clocks, and fanned out over timesteps."""
+"""Pairs of channels at their angles: hands of clocks, fans of timesteps, directions of a plane."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import atan2, tau
+from typing import Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +12,19 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, finished, numbers, opened, reach, without_frame
+from posenc.plots.style import (
+    Look,
+    Shown,
+    bar,
+    finished,
+    in_float64,
+    key,
+    numbers,
+    opened,
+    reach,
+    without_frame,
+    write,
+)
 
 HUB = 0.12
 """Radius of the fastest pair of a fan, of that of the slowest."""
@@ -22,9 +35,7 @@ def phasors(
     sin: ArrayLike,
     *,
     position: int,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws one clock a pair: the hand points to (cos, sin), counter-clockwise from the right.
 
@@ -41,7 +52,7 @@ def phasors(
         [['pair', '0', '0°'], ['pair', '1', '90°']]
     """
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
-    ax, colors = opened(ax, theme, max(4.0, 1.25 * len(xs)), 2.4)
+    ax, colors, title = opened(max(4.0, 1.25 * len(xs)), 2.4, **shown)
     angles, edge = plt.get_cmap("twilight"), reach(np.hypot(xs, ys))
     for pair, (x, y) in enumerate(zip(xs, ys, strict=True)):
         center, turn = 2.6 * edge * pair, atan2(y, x) / tau % 1.0
@@ -49,13 +60,9 @@ def phasors(
         ax.plot([center, center + 1.0], [0.0, 0.0], color=colors.faint, linewidth=0.8)
         ax.plot([center, center + x], [0.0, y], color=colors.ink, linewidth=2.0)
         ax.plot(center + x, y, "o", color=angles(turn), markeredgecolor=colors.ink, markersize=7)
-        ax.text(
-            center, -1.25 * edge, f"pair {pair}\n{360 * turn:.0f}°", ha="center", va="top",
-            color=colors.ink, fontsize="small",
-        )  # fmt: skip
-    ax.set_xlim(-1.3 * edge, 2.6 * edge * (len(xs) - 1) + 1.3 * edge)
-    ax.set_ylim(-2.2 * edge, 1.2 * edge)
-    ax.set_aspect("equal")
+        write(ax, center, -1.25 * edge, f"pair {pair}\n{360 * turn:.0f}°", colors, va="top")
+    right = 2.6 * edge * (len(xs) - 1) + 1.3 * edge
+    ax.set(xlim=(-1.3 * edge, right), ylim=(-2.2 * edge, 1.2 * edge), aspect="equal")
     without_frame(ax)
     label = f"angle of each pair at position {position:,} (degrees from cos = 1)"
     return finished(ax, colors, title, label)
@@ -65,17 +72,12 @@ def timestep_fan(
     cos: ArrayLike,
     sin: ArrayLike,
     timesteps: Sequence[float] | ArrayLike,
-    *,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws each timestep as one blade: pair after pair from the middle out, at its angle t · ω.
 
-    The slowest pairs, at the edge, order the whole run; further in a pair turns faster, and tells
-    apart what the outer ones have close together. A blade is followed from the edge inward until it
-    has gone round once, or is a quarter of a turn and more from one pair to the next: from there on
-    angles alone no longer tell which timestep is which.
+    The slowest pairs are at the edge. A blade is followed inward until it has gone round once, or
+    turns a quarter and more from one pair to the next: further in, angles no longer tell timesteps.
 
     Args:
         cos: [timesteps, pairs], from the fastest pair to the slowest.
@@ -93,14 +95,14 @@ def timestep_fan(
     """
     across, up = numbers(cos, "cos", 2), numbers(sin, "sin", 2)
     times = numbers(timesteps, "timesteps", 1)
-    ax, colors = opened(ax, theme, 6.4, 5.4)
+    ax, colors, title = opened(6.4, 5.4, **shown)
     radius = np.linspace(HUB, 1.0, across.shape[1])
     ramp = LinearSegmentedColormap.from_list("timesteps", [colors.lines[i] for i in (0, 3, 1)])
     scale = ScalarMappable(Normalize(times.min(), times.max()), ramp)
     for x, y, time in zip(radius * across, radius * up, times, strict=True):
         inner = _followed(x, y)
-        ax.plot(x[inner:], y[inner:], "-o", color=scale.to_rgba(time), linewidth=1.1, markersize=2,
-                markevery=[0])  # fmt: skip
+        style = {"linewidth": 1.1, "markersize": 2, "markevery": [0]}
+        ax.plot(x[inner:], y[inner:], "-o", color=scale.to_rgba(time), **style)
     edge = 1.05 * reach(radius * np.hypot(across, up))
     ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", xticks=[], yticks=[])
     bar(scale, "timestep t", colors, ax=ax)
@@ -115,3 +117,63 @@ def _followed(x: np.ndarray, y: np.ndarray) -> int:
     gone = np.abs(angles[0] + np.cumsum(steps)) >= 2 * np.pi
     ends = np.flatnonzero(gone | (np.abs(steps) >= np.pi / 2 - 1e-9))
     return len(x) - 1 - int(ends[0]) if len(ends) else 0
+
+
+INNERMOST = 0.25
+"""Where the slowest pair stands, of the radius of the fastest: the middle would hide directions."""
+
+
+def directions(
+    vectors: Mapping[str, ArrayLike],
+    **shown: Unpack[Shown],
+) -> Axes:
+    """Draws each pair as a point in its direction, the further out the faster it turns.
+
+    Every point has a fainter mirror image: the same turn seen from the other side. Rings are powers
+    of ten of the frequency. y grows downward, as rows of an image do.
+
+    Args:
+        vectors: ``[*heads, pairs, 2]`` by name, along (y, x) in radians a unit, as of
+            ``posenc.inspection.directions.frequency_vectors``.
+
+    Example:
+        >>> ax = directions({"axial": [[1.0, 0.0], [0.0, 1.0]]})
+        >>> ax.get_xlabel()
+        'direction along x; rings: radians a unit'
+    """
+    given = {name: in_float64(values).reshape(-1, 2) for name, values in vectors.items()}
+    given = {name: pairs[np.hypot(*pairs.T) > 0] for name, pairs in given.items()}
+    ax, colors, title = opened(5.6, 5.8, **shown)
+    speeds = np.concatenate([np.hypot(*pairs.T) for pairs in given.values()])
+    ends = float(speeds.min()), float(speeds.max())
+    _draw_rings(ax, colors, *ends)
+    for turn, (name, pairs) in enumerate(given.items()):
+        length = np.hypot(*pairs.T)
+        y, x = (pairs.T / length) * _radius(length, *ends)
+        size = 26 if len(pairs) <= 64 else 9
+        color, marker = colors.lines[turn % len(colors.lines)], "os^Dv"[turn % 5]
+        ax.scatter(x, y, size, color=color, marker=marker, label=name, zorder=3)
+        ax.scatter(-x, -y, size, color=color, marker=marker, alpha=0.25, linewidths=0, zorder=2)
+    ax.set(xlim=(-1.08, 1.08), ylim=(1.08, -1.08), aspect="equal", xticks=[], yticks=[])
+    key(ax, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(given))
+    xlabel = "direction along x; rings: radians a unit"
+    return finished(ax, colors, title, xlabel, "direction along y (downward)")
+
+
+def _radius(speeds: np.ndarray, slowest: float, fastest: float) -> np.ndarray:
+    """From the innermost to 1, by the logarithm of the speed."""
+    if slowest == fastest:
+        return np.ones_like(speeds)
+    share = np.log(speeds / slowest) / np.log(fastest / slowest)
+    return INNERMOST + (1 - INNERMOST) * share
+
+
+def _draw_rings(ax: Axes, colors: Look, slowest: float, fastest: float) -> None:
+    powers = 10.0 ** np.arange(np.ceil(np.log10(slowest)), np.floor(np.log10(fastest)) + 1)
+    for power, radius in zip(powers, _radius(powers, slowest, fastest), strict=True):
+        ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor=colors.faint, linewidth=0.8))
+        behind = {"facecolor": colors.ground, "edgecolor": "none", "pad": 0.6}
+        at = 0.26 * radius, -0.966 * radius
+        write(ax, *at, f"{power:g}", colors, fontsize="x-small", zorder=4, bbox=behind)
+    for x, y in ((1.0, 0.0), (0.0, 1.0)):
+        ax.plot([-x, x], [-y, y], color=colors.faint, linewidth=0.8, zorder=0)

@@ -1,14 +1,14 @@
-"""Single dimensions as curves over the position."""
+"""Numbers over the position or the distance: dimensions, dot products, rotary scores."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, Theme, finished, in_float64, key, opened
+from posenc.plots.style import DASHES, Shown, dashed, finished, in_float64, key, numbers, opened
 
 # Up to this many numbers each one has a dot: an encoding lives at whole positions only.
 DOTTED = 120
@@ -21,9 +21,7 @@ def curves(
     dimensions: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
     start: int = 0,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws columns of ``table`` over the position: dots at whole positions, smooth lines between.
 
@@ -44,7 +42,7 @@ def curves(
     values = in_float64(table)
     chosen = list(spread(values.shape[1]) if dimensions is None else dimensions)
     names = [f"dimension {index}" for index in chosen] if labels is None else labels
-    ax, colors = opened(ax, theme, 9.0, 4.5)
+    ax, colors, title = opened(9.0, 4.5, **shown)
     for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
         # Where colors repeat, the line differs: color never carries the meaning alone.
         style = {"linestyle": DASHES[turn // len(colors.lines) % 4], "label": name}
@@ -91,3 +89,50 @@ def spread(width: int, most: int = 6) -> list[int]:
     """At most ``most`` dimensions of ``width``, evenly apart by an even step: all alike."""
     step = 1 if width <= most else -(-width // (2 * most)) * 2
     return list(range(0, width, step))
+
+
+def distance_profile(
+    products: Mapping[str, ArrayLike] | ArrayLike,
+    *,
+    first: int = 0,
+    quantity: str = "dot product PE(p) · PE(p + distance)",
+    **shown: Unpack[Shown],
+) -> Axes:
+    """Draws products over the distance of two positions; it falls, and rises again.
+
+    Args:
+        products: One number a distance; several by name.
+        first: The distance of the first number, in positions.
+        quantity: What is drawn.
+
+    Example:
+        >>> ax = distance_profile([2.0, 1.5, 0.6])
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('distance query − key (positions)', 'dot product PE(p) · PE(p + distance)')
+    """
+    named = products if isinstance(products, Mapping) else {"": products}
+    ax, colors, title = opened(7.0, 4.0, **shown)
+    for turn, (name, values) in enumerate(named.items()):
+        row = numbers(values, name or "products", 1)
+        trace(ax, first, row, label=name or None, **dashed(turn, colors))
+    ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
+    if isinstance(products, Mapping):
+        key(ax)
+    return finished(ax, colors, title, "distance query − key (positions)", quantity)
+
+
+def rotary_score(
+    scores: Mapping[str, ArrayLike] | ArrayLike,
+    *,
+    first: int = 0,
+    **shown: Unpack[Shown],
+) -> Axes:
+    """Draws R(distance) q · k: what rotary attention sees of two vectors, the query after the key.
+
+    Arguments are those of ``distance_profile``.
+
+    Example:
+        >>> rotary_score([1.0, 0.5]).get_ylabel()
+        'score R(distance) q · k'
+    """
+    return distance_profile(scores, first=first, quantity="score R(distance) q · k", **shown)

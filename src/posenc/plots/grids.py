@@ -2,13 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, bar, finished, numbers, opened, picture, without_frame
+from posenc.plots.style import (
+    Look,
+    Shown,
+    bar,
+    finished,
+    numbers,
+    opened,
+    picture,
+    without_frame,
+    write,
+)
 
 FEW = 32
 
@@ -20,9 +31,7 @@ def grid_channels(
     channels: Sequence[int] | None = None,
     columns: int = 8,
     limit: float | None = 1.0,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws single channels over a grid of rows and columns, in colors centered at zero.
 
@@ -45,7 +54,7 @@ def grid_channels(
     pictures = values[:, chosen].T.reshape(-1, *size)
     most = abs(pictures).max() if limit is None else limit
     rows, across = -(-len(chosen) // columns), min(columns, len(chosen))
-    ax, colors = opened(ax, theme, 1.15 * across + 1.2, 1.4 * rows * size[0] / size[1] + 0.6)
+    ax, colors, title = opened(1.15 * across + 1.2, 1.4 * rows * size[0] / size[1] + 0.6, **shown)
     names = [f"channel {chosen[0]}", *(str(channel) for channel in chosen[1:])]
     image, _ = _tiled(ax, pictures, names, columns, float(most) or 1.0, colors)
     bar(image, "value", colors, pictures, ax=ax)
@@ -57,9 +66,7 @@ def patch_similarity(
     patch: Sequence[int],
     *,
     columns: int = 4,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws the similarity of one patch to every patch of a grid, in colors fixed to [−1, 1].
 
@@ -80,23 +87,18 @@ def patch_similarity(
     pictures = np.stack([numbers(values, name, 2) for name, values in similarities.items()])
     count, high, wide = pictures.shape
     rows, across = -(-count // columns), min(columns, count)
-    ax, colors = opened(ax, theme, 2.3 * across + 1.2, 2.6 * rows * high / wide + 0.7)
+    ax, colors, title = opened(2.3 * across + 1.2, 2.6 * rows * high / wide + 0.7, **shown)
     image, corners = _tiled(ax, pictures, list(similarities), columns, 1.0, colors)
+    ring = {"markersize": 7, "markerfacecolor": "none", "markeredgecolor": colors.ink}
     for left, top in corners:
-        ax.plot(left + patch[1], top + patch[0], "o", markersize=7, markerfacecolor="none",
-                markeredgecolor=colors.ink)  # fmt: skip
+        ax.plot(left + patch[1], top + patch[0], "o", **ring)
     bar(image, "cosine", colors, pictures, ax=ax)
     label = f"patch at row {patch[0]}, column {patch[1]} of {high} by {wide}"
     return finished(ax, colors, title, label)
 
 
 def _tiled(
-    ax: Axes,
-    pictures: np.ndarray,
-    names: Sequence[str],
-    columns: int,
-    limit: float,
-    colors: Look,
+    ax: Axes, pictures: np.ndarray, names: Sequence[str], columns: int, limit: float, colors: Look
 ) -> tuple[AxesImage, list[tuple[float, float]]]:
     """Draws pictures of one size in rows of ``columns``, and tells where each begins."""
     count, high, wide = pictures.shape
@@ -106,8 +108,7 @@ def _tiled(
     for each, name, (left, top) in zip(pictures, names, corners, strict=True):
         extent = (left - 0.5, left + wide - 0.5, top + high - 0.5, top - 0.5)
         images.append(picture(ax, each, colors.signed, (-limit, limit), extent))
-        ax.text(left + wide / 2 - 0.5, top - 0.5 - 0.03 * high, name, ha="center", va="bottom",
-                color=colors.ink, fontsize="small")  # fmt: skip
+        write(ax, left + wide / 2 - 0.5, top - 0.5 - 0.03 * high, name, colors, va="bottom")
     ax.set_xlim(-0.5, across * (min(columns, count) - 1) + wide - 0.5)
     ax.set_ylim(down * (ceil(count / columns) - 1) + high - 0.5, -0.5 - 0.3 * high)
     without_frame(ax)

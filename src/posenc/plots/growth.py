@@ -1,10 +1,11 @@
 """What something costs as it grows, and how an implementation's error grows with the position."""
 
 from collections.abc import Collection, Mapping
+from typing import Unpack
 
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Theme, finished, key, numbers, opened
+from posenc.plots.style import Shown, finished, key, numbers, opened, write
 
 MARKERS = "os^DvpPX"
 LEVELS = {"one rounding of float32": 3e-8, "seen in attention scores": 1e-3}
@@ -17,9 +18,7 @@ def growth(
     dashed: Collection[str] = (),
     xlabel: str = "rows",
     ylabel: str = "time (ms)",
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws what each contender costs over the size, both axes logarithmic.
 
@@ -27,8 +26,7 @@ def growth(
 
     Args:
         costs: By contender, by size; all above zero. Sizes may differ.
-        against: The contender that the others are compared with: a dotted line in the color of
-            the text.
+        against: The contender that the others are compared with: a dotted line.
         dashed: Contenders with dashed lines, such as those of others.
         xlabel: What the size counts.
         ylabel: What is drawn, with its unit.
@@ -39,7 +37,7 @@ def growth(
         >>> ax.get_legend_handles_labels()[1], ax.get_xscale(), ax.get_yscale()
         (['mine', 'copy'], 'log', 'log')
     """
-    ax, colors = opened(ax, theme, 7.0, 4.2)
+    ax, colors, title = opened(7.0, 4.2, **shown)
     every, turn = [], 0
     for name, by_size in costs.items():
         sizes = sorted(by_size)
@@ -48,10 +46,8 @@ def growth(
         if name != against:
             color, marker = colors.lines[turn % len(colors.lines)], MARKERS[turn % 8]
             line, turn = "--" if name in dashed else "-", turn + 1
-        ax.plot(
-            sizes, values, line, color=color, marker=marker, linewidth=1.6, markersize=4.5,
-            label=name,
-        )  # fmt: skip
+        style = {"color": color, "marker": marker, "linewidth": 1.6, "markersize": 4.5}
+        ax.plot(sizes, values, line, label=name, **style)
         every += values.tolist()
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
@@ -65,10 +61,7 @@ def growth(
 
 def error_curve(
     errors: Mapping[str, Mapping[int, float]],
-    *,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws largest errors over the position, both on logarithmic axes.
 
@@ -83,7 +76,7 @@ def error_curve(
         >>> ax.get_xscale(), ax.get_legend_handles_labels()[1]
         ('log', ['mine'])
     """
-    ax, colors = opened(ax, theme, 7.0, 4.0)
+    ax, colors, title = opened(7.0, 4.0, **shown)
     for turn, (name, by_position) in enumerate(errors.items()):
         places = sorted(set(by_position) - {0})
         values = numbers([by_position[p] for p in places], f"errors of {name}", 1).clip(min=1e-17)
@@ -92,9 +85,7 @@ def error_curve(
     ax.set(xscale="log", yscale="log")
     for words, level in LEVELS.items():
         ax.axhline(level, color=colors.faint, linewidth=1.0, zorder=0)
-        ax.annotate(
-            words, (0.99, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-            fontsize="small", color=colors.ink,
-        )  # fmt: skip
+        across = ax.get_yaxis_transform()
+        write(ax, 0.99, level, words, colors, ha="right", va="bottom", transform=across)
     key(ax, loc="upper left")
     return finished(ax, colors, title, "position (token)", "largest error")

@@ -1,11 +1,13 @@
 """Square pictures: dot products of all pairs of positions, and the map of a shift."""
 
+from typing import Unpack
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Theme, bar, finished, numbers, opened, picture, reach
+from posenc.plots.style import Shown, bar, finished, numbers, opened, picture, reach
 
 MOST = 300
 """So many rows of a shift are drawn one by one: there are about as many pixels."""
@@ -15,9 +17,7 @@ def similarity_matrix(
     products: ArrayLike,
     *,
     start: int = 0,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws the dot products of all pairs of positions, in colors centered at zero.
 
@@ -32,7 +32,7 @@ def similarity_matrix(
     values = numbers(products, "products", 2)
     most = float(np.abs(values).max()) or 1.0
     words = ("position (token)", "position (token)", "dot product")
-    return _square(values, most, start, len(values), words, title, ax, theme)
+    return _square(values, most, (start, start + len(values)), words, **shown)
 
 
 def shift_map(
@@ -40,9 +40,7 @@ def shift_map(
     *,
     offset: int,
     residual: float,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws the linear map that takes every row p of an encoding to row p + offset.
 
@@ -65,7 +63,7 @@ def shift_map(
     if each > 1:
         below += f"\neach cell is the largest by size of {each} rows by {each} columns"
     words = (below, f"dimension {offset} positions later (index)", "weight")
-    return _square(_largest(values, each), reach(values), 0, dim, words, title, ax, theme)
+    return _square(_largest(values, each), reach(values), (0, dim), words, **shown)
 
 
 def _largest(values: np.ndarray, each: int) -> np.ndarray:
@@ -80,16 +78,13 @@ def _largest(values: np.ndarray, each: int) -> np.ndarray:
 def _square(
     values: np.ndarray,
     most: float,
-    start: int,
-    count: int,
+    ends: tuple[int, int],
     words: tuple[str, str, str],
-    title: str | None,
-    ax: Axes | None,
-    theme: Theme,
+    **shown: Unpack[Shown],
 ) -> Axes:
-    ax, colors = opened(ax, theme, 5.6, 4.8)
-    edges = (start - 0.5, start + count - 0.5, start + count - 0.5, start - 0.5)
-    image = picture(ax, values, colors.signed, (-most, most), edges)
+    ax, colors, title = opened(5.6, 4.8, **shown)
+    low, high = ends[0] - 0.5, ends[1] - 0.5
+    image = picture(ax, values, colors.signed, (-most, most), (low, high, high, low))
     xlabel, ylabel, label = words
     bar(image, label, colors, values, ax=ax)
     for axis in (ax.xaxis, ax.yaxis):

@@ -1,6 +1,7 @@
-"""Matrices beside each other in one picture: sums, bits, and attention with its difference."""
+"""Tokens and matrices beside each other: sums, norms, bits, and attention with its difference."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +9,18 @@ from matplotlib.colors import Colormap
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, bar, finished, numbers, opened, picture, reach
+from posenc.plots.style import (
+    Look,
+    Shown,
+    bar,
+    finished,
+    key,
+    numbers,
+    opened,
+    picture,
+    reach,
+    write,
+)
 
 
 def embedding_sum(
@@ -16,9 +28,7 @@ def embedding_sum(
     encoding: ArrayLike,
     *,
     tokens: Sequence[str] | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws embedding, encoding and their sum, in one scale centered at zero.
 
@@ -34,7 +44,7 @@ def embedding_sum(
     """
     one, other = numbers(embedding, "embedding", 2), numbers(encoding, "encoding", 2)
     parts = np.stack((one, other, one + other))
-    ax, colors = opened(ax, theme, 10.0, 0.32 * len(one) + 1.6)
+    ax, colors, title = opened(10.0, 0.32 * len(one) + 1.6, **shown)
     most = float(np.abs(parts).max()) or 1.0
     names = ("embedding", "+ encoding", "= sum")
     images = _beside(ax, parts, names, colors, (colors.signed,) * 3, ((-most, most),) * 3)
@@ -47,9 +57,7 @@ def binary_comparison(
     sines: ArrayLike,
     *,
     bits: int | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws positions as binary numbers beside waves: both have fast columns and slow ones.
 
@@ -65,7 +73,7 @@ def binary_comparison(
     values = numbers(sines, "sines", 2)
     digits = max(1, (len(values) - 1).bit_length()) if bits is None else bits
     binary = 2.0 * (np.arange(len(values))[:, None] >> np.arange(digits) & 1) - 1
-    ax, colors = opened(ax, theme, 8.0, max(3.0, 0.2 * len(values) + 1.2))
+    ax, colors, title = opened(8.0, max(3.0, 0.2 * len(values) + 1.2), **shown)
     names, most = ("binary digits, lowest first", "waves, fastest first"), reach(values)
     limits, maps = ((-most, most),) * 2, (colors.signed,) * 2
     images = _beside(ax, (binary, values), names, colors, maps, limits)
@@ -79,20 +87,14 @@ def attention(
     with_encoding: ArrayLike,
     *,
     tokens: Sequence[str] | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws attention weights without and with an encoding, and their difference.
-
-    Each color bar stands beside what it measures: one for both pictures of weights, one for the
-    difference.
 
     Args:
         without: [queries, keys], weights from 0 to 1.
         with_encoding: [queries, keys], likewise.
-        tokens: The words, of queries and keys alike; there is one for each query, and the keys
-            are the same ones.
+        tokens: The words, of queries and keys alike.
 
     Example:
         >>> ax = attention([[0.5, 0.5]], [[0.75, 0.25]])
@@ -101,19 +103,12 @@ def attention(
     """
     off, on = numbers(without, "without", 2), numbers(with_encoding, "with_encoding", 2)
     parts = np.stack((off, on, on - off))
-    ax, colors = opened(ax, theme, 11.0, 0.42 * len(off) + 2.1)
+    ax, colors, title = opened(11.0, 0.42 * len(off) + 2.1, **shown)
     most, far = float(parts[:2].max()), float(np.abs(parts[2]).max()) or 1.0
     keys = tokens if tokens is not None and off.shape[1] == len(tokens) else None
-    _beside(
-        ax,
-        parts,
-        ("without encoding", "with encoding", "difference"),
-        colors,
-        ("cividis", "cividis", colors.signed),
-        ((0.0, most), (0.0, most), (-far, far)),
-        columns=keys,
-        bars=("", "weight", "difference"),
-    )
+    names, maps = ("without encoding", "with encoding", "difference"), ("cividis", "cividis")
+    limits, bars = ((0.0, most), (0.0, most), (-far, far)), ("", "weight", "difference")
+    _beside(ax, parts, names, colors, (*maps, colors.signed), limits, columns=keys, bars=bars)
     _name_rows(ax, tokens, len(off))
     label = "key" if keys else "key (each block from 0)"
     return finished(ax, colors, title, label, "query", pad=22)
@@ -139,8 +134,7 @@ def _beside(
         rows, width = part.shape
         extent = (left - 0.5, left + width - 0.5, rows - 0.5, -0.5)
         images.append(picture(ax, part, cmap, ends, extent, "auto"))
-        ax.text(left + width / 2 - 0.5, -0.75, name, ha="center", va="bottom", color=colors.ink,
-                fontsize="small")  # fmt: skip
+        write(ax, left + width / 2 - 0.5, -0.75, name, colors, va="bottom")
         shown = range(0, width, max(1, width // (16 if columns else 6)))
         ticks += [left + column for column in shown]
         labels += [columns[column] if columns else str(column) for column in shown]
@@ -155,8 +149,8 @@ def _beside(
         left += max(1.0, 0.06 * width)
     ax.set_xlim(-0.5, edge - 0.5)
     slanted = columns is not None and max(map(len, columns)) > 2
-    ax.set_xticks(ticks, labels, rotation=45 if slanted else 0, ha="right" if slanted else "center",
-                  rotation_mode="anchor")  # fmt: skip
+    turned = {"rotation": 45, "ha": "right"} if slanted else {"rotation": 0, "ha": "center"}
+    ax.set_xticks(ticks, labels, rotation_mode="anchor", **turned)
     ax.spines[:].set_visible(False)
     return images
 
@@ -167,3 +161,34 @@ def _name_rows(ax: Axes, tokens: Sequence[str] | None, count: int) -> None:
         ax.set_yticks(range(0, count, max(1, count // 10)))
     else:
         ax.set_yticks(range(count), tokens)
+
+
+def norms(
+    embedding: ArrayLike,
+    encoding: ArrayLike,
+    *,
+    tokens: Sequence[str] | None = None,
+    **shown: Unpack[Shown],
+) -> Axes:
+    """Draws the length of each token's embedding beside that of its encoding, as bars.
+
+    Args:
+        embedding: [tokens], Euclidean norms without a unit (scaled by √d or not, as it is used).
+        encoding: [tokens], likewise.
+        tokens: The words.
+
+    Example:
+        >>> ax = norms([22.6, 22.1], [16.0, 16.0])
+        >>> [round(float(bar.get_height()), 1) for bar in ax.patches]
+        [22.6, 22.1, 16.0, 16.0]
+    """
+    one, other = numbers(embedding, "embedding", 1), numbers(encoding, "encoding", 1)
+    ax, colors, title = opened(max(5.0, 0.8 * len(one)), 3.8, **shown)
+    places = np.arange(len(one))
+    ax.bar(places - 0.2, one, 0.38, color=colors.lines[0], label="embedding")
+    hatched = {"hatch": "//", "edgecolor": colors.ground, "linewidth": 0.0}
+    ax.bar(places + 0.2, other, 0.38, color=colors.lines[1], label="encoding", **hatched)
+    ax.set_xticks(places, places.astype(str).tolist() if tokens is None else tokens)
+    ax.set_ylim(0.0, 1.25 * max(one.max(), other.max()))
+    key(ax, loc="upper right", ncols=2)
+    return finished(ax, colors, title, "token", "Euclidean norm")

@@ -1,7 +1,7 @@
 """One visual language: a palette for signed values, one for lines, a light and a dark ground."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,21 +19,13 @@ DASHES = ("-", "--", "-.", ":")
 
 @dataclass(frozen=True)
 class Look:
-    """The colors of one ground.
-
-    Attributes:
-        ground: The background.
-        ink: Text and frame.
-        faint: Grid lines.
-        signed: From −1 over 0 to +1; zero is near the ground, so that size reads as strength.
-        lines: Colors of curves, told apart also without red or green (Okabe and Ito 2008).
-    """
+    """The colors of one ground."""
 
     ground: str
-    ink: str
-    faint: str
-    signed: LinearSegmentedColormap
-    lines: tuple[str, ...]
+    ink: str  # text and frame
+    faint: str  # grid lines
+    signed: LinearSegmentedColormap  # −1 to +1; zero is near the ground, so size reads as strength
+    lines: tuple[str, ...]  # curves; told apart without red or green (Okabe and Ito 2008)
 
 
 SIGNED_STOPS = {
@@ -66,13 +58,27 @@ def look(theme: Theme) -> Look:
     return LOOKS[theme]
 
 
-def opened(ax: Axes | None, theme: Theme, width: float, height: float) -> tuple[Axes, Look]:
-    """``ax``, or axes in a figure of their own of so many inches, and the colors of the theme."""
+class Shown(TypedDict, total=False):
+    """What every figure takes: a line above it, where to draw (a new figure if not given), a theme.
+
+    A theme is ``"light"`` or ``"dark"``.
+    """
+
+    title: str | None
+    ax: Axes | None
+    theme: Theme
+
+
+def opened(
+    width: float, height: float, *, title: str | None = None, ax: Axes | None = None,
+    theme: Theme = "light",
+) -> tuple[Axes, Look, str | None]:  # fmt: skip
+    """``ax``, or axes in a figure of their own of so many inches, the colors, and the title."""
     colors = look(theme)
     if ax is None:
         size = (width, height)
         _, ax = plt.subplots(figsize=size, facecolor=colors.ground, layout="constrained")
-    return ax, colors
+    return ax, colors, title
 
 
 def finished(
@@ -114,6 +120,12 @@ def beside(ax: Axes, **options: Any) -> None:
     key(ax, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
+def write(ax: Axes, x: float, y: float, text: str, colors: Look, **options: Any) -> None:
+    """Small words in the picture, centered at a point."""
+    how = {"ha": "center", "va": "center", "fontsize": "small", "color": colors.ink}
+    ax.text(x, y, text, **{**how, **options})
+
+
 def picture(
     ax: Axes,
     values: np.ndarray,
@@ -123,10 +135,8 @@ def picture(
     aspect: Literal["equal", "auto"] = "equal",
 ) -> AxesImage:
     """Adds a matrix to ``ax``; where cells are more than pixels, matplotlib smooths the numbers."""
-    return ax.imshow(
-        values, cmap=cmap, vmin=limits[0], vmax=limits[1], extent=extent, aspect=aspect,
-        interpolation="auto", interpolation_stage="data",
-    )  # fmt: skip
+    how = {"interpolation": "auto", "interpolation_stage": "data", "extent": extent}
+    return ax.imshow(values, cmap, aspect=aspect, vmin=limits[0], vmax=limits[1], **how)
 
 
 def bar(

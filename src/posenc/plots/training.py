@@ -1,11 +1,12 @@
 """What the lab measures: scores, differences, losses and costs, with every seed."""
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Look, Theme, beside, finished, numbers, opened, told_apart
+from posenc.plots.style import Look, Shown, beside, finished, numbers, opened, told_apart
 
 Interval = tuple[float, float, float]
 SPREAD = 0.06  # octaves between the encodings of one length, which stand side by side
@@ -18,9 +19,7 @@ def length_curve(
     *,
     measure: str = "accuracy",
     chance: float | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws scores over length ÷ trained length: a dot a seed, a line and interval through them.
 
@@ -36,7 +35,7 @@ def length_curve(
         >>> ax.get_xlabel(), len(ax.collections[0].get_offsets())
         ('length ÷ trained length', 4)
     """
-    ax, colors = opened(ax, theme, 7.0, 4.2)
+    ax, colors, title = opened(7.0, 4.2, **shown)
     named = []
     for turn, (name, by_ratio) in enumerate(scores.items()):
         shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), told_apart(turn, colors)
@@ -67,9 +66,7 @@ def paired_differences(
     intervals: Mapping[str, Interval],
     *,
     label: str = "difference",
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws a row for each comparison: a dot a seed, the mean with its interval, a line at 0.
 
@@ -83,7 +80,7 @@ def paired_differences(
         >>> [text.get_text() for text in ax.get_yticklabels()]
         ['a − b']
     """
-    ax, colors = opened(ax, theme, 7.0, 1.0 + 0.32 * len(differences))
+    ax, colors, title = opened(7.0, 1.0 + 0.32 * len(differences), **shown)
     ax.axvline(0, color=colors.ink, linewidth=0.8)
     for row, (name, seeds) in enumerate(differences.items()):
         values = numbers(seeds, f"differences of {name}", 1)
@@ -99,10 +96,7 @@ def paired_differences(
 
 def loss_curves(
     curves: Mapping[str, Sequence[Sequence[Sequence[float]]]],
-    *,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws training losses: each seed thin, and the median of seeds with the same steps.
 
@@ -114,7 +108,7 @@ def loss_curves(
         >>> ax.get_ylabel(), [round(float(y), 2) for y in ax.lines[-1].get_ydata()]
         ('training loss (nats)', [2.1, 1.2])
     """
-    ax, colors = opened(ax, theme, 7.0, 3.6)
+    ax, colors, title = opened(7.0, 3.6, **shown)
     for turn, (name, seeds) in enumerate(curves.items()):
         style = told_apart(turn, colors)
         style.pop("marker")
@@ -133,10 +127,7 @@ def loss_curves(
 def costs(
     milliseconds: Mapping[str, Sequence[float]],
     parameters: Mapping[str, int],
-    *,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws milliseconds a step: the median as a bar, a dot a run, and what is learned in words.
 
@@ -149,7 +140,7 @@ def costs(
         >>> float(ax.patches[0].get_width()), ax.get_yticklabels()[0].get_text()
         (11.0, 'mine (32 learned)')
     """
-    ax, colors = opened(ax, theme, 7.0, 1.0 + 0.32 * len(milliseconds))
+    ax, colors, title = opened(7.0, 1.0 + 0.32 * len(milliseconds), **shown)
     color, names = colors.lines[0], []
     for row, (name, runs) in enumerate(milliseconds.items()):
         values = numbers(runs, f"milliseconds of {name}", 1)

@@ -1,12 +1,23 @@
 """How long each pair of channels takes for one turn, and how scaled schedules change that."""
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.plots.style import Look, Theme, dashed, finished, in_float64, key, numbers, opened
+from posenc.plots.style import (
+    Look,
+    Shown,
+    dashed,
+    finished,
+    in_float64,
+    key,
+    numbers,
+    opened,
+    write,
+)
 
 
 def wavelengths(
@@ -14,15 +25,12 @@ def wavelengths(
     *,
     trained_length: int | None = None,
     target_length: int | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws wavelengths over the pair, on a logarithmic axis, with both lengths as lines.
 
     A pair whose wavelength lies above the trained length never made a full turn in training.
-    Pairs that do not turn are left out. Of those that turn backwards, whose wavelengths are
-    negative, the size is drawn.
+    Pairs that do not turn are left out; of those that turn backwards the size is drawn.
 
     Args:
         schedules: Wavelengths in positions, by name: ``schedule.wavelengths()``.
@@ -35,7 +43,7 @@ def wavelengths(
         >>> ax.get_yscale(), ax.get_ylabel()
         ('log', 'wavelength (positions per turn)')
     """
-    ax, colors = opened(ax, theme, 7.0, 4.2)
+    ax, colors, title = opened(7.0, 4.2, **shown)
     for turn, (name, values) in enumerate(schedules.items()):
         lengths = np.abs(in_float64(values))
         pairs = np.flatnonzero(np.isfinite(lengths))
@@ -58,10 +66,8 @@ def _draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | Non
         ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
         # On the outer sides of two lines, which may stand next to each other.
         side = "bottom" if place == len(known) else "top"
-        ax.annotate(
-            f"{name} {length:,}", (0.01, length), xycoords=("axes fraction", "data"), va=side,
-            fontsize="small", color=colors.ink,
-        )  # fmt: skip
+        across = ax.get_yaxis_transform()
+        write(ax, 0.01, length, f"{name} {length:,}", colors, ha="left", va=side, transform=across)
 
 
 def scaling(
@@ -70,15 +76,12 @@ def scaling(
     *,
     trained_length: int,
     factor: float | None = None,
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws how many times longer each wavelength becomes, over the turns it made in training.
 
-    To the left stand pairs that never completed a turn in the trained length; these are what an
-    extension must stretch. To the right are the fast ones, which tell neighbors apart. Pairs that
-    turn backwards stand where others of that size do.
+    Pairs at the left never completed a turn in the trained length: an extension must stretch them.
+    Those at the right are fast, and tell neighbors apart. Backward pairs stand where others do.
 
     Args:
         plain: Wavelengths before, in positions.
@@ -95,7 +98,7 @@ def scaling(
     """
     lengths = numbers(plain, "plain", 1)
     turns = trained_length / np.abs(lengths)
-    ax, colors = opened(ax, theme, 7.0, 4.2)
+    ax, colors, title = opened(7.0, 4.2, **shown)
     for turn, (name, after) in enumerate(scaled.items()):
         style = {"linewidth": 1.6, "marker": "o", "markersize": 2.5, **dashed(turn, colors)}
         ax.plot(turns, numbers(after, name, 1) / lengths, label=name, **style)
@@ -103,8 +106,8 @@ def scaling(
     ax.set_yscale("log", base=2)
     ax.yaxis.set_major_formatter("{x:g}")
     ax.axvline(1.0, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
-    at = {"xycoords": ("data", "axes fraction"), "fontsize": "small", "color": colors.ink}
-    ax.annotate(" one turn", (1.0, 0.02), **at)
+    upward = {"ha": "left", "va": "baseline", "transform": ax.get_xaxis_transform()}
+    write(ax, 1.0, 0.02, " one turn", colors, **upward)
     if factor is not None:
         ax.axhline(factor, color=colors.faint, linewidth=1.0, zorder=0)
     key(ax)
