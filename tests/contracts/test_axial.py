@@ -16,7 +16,7 @@ from posenc import (
     Rotary,
     VJEPA2Rotary,
 )
-from posenc.encodings.queries_keys.directions import golden_gate_vectors
+from posenc.encodings.queries_keys.directed import golden_gate_vectors
 from posenc.frequencies import Geometric
 from posenc.testing import Case
 

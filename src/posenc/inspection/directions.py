@@ -7,7 +7,7 @@ from torch import Tensor
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.directed import DirectedRotary
-from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.learned import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 

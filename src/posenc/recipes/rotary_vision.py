@@ -10,7 +10,7 @@ from fractions import Fraction
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
-from posenc.encodings.queries_keys.mixed import RoPEMixed
+from posenc.encodings.queries_keys.learned import RoPEMixed
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary

@@ -4,8 +4,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa
 from posenc.encodings.scores.decomposed import DecomposedRelative
-from posenc.encodings.scores.swin import SwinBias
-from posenc.encodings.scores.swin_v2 import SwinV2Bias
+from posenc.encodings.scores.swin import SwinBias, SwinV2Bias
 from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.scores.transformer_xl import TransformerXL
 

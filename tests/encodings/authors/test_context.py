@@ -132,10 +132,10 @@ def test_cape(monkeypatch, end):
     Its uniform_ was made to return its lower bound, then its upper; so are the draws here. Of its
     sinusoid the fourth token is kept.
     """
-    from posenc.encodings.remapping import cape
+    from posenc.encodings.remapping import drawn
 
-    monkeypatch.setattr(cape, "uniform", lambda most, _: end * most)
-    monkeypatch.setattr(cape, "share", lambda shape, device, _: torch.full(shape, float(end)))
+    monkeypatch.setattr(drawn, "uniform", lambda most, _: end * most)
+    monkeypatch.setattr(drawn, "share", lambda shape, device, _: torch.full(shape, float(end)))
     made = CAPE(global_shift=5.0, local_shift=0.5, scale=1.03)(range(5))
     within = {"rtol": 0, "atol": 2e-6}  # theirs draws in float32, ours in steps of 2^-20
     torch.testing.assert_close(made.floats(), numbers(f"cape {end} places"), **within)
@@ -152,9 +152,9 @@ def test_pose(monkeypatch, end, seq, theirs):
 
     Its random.randint was made to return its lower bound, then its upper; so are the draws here.
     """
-    from posenc.encodings.remapping import pose
+    from posenc.encodings.remapping import drawn
 
-    monkeypatch.setattr(pose, "uniform", lambda most, _: end * most)
+    monkeypatch.setattr(drawn, "uniform", lambda most, _: end * most)
     assert PoSE(12)(range(seq)).tolist() == theirs
 
 

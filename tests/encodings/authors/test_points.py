@@ -18,7 +18,7 @@ from posenc import (
     RoPEMixed,
     Rotary,
 )
-from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
+from posenc.encodings.queries_keys.directed import golden_gate_vectors, spiral_vectors
 from posenc.frequencies import Proportional
 from posenc.positions import Coordinates, diagonal_video, grid, symmetric_video
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import DirectedRotary
-from posenc.encodings.queries_keys.directions import golden_gate_vectors
+from posenc.encodings.queries_keys.directed import golden_gate_vectors
 from posenc.positions import Coordinates
 
 

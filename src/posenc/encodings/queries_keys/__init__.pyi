@@ -8,8 +8,10 @@ from .dinov3 import DINOv3Rotary as DINOv3Rotary
 from .directed import DirectedRotary as DirectedRotary
 from .fope import FoPE as FoPE
 from .grape import GRAPE as GRAPE
+from .learned import CayleySTRING as CayleySTRING
+from .learned import CirculantSTRING as CirculantSTRING
+from .learned import RoPEMixed as RoPEMixed
 from .ltx import LTXRotary as LTXRotary
-from .mixed import RoPEMixed as RoPEMixed
 from .moving import move_keys as move_keys
 from .moving import rerotate as rerotate
 from .multimodal import MHRoPE as MHRoPE
@@ -17,8 +19,6 @@ from .multimodal import MultimodalRotary as MultimodalRotary
 from .pope import PoPE as PoPE
 from .rotary import Rotary as Rotary
 from .start_tokens import StartTokenRotary as StartTokenRotary
-from .string import CayleySTRING as CayleySTRING
-from .string import CirculantSTRING as CirculantSTRING
 from .temperature import QueryTemperature as QueryTemperature
 from .vjepa2 import VJEPA2Rotary as VJEPA2Rotary
 from .xpos import XPos as XPos

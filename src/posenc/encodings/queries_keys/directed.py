@@ -1,19 +1,20 @@
 """Rotary in several axes at once: each pair looks in a direction of its own."""
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from math import cos, pi, sin, sqrt
+from statistics import NormalDist
+from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
-from posenc.arguments import check_choice
+from posenc.arguments import check_choice, check_positive_number, check_probability, check_whole
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
-from posenc.encodings.queries_keys.directions import golden_gate_vectors, spiral_vectors
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
 from posenc.encodings.shapes import Dtype, Heads
-from posenc.frequencies import FromCheckpoint
+from posenc.frequencies import FromCheckpoint, Powers
 from posenc.guards import floating
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
@@ -23,6 +24,114 @@ from posenc.numerics.sincos import SinCos
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places
+
+Spread = Literal["angle", "normal"]
+
+GOLDEN = (sqrt(5) - 1) / 2
+
+
+def golden_gate_vectors(
+    head_dim: int,
+    axes: int = 2,
+    heads: int = 1,
+    *,
+    slowest: float = 0.2,
+    fastest: float = 20.0,
+    still: float = 0.0,
+    spread: Spread | None = None,
+) -> Float64[Tensor, "heads pairs axes"]:
+    """Golden-gate frequencies: geometric in size, spread over all directions by a golden ratio.
+
+    Pair i of head h is number j = h · d/2 + i. ``"angle"``, for two axes (y, x), looks at (sin,
+    cos) of jπ(√5 − 1)/2. ``"normal"`` looks at the normal quantiles of frac((j + 1) / g^(a+1)) for
+    the axes a, thrown onto the sphere, where g > 1 solves g^(axes+1) = g + 1.
+
+    Args:
+        head_dim: d, even.
+        slowest: Size of the first frequencies, in radians a unit, for coordinates from −1 to 1.
+        fastest: That of the last.
+        still: Share of the pairs, from the first on, that do not turn.
+        spread: ``"angle"`` for two axes unless ``"normal"`` is asked for.
+
+    Reference:
+        Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
+        (https://jerryxio.ng/posts/nd-rope).
+
+    Example:
+        >>> golden_gate_vectors(4, slowest=1.0, fastest=10.0)[0, 0]
+        tensor([0., 1.], dtype=torch.float64)
+    """
+    check_whole(2, head_dim=head_dim)
+    check_whole(axes=axes, heads=heads)
+    check_positive_number(slowest=slowest, fastest=fastest)
+    check_probability(still=still)
+    spread = spread or ("angle" if axes == 2 else "normal")
+    check_choice(get_args(Spread), spread=spread)
+    if head_dim % 2 or (spread == "angle" and axes != 2):
+        given = f"head_dim is {head_dim} and spread {spread!r} with {axes} axes"
+        raise ValueError(f"{given}; it must be even, and 'angle' is for two axes.")
+    pairs = head_dim // 2
+    resting = round(still * pairs)
+    moving = pairs - resting
+    ratio = fastest / slowest
+    sizes = [0.0] * resting + [slowest * ratio ** (i / max(moving - 1, 1)) for i in range(moving)]
+    looks = [
+        _by_angle(number) if spread == "angle" else _by_normal(number, axes)
+        for number in range(heads * pairs)
+    ]
+    directions = torch.tensor(looks, dtype=torch.float64).view(heads, pairs, axes)
+    return directions * torch.tensor(sizes, dtype=torch.float64)[:, None]
+
+
+def _by_angle(number: int) -> list[float]:
+    turn = number * pi * GOLDEN
+    return [sin(turn), cos(turn)]
+
+
+def _by_normal(number: int, axes: int) -> list[float]:
+    g = 2.0
+    for _ in range(60):  # contracts to the root of g^(axes + 1) = g + 1
+        g = (1 + g) ** (1 / (axes + 1))
+    parts = [(number + 1) / g ** (axis + 1) % 1.0 for axis in range(axes)]
+    drawn = [NormalDist().inv_cdf(part) for part in parts]
+    length = sqrt(sum(each * each for each in drawn))
+    return [each / length for each in drawn]
+
+
+def spiral_vectors(
+    head_dim: int, directions: int = 4, *, base: float = 10_000.0, fastest: float = 1.5
+) -> Float64[Tensor, "pairs axes"]:
+    """Spiral RoPE: K directions at equal angles over half a turn, dealt out to pairs of pairs.
+
+    Of the d/2 pairs the first half looks at (cos, sin) of k · 180°/K along (y, x), where pairs
+    2n and 2n + 1 have k = n mod K/2; the second half looks a quarter turn further. Frequencies are
+    ``fastest`` · b^(−4i/d) in each half. ``fastest`` is in radians a patch.
+
+    Reference:
+        "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE, whose code turns a
+        sampled map of angles about its middle. This is the linear formula: inside the image it is
+        the same up to one angle for all tokens.
+
+    Example:
+        >>> spiral_vectors(16)[:, 1] > 0  # which of the pairs look along x
+        tensor([False, False,  True,  True,  True,  True,  True,  True])
+    """
+    check_whole(4, head_dim=head_dim)
+    check_whole(2, directions=directions)
+    check_positive_number(base=base, fastest=fastest)
+    if directions % 2 or head_dim % (4 * directions):
+        wanted = "directions must be even, and head_dim a multiple of four times as many"
+        raise ValueError(f"head_dim is {head_dim} with {directions} directions; {wanted}.")
+    turns = directions // 2
+    sizes = Powers(base, tuple(range(0, head_dim, 4)), head_dim)
+    made = []
+    for quarter in (0, 1):
+        for pair, wavelength in enumerate(sizes.wavelengths()):
+            angle = pi / 2 * (pair // 2 % turns) / turns
+            size = fastest * 2 * pi / wavelength
+            along = (cos(angle), sin(angle)) if not quarter else (-sin(angle), cos(angle))
+            made.append([size * each for each in along])
+    return torch.tensor(made, dtype=torch.float64)
 
 
 class DirectedRotary(QueryKeyEncoding):

@@ -1,14 +1,14 @@
 # The public names, one line an export.
 from .additive_grape import AdditiveGRAPE as AdditiveGRAPE
 from .alibi import ALiBi as ALiBi
-from .cable import CABLE as CABLE
 from .cope import CoPE as CoPE
 from .cyclic import Cyclic as Cyclic
 from .dape import DAPE as DAPE
-from .dape_v2 import DAPEv2 as DAPEv2
+from .dape import DAPEv2 as DAPEv2
 from .deberta import DeBERTa as DeBERTa
 from .decomposed import DecomposedRelative as DecomposedRelative
 from .fire import FIRE as FIRE
+from .forgetting import CABLE as CABLE
 from .forgetting import Forgetting as Forgetting
 from .forgetting import forgetting_bias as forgetting_bias
 from .kerple import KERPLE as KERPLE
@@ -21,7 +21,7 @@ from .sandwich import Sandwich as Sandwich
 from .selective_rope import SelectiveRoPE as SelectiveRoPE
 from .shaw import Shaw as Shaw
 from .swin import SwinBias as SwinBias
-from .swin_v2 import SwinV2Bias as SwinV2Bias
+from .swin import SwinV2Bias as SwinV2Bias
 from .t5 import T5Bias as T5Bias
 from .temperature import LogTemperature as LogTemperature
 from .temperature import Temperature as Temperature

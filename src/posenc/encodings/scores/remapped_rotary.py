@@ -11,7 +11,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_together, rotation_table
 from posenc.encodings.queries_keys.temperature import QueryTemperature
-from posenc.encodings.remapping.remapped import PairRemapping
+from posenc.encodings.remapping.pairs import PairRemapping
 from posenc.encodings.scores.content import Content, OfBothPositions, grouped_keys, of_each
 from posenc.encodings.scores.rotated import check_rotary
 from posenc.encodings.shapes import BothPositions, Scores
