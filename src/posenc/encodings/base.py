@@ -175,11 +175,7 @@ class QueryKeyEncoding(Described, ABC):
     def encode_both(
         self, q: Heads, k: Heads, table: Tensor, positions: Int64[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "*batch _ _ _"], Float[Tensor, "*batch _ _ _"]]:
-        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``.
-
-        A class that defines this one also defines ``encode_queries`` and ``encode_keys``, which
-        must give the same: attention calls either.
-        """
+        """Both, of the same tokens; with ``positions``, by those rows of a kept ``table``."""
         if positions is not None:
             table = table[checked_rows(table, positions)]
         return self.encode_queries(q, table), self.encode_keys(k, table)
@@ -246,10 +242,7 @@ class ScoreEncoding(Described, ABC):
     def check_beside(
         self, queries_keys: Sequence[QueryKeyEncoding], *, rotated_before: bool = True
     ) -> None:
-        """Raise ``ValueError`` beside encodings of queries and keys that this one does not fit.
-
-        ``rotated_before`` says whether queries and keys may come rotated where there are none.
-        """
+        """Raise ``ValueError`` beside encodings of queries and keys that this one does not fit."""
         for part in self.modules():
             if part is not self and isinstance(part, ScoreEncoding):
                 part.check_beside(queries_keys, rotated_before=rotated_before)
@@ -264,11 +257,7 @@ class ScoreEncoding(Described, ABC):
     def encode(
         self, scores: Scores, table: Tensor, *, q: Q = None, k: K = None, scale: Scale = None
     ) -> Scores:
-        """``scores`` changed by position, in float32 at least and rounded once.
-
-        ``scores`` come scaled, by ``scale`` or 1/√head_dim; ``q`` and ``k`` are for encodings that
-        read content.
-        """
+        """``scores``, scaled by ``scale`` or 1/√head_dim, changed by position and rounded once."""
 
     def encode_output(self, out: Attended, weights: Scores, table: Tensor) -> Attended:
         """The result of attention, with what positions add to values; see ``changes_output``."""
@@ -298,10 +287,7 @@ class ScoreEncoding(Described, ABC):
         q_hidden: Float[Tensor, "*batch q_len dim"] | None = None,
         k_hidden: Float[Tensor, "*batch k_len dim"] | None = None,
     ) -> Scores:
-        """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …
-
-        Encodings that read the hidden state take it as ``q_hidden`` and ``k_hidden``.
-        """
+        """``encode`` of ``table``; without positions, both sides stand at 0, 1, 2, …"""
         positions = [q_positions, k_positions]
         for side, (axis, name) in enumerate(((-2, "q_positions"), (-1, "k_positions"))):
             given, device = positions[side], scores.device

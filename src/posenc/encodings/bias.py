@@ -253,11 +253,7 @@ def chosen_heads(every: range, index: int | slice) -> range:
 
 
 def bias_apart(bias: ScoreBias, heads: slice) -> ScoreBias | None:
-    """The bias of some heads with parameters of its own, which are cut from those of ``bias``.
-
-    ``None`` where a head depends on parameters of others, and where a class does not itself say its
-    ``head_axes``: a subclass may count heads.
-    """
+    """The bias of some heads, with parameters cut from those of ``bias``, where heads are apart."""
     axes = vars(type(bias)).get("head_axes")
     if axes is None or {name for name, _ in bias.named_parameters()} - set(axes):
         return None

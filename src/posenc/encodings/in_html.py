@@ -21,12 +21,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 380, 170, 64, 372, 22, 136
 
 
 def in_html(told: Mapping[str, Any]) -> str:
-    """A table of names with their values or lists of encodings, and a picture of each encoding.
-
-    Example:
-        >>> in_html({"dim": 8, "scores": []})
-        '<table><tr><th>dim</th><td>8</td></tr><tr><th>scores</th><td>none</td></tr></table>'
-    """
+    """A table of names with values or lists of encodings, and a picture of each encoding."""
     lists = {name: each if isinstance(each, list) else [each] for name, each in told.items()}
     rows = (
         f"<tr><th>{name}</th><td>{'<br>'.join(escape(str(e)) for e in held) or 'none'}</td></tr>"

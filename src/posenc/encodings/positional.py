@@ -129,10 +129,7 @@ def check_company(
     *,
     rotated_before: bool = True,
 ) -> None:
-    """Refuse encodings beside which one of these would not mean what it says.
-
-    ``rotated_before``: whether queries and keys may come rotated, when nothing rotates them here.
-    """
+    """Refuse encodings beside which one of these would not mean what it says."""
     rotations = tuple(queries_keys)
     for index, encoding in enumerate(scores):
         if index and encoding.makes_anew:

@@ -10,11 +10,7 @@ from posenc.guards import demand, graph_looks, may_look
 def check_repeats(
     name: str, goes_on: Bool[Tensor, "*rows steps"], repeats: Bool[Tensor, "*rows steps"]
 ) -> None:
-    """Refuse positions that go on, repeat and go on again, as 0, 1, 1, 2.
-
-    What reads neighbors cannot tell padding inside a document from two documents. ``goes_on`` says
-    of each step from a token to the next whether a document may go on there.
-    """
+    """Refuse positions that go on (``goes_on``), repeat and go on again, as 0, 1, 1, 2."""
     if may_look(repeats) and not bool(repeats.any()):
         return
     index = torch.arange(repeats.shape[-1], device=repeats.device)

@@ -7,11 +7,7 @@ from torch import Tensor, nn
 
 
 def arguments_told(module: nn.Module, *, named: bool = False, **defaults: Any) -> str:
-    """The arguments that are not at their defaults, read from attributes of the same names.
-
-    A learned number tells where it began, by ``first_…``; modules print themselves. ``defaults``
-    replace those of the signature. The first argument has no name unless ``named``.
-    """
+    """The arguments that are not at their defaults, read from attributes of the same names."""
     told, parameters = [], inspect.signature(type(module)).parameters
     for index, (name, parameter) in enumerate(parameters.items()):
         usual = defaults.get(name, parameter.default)

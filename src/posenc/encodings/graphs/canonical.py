@@ -26,10 +26,7 @@ def groups(values: np.ndarray, tolerance: float) -> np.ndarray:
 
 
 def signed(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rule for eigenvectors of eigenvalues of their own, columns of a stack of matrices.
-
-    Returns the vectors with their signs, and of each the node that was picked and its P_ii.
-    """
+    """The rule for single eigenvectors: these with signs, the nodes that were picked, and P_ii."""
     near = vectors**2
     most = near.max(axis=-2, keepdims=True)
     cubes = vectors**3 * (vectors**3).sum(axis=-2, keepdims=True)

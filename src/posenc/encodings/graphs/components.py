@@ -13,10 +13,7 @@ MOST_NUMBERS = 2**22  # of one stack of blocks
 
 @dataclass(frozen=True)
 class Blocks:
-    """Connected parts of one size: ``parts`` ``[count]``, their numbers among all parts, and
-    ``nodes``
-    ``[count, size]``, ascending.
-    """
+    """Connected parts of one size: their numbers ``[count]``, and nodes ``[count, size]``."""
 
     parts: np.ndarray
     nodes: np.ndarray
@@ -28,10 +25,7 @@ class Blocks:
 
 
 class Components:
-    """The connected parts of an adjacency, whichever way its edges go.
-
-    ``label`` is the part of each node, and ``place`` where it stands among the nodes of its part.
-    """
+    """The connected parts of an adjacency: that of each node, and its place in its part."""
 
     def __init__(self, adjacency: Any):
         self.adjacency = adjacency

@@ -49,25 +49,20 @@ class LaplacianEncoding:
     undirected; ``graph.undirected()`` makes it so. One with fewer than k + 1 nodes has zeros in the
     rest.
 
-    The same graph has the same encoding: bit for bit on one machine, and with the same signs and to
-    about 1e-8 on another. When nodes are numbered anew, the rows follow, unless a symmetry of the
-    graph leaves only the numbers to decide. Rules settle what is arbitrary:
-
-    - eigenvalues closer than ``tolerance`` times the largest possible one count as one;
-    - each connected part has eigenvectors of its own, zero elsewhere;
-    - ``posenc.encodings.graphs.canonical`` picks a basis of each eigenspace and its signs;
-    - among equal eigenvalues of several parts, the largest P_ii comes first, then the first node.
+    The same graph has the same encoding, to about 1e-8 on another machine, and rows follow nodes
+    that are numbered anew. ``posenc.encodings.graphs.canonical`` picks a basis of each eigenspace
+    and its signs. Each connected part has eigenvectors of its own, zero elsewhere.
 
     Args:
         k: Number of eigenvectors, and width of the encoding.
         self_loops: Whether edges from a node to itself count.
-        tolerance: As a part of the largest possible eigenvalue (2, or twice the largest degree of
-            its graph). Take less for long chains, whose eigenvalues lie closer.
+        tolerance: Eigenvalues closer than this part of the largest possible one count as one. Take
+            less for long chains.
 
     Reference:
         Belkin & Niyogi 2003, "Laplacian Eigenmaps"; Dwivedi et al. 2020, "Benchmarking Graph Neural
-        Networks", section 4.1 (arXiv:2003.00982); Ma et al. 2023, "Laplacian Canonization for Graph
-        Neural Networks" (arXiv:2310.18716), settle what is arbitrary otherwise.
+        Networks", section 4.1 (arXiv:2003.00982); compare Ma et al. 2023, "Laplacian Canonization"
+        (arXiv:2310.18716).
 
     Example:
         >>> path = Graph(torch.tensor([[0, 1], [1, 2]])).undirected()

@@ -19,11 +19,7 @@ SHIFT = 1e-6  # of the largest eigenvalue, so that a Laplacian can be factorized
 def sparse_modes(
     laplacian: Any, needed: int, tolerance: float, largest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``needed`` smallest eigenvalues of one connected part, or more, and their eigenvectors.
-
-    The eigenspace of the last is whole. Lanczos finds one copy of a multiple eigenvalue before the
-    others, so the rest of the space is searched until nothing was passed over.
-    """
+    """At least ``needed`` smallest eigenvalues of one connected part, and their eigenvectors."""
     solver, wanted = _Solver(laplacian, largest), needed + SPARE
     while wanted < laplacian.shape[0] // 2:
         try:
@@ -50,10 +46,7 @@ def _complete(solver: "_Solver", wanted: int, tolerance: float) -> tuple[np.ndar
 
 
 class _Solver:
-    """Lanczos on the Laplacian as it is; on its inverse, once that has taken too long.
-
-    Too long comes later where the inverse would take longer still.
-    """
+    """Lanczos on the Laplacian as it is; on its inverse, once that has taken too long."""
 
     def __init__(self, laplacian: Any, largest: float):
         self.laplacian, self.largest = laplacian, largest
@@ -105,11 +98,7 @@ class _Solver:
 
 
 def _fills_up(laplacian: Any) -> bool:
-    """Whether a factorization would be dense, as of random neighbors; not of a grid, mesh or tree.
-
-    In any order of the nodes, a row of a factor begins no sooner than that of the matrix; so the
-    room that this order leaves bounds the numbers of a factor. One neighbor far away is harmless.
-    """
+    """Whether a factorization would be dense, by the room that a narrow order of nodes leaves."""
     nodes = laplacian.shape[0]
     if nodes <= FEW:
         return False

@@ -25,9 +25,6 @@ class RandomWalkEncoding:
     paper writes, has the same diagonals. A node that no edge leaves ends the walk. A self loop is
     an edge.
 
-    Powers are formed up to half of the walk alone, since (P^(a+b))_ii = Σ_j (P^a)_ij (P^b)_ji, in
-    float64: dense for parts of up to 1024 nodes; sparse beyond, or a few columns at a time.
-
     Args:
         walk_length: Number of steps, and width of the encoding: 16 to 24 in the paper.
 

@@ -7,11 +7,7 @@ from posenc.encodings.graphs.components import Blocks
 
 
 class Candidates:
-    """The first eigenvectors of each part, until all are there and can be put in order.
-
-    Each graph is to have ``k`` after its first; ``tolerance`` is ``[graphs]``, ``batch``
-    ``[nodes]``.
-    """
+    """The first eigenvectors of each part, until all are there and can be put in order."""
 
     def __init__(self, k: int, tolerance: np.ndarray, batch: np.ndarray):
         self.k, self.tolerance, self.batch = k, tolerance, batch

@@ -41,10 +41,7 @@ class Turns(Schedule):
 
 
 class AxisSinCos:
-    """cos and sin of p[a_i] · ω_i: pair i follows coordinate a_i of a point.
-
-    ``schedules`` are the frequencies of each axis, in the order of its pairs, and ``axes`` the a_i.
-    """
+    """cos and sin of p[a_i] · ω_i, with one schedule an axis, and ``axes`` the a_i."""
 
     def __init__(
         self, schedules: Sequence[Schedule], axes: Sequence[int], arithmetic: Arithmetic = "exact"
@@ -64,10 +61,7 @@ class AxisSinCos:
         *,
         scaled: bool = True,
     ) -> Float[Tensor, "*shape 2 pairs"]:
-        """cos and sin of what ``coordinate`` gives, times attention factors if ``scaled``.
-
-        Tokens that stand nowhere are not turned.
-        """
+        """cos and sin of ``coordinate`` of points, times attention factors if ``scaled``."""
         points, nowhere = among_places(checked_points(positions, self.count))
         tables = []
         for axis, sincos in enumerate(self.parts):

@@ -28,7 +28,6 @@ class AxialRotary(RotationOfAxes):
     its base, split and schedules can be replaced:
 
     - ``AxialRotary(64)``: RoPE-ViT; ``AxialRotary(128, form="wan")``: Wan.
-    - ``AxialRotary(96, base=(1e4, 500.0, 500.0), split=(32, 32, 32), form="wan")``.
     - ``flux.with_schedules([NTK(each, 2.0) for each in flux.schedules])``: NTK by axis.
 
     Args:

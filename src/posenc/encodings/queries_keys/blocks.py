@@ -58,8 +58,8 @@ class LieRE(LearnedBlocks):
     """Heads are multiplied with exp(Σ_a p_a A_a), where the A_a are learned skew matrices.
 
     A_a = U_a − U_aᵀ, with U_a an upper triangle. Matrices of two axes need not commute: a product
-    then depends on both points, not on their difference alone. Along one axis, or in blocks of two
-    channels, they do. Norms are kept. Exponentials are float64, rounded once.
+    then depends on both points, not on their difference alone. Norms are kept. Exponentials are
+    float64, rounded once.
 
     Args:
         head_dim: d.

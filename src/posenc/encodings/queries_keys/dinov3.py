@@ -37,7 +37,7 @@ class DINOv3Rotary(RotationOfAxes):
     with (y, x), as of ``posenc.positions.grid(H, W)``. Class tokens are not rotated.
 
     In training all centers of one call may change at random: c → (c + shift_axis) · jitter_axis ·
-    rescale. Then angles are float64, and torch's generator draws.
+    rescale.
 
     Args:
         head_dim: d, a multiple of 4.

@@ -195,15 +195,7 @@ class DirectedRotary(QueryKeyEncoding):
         heads_first: bool = True,
         **speeds: Any,
     ) -> "DirectedRotary":
-        """Directions spread by the golden ratio, for coordinates from −1 to 1.
-
-        ``speeds`` are ``slowest``, ``fastest``, ``still`` and ``spread`` of
-        ``directions.golden_gate_vectors``.
-
-        Example:
-            >>> DirectedRotary.golden_gate(64, axes=3, heads=12, fastest=40.0)
-            DirectedRotary(heads=12, pairs=32, axes=3)
-        """
+        """Directions of ``golden_gate_vectors``, for coordinates from −1 to 1."""
         vectors = golden_gate_vectors(head_dim, axes, heads, **speeds)
         return cls(vectors, pairing=pairing, heads_first=heads_first)
 
@@ -217,14 +209,7 @@ class DirectedRotary(QueryKeyEncoding):
         heads_first: bool = True,
         **speeds: float,
     ) -> "DirectedRotary":
-        """K directions at equal angles, for (y, x) in patches.
-
-        ``speeds`` are ``base`` and ``fastest`` of ``directions.spiral_vectors``.
-
-        Example:
-            >>> DirectedRotary.spiral(64)
-            DirectedRotary(pairs=32, axes=2, pairing='interleaved')
-        """
+        """Directions of ``spiral_vectors``, for (y, x) in patches."""
         vectors = spiral_vectors(head_dim, directions, **speeds)
         return cls(vectors, pairing=pairing, heads_first=heads_first)
 

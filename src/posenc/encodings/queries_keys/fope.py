@@ -29,11 +29,7 @@ class FoPE(QueryKeyEncoding):
     The sums are over the frequencies that make a whole turn in the trained length, ω > 2π/L. C and
     S are learned, one matrix of each a key head, shared by its query heads. They begin near the
     identity, where this is rotary. Slower pairs are multiplied by (1, 0) in the paper, and by (1,
-    1) in the authors' code and in Intern-S1-Pro. The matrices are square, as in the paper; the
-    authors' code has a quarter of the width of a head as columns at most.
-
-    Products depend on positions by more than their difference. Cosines and sines are exact; a
-    learned sum of them is rounded.
+    1) in the authors' code, which has a quarter of the columns at most, and in Intern-S1-Pro.
 
     Args:
         frequencies: A schedule, a list or tensor of radians per position, or the width of a head

@@ -21,10 +21,6 @@ class GRAPE(QueryKeyEncoding):
     x + (sin t / s) L x + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b. Norms
     stay, and products depend on distance alone. Angles are float64.
 
-    This is the multiplicative form of rank 2. Planes of pairs of channels with fixed speeds are
-    ``Rotary``; the additive form is ``AdditiveGRAPE``. The authors' code turns planes of channels
-    alone, at learned speeds.
-
     Args:
         head_dim: Width of a head, 2 or more.
         heads: Number of key heads; query heads share the plane of theirs.

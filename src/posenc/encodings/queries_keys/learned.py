@@ -21,10 +21,7 @@ from posenc.positions.placeless import among_places
 
 
 class LearnedRotation(QueryKeyEncoding):
-    """Heads rotated at points ``[*batch, seq, axes]`` by learned angles and matrices, in float64.
-
-    Tokens that stand nowhere are at 0, where nothing is rotated.
-    """
+    """Heads rotated at points by what is learned, in float64."""
 
     is_relative = takes_reals = True
 

@@ -28,8 +28,7 @@ def move_keys(
     R(n) k = R(n − m) · R(m) k
 
     Positions are subtracted as integers, so the turn is exact; what is left is one more rounding of
-    the keys. The attention factor of a schedule is in the keys already and stays. Only keys move:
-    what the tokens saw in deeper layers, and their values, stay.
+    the keys. The attention factor of a schedule is in the keys already and stays.
 
     Args:
         from_positions: Where they stand, ``[*batch, seq]``, with several axes ``[…, seq, axes]``.

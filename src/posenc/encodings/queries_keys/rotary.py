@@ -152,11 +152,6 @@ class Rotary(QueryKeyEncoding):
 
         With ``positions`` ``[*batch, seq]`` the table is one of kept rows 0, 1, 2, …, which are
         read where they are used. ``out=(q, k)`` rotates in place.
-
-        Example:
-            >>> rotary, q, k = Rotary(64), torch.randn(1, 8, 1, 64), torch.randn(1, 2, 1, 64)
-            >>> kept = rotary.table(torch.arange(1000))
-            >>> q, k = rotary.encode_both(q, k, kept, torch.tensor([123]))
         """
         contents, width = (q, k), self.head_dim
         fits = q.shape[-1] == k.shape[-1] == width and 2 * table.shape[-1] == self.rotated_dim

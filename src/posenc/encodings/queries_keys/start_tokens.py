@@ -15,8 +15,7 @@ ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profil
 class StartTokenRotary(AroundRotary):
     """Rows of ``start`` for positions below ``count``, and of ``rotary`` from there on.
 
-    LongRoPE leaves the first n̂ tokens unscaled, without the attention factor. Products of such a
-    token with a later one do not depend on their distance alone.
+    LongRoPE leaves the first n̂ tokens unscaled, without the attention factor.
 
     Args:
         rotary: The encoding of all later tokens, extended.

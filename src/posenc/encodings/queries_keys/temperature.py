@@ -26,8 +26,7 @@ class QueryTemperature(QueryKeyEncoding):
     ``"beam"``     (1 + (p + 1) / period)^scale
 
     Llama 4 and Beam have it in the layers without a rotary encoding, Ministral 3 and Mistral 4 in
-    all. Positions below 0 count as 0. For Inkling's temperature see ``LogTemperature``;
-    ``posenc.interop.huggingface.temperatures_from_config`` reads them all.
+    all. Positions below 0 count as 0. For Inkling's see ``LogTemperature``.
 
     Args:
         scale: 0.1 in all of these models.

@@ -60,9 +60,8 @@ class SelfExtend(PairRemapping):
     distance(p, n) = p − n where p − n < w,
     distance(p, n) = ⌊p / g⌋ + w − ⌊w / g⌋ − ⌊n / g⌋ from there on
 
-    A model trained on L tokens reads about (L − w) · g + w of them. ``RemappedRotary`` puts it into
-    attention with rotary positions. The authors' files for Mistral, Phi and Qwen have ⌊w / g⌋, as
-    the paper's listing, those for Llama and Gemma the fraction w / g.
+    ``RemappedRotary`` puts it into attention with rotary positions. The authors' files for Mistral,
+    Phi and Qwen have ⌊w / g⌋, as the paper's listing, those for Llama and Gemma the fraction w / g.
 
     Args:
         group: g, positions to a group; 8 in the authors' code.

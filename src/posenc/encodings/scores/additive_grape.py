@@ -27,7 +27,7 @@ class AdditiveGRAPE(OfContent):
     with d = max(q_position − k_position, 0), w the width of a head, m_h the slopes of ``ALiBi``,
     ω_h > 0 learned for each head and u_h, v_h learned directions of length 1. With one gate its
     softplus stands alone. Where u and v meet nothing, it is ALiBi with slopes m_h · ω_h · ln 2 a
-    gate. ``omega``, ``u`` and ``v`` are named as in checkpoints.
+    gate.
 
     Args:
         gates: ``"query"``, ``"key"``, or both.

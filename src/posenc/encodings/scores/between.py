@@ -22,10 +22,7 @@ def steps_of_keys(distance: Distances) -> Int64[Tensor, "*rows steps"]:
 def sums_after_key(
     values: Float[Tensor, "*batch #heads #q_len k_len"], distance: Distances
 ) -> Float[Tensor, "*batch #heads q_len k_len"]:
-    """Σ values[i, l] over the tokens l of a document after key j and up to query i, in float64.
-
-    ``values`` are one number a key, or one a pair; ``distance`` is q − k.
-    """
+    """Σ values[i, l] over tokens l of a document after key j and up to query i, in float64."""
     step = steps_of_keys(distance).unsqueeze(-2)
     # The first token of a document comes after none of it.
     rises = F.pad(step > 0, (1, 0), value=False)

@@ -98,8 +98,7 @@ class DAPEv2(OfBothPositions):
     either end of a document. Padding must not lie between the tokens of a document.
 
     The authors' code convolves a whole row at once, so its last query has no zeros to its right.
-    Here every query has them, so that decoding equals a whole pass. Memory is that of
-    4 · ⌊kernel/2⌋ + 1 copies of the scores and the bias.
+    Here every query has them, so that decoding equals a whole pass.
 
     Load layers 0 and 2 of a checkpoint's ``mlp2``, whose kernels have an axis more, as ``expand``
     and ``contract``. Its FIRE is ``FIRE(heads, threshold=256, negative_slope=0.01)`` here: their

@@ -100,10 +100,9 @@ class Forgetting(OfDistance):
 class CABLE(OfDistance):
     """score_ij −= Σ_{j < l ≤ i} softplus(w_h · x_l + b_h), with x_l the hidden state of token l
 
-    so each token lengthens the way to all before it by as much as it says. It is the bias of
-    forgetting attention with the sign of its gate turned. It is causal: pairs whose key comes after
-    its query stay. For documents and padding see ``posenc.encodings.scores.between``. A cache keeps
-    one number a head and token.
+    so each token lengthens the way to all before it by as much as it says. It is causal: pairs
+    whose key comes after its query stay. For documents and padding see
+    ``posenc.encodings.scores.between``.
 
     Checkpoints of the authors' code take ``scale=1.0``; load ``h_attn`` as ``weight`` and ``bias``.
 

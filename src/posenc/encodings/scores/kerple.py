@@ -150,10 +150,7 @@ def power(away: Tensor, exponent: Tensor) -> Tensor:
 
 
 def held(module: nn.Module, number: nn.Parameter, most: float | None) -> Tensor:
-    """``number`` within its bounds, which training writes into the parameter.
-
-    Beyond a bound it has the gradient of the bound, so that it can come back.
-    """
+    """``number`` within its bounds; beyond one it has the gradient of the bound, to come back."""
     if module.training and torch.is_grad_enabled():
         if eager():
             number.data.clamp_(LEAST, most)  # unseen by autograd, like the authors' assignment

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
+from posenc.encodings.queries_keys.rotation import check_key_heads
 from posenc.encodings.scores.between import steps_of_keys
 from posenc.encodings.scores.content import Content, OfDistance
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
@@ -25,9 +26,9 @@ class PaTH(OfDistance):
     to the scores; with ``Forgetting`` or ``CABLE`` beside it, it is PaTH-FoX.
 
     It is causal: pairs whose key comes after its query stay. For documents and padding see
-    ``posenc.encodings.scores.between``. A cache keeps w and β, and a step costs a triangular solve
-    over all of them. The paper also passes u through a convolution over three tokens: a model that
-    has it passes ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)`` to ``encode``.
+    ``posenc.encodings.scores.between``. The paper also passes u through a convolution over three
+    tokens: a model that has it passes ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)`` to
+    ``encode``.
 
     Args:
         kv_heads: Number of key heads; ``heads`` if not given.
@@ -95,8 +96,9 @@ class PaTH(OfDistance):
         width = self.head_dim
         w, beta = content.k_features.split([self.kv_heads * width, self.kv_heads], dim=-1)
         w = w.unflatten(-1, (self.kv_heads, width)).transpose(-2, -3)
-        grouped = content.q.unflatten(-3, (self.kv_heads, -1))
-        change = _change(grouped, content.k, w, beta.mT, table).flatten(-4, -3)
+        grouped, keys = content.q.unflatten(-3, (self.kv_heads, -1)), content.k
+        check_key_heads(keys, self.kv_heads, True)
+        change = _change(grouped, keys, w, beta.mT, table).flatten(-4, -3)
         return scores - change * content.scale
 
 

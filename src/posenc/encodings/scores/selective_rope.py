@@ -32,11 +32,9 @@ class SelectiveRoPE(OfDistance):
 
     Scores are computed anew from unrotated queries and keys, so it comes first among encodings of
     scores, without a rotary encoding. A cache keeps u beside unrotated keys. Sums and angles are
-    float64. A packed or padded row, and a graph, take a pass over all scores for each pair of
-    channels. Padding must not lie between the tokens of a document.
+    float64. Padding must not lie between the tokens of a document.
 
-    The paper makes u of the query; the authors' code, and this, of the hidden state. Theirs has as
-    many key heads as query heads; fewer are repeated here.
+    The paper makes u of the query; the authors' code, and this, of the hidden state.
 
     Args:
         rotary: The rotation: schedule, pairing and width of heads; the authors' base is 500000.

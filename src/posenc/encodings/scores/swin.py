@@ -74,11 +74,7 @@ class SwinBias(WindowBias):
     def resized(
         self, window: int | tuple[int, int], *, interpolation: str = "bicubic"
     ) -> "SwinBias":
-        """A new encoding for another window, interpolated bicubically as the authors' code does.
-
-        ``"linear"`` is what transformers does for square windows of BEiT. Rows of class tokens
-        stay.
-        """
+        """A new encoding for another window; ``"linear"`` is what transformers does for BEiT."""
         check_choice(("bicubic", "linear"), interpolation=interpolation)
         other = deepcopy(self)
         other.window = checked_window(window)

@@ -16,10 +16,7 @@ from posenc.positions import checked
 
 
 class QueryFactor(OfContent):
-    """Scores times a factor of the query's position; a subclass defines ``factor``.
-
-    It multiplies what encodings before it added, too.
-    """
+    """Scores times a factor of the query's position; a subclass defines ``factor``."""
 
     is_pairwise = True
 
@@ -30,10 +27,7 @@ class QueryFactor(OfContent):
     def table(
         self, q_positions: WholeQueryRow, k_positions: WholeKeyRow, *, dtype: Dtype = None
     ) -> PairFactors:
-        """The factor of each query, the same for all keys; float32 unless another dtype is asked.
-
-        A query at position p sees p + 1 keys, and one before position 0 sees 1.
-        """
+        """The factor of each query, the same for all keys; at position p it sees p + 1 of them."""
         q_positions = checked(q_positions, "q_positions").clamp(min=0).unsqueeze(-1)
         k_positions = checked(k_positions, "k_positions")
         factor = self.factor(q_positions.to(widest(q_positions.device)) + 1)

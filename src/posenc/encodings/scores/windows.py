@@ -31,11 +31,7 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
 def displacements(
     q_positions: QueryPixels, k_positions: KeyPixels, window: tuple[int, int], *, name: str
 ) -> BothPositions:
-    """q − k of points (y, x) of a grid, along both axes and less than the window.
-
-    Where a token stands nowhere, as a class token, it is a mark: NOWHERE if that is the query,
-    NOWHERE + 1 if it is the key, NOWHERE + 2 if neither has a place.
-    """
+    """q − k of points; NOWHERE, + 1 or + 2 where the query, the key or neither has a place."""
     queries = _points(checked(q_positions, "q_positions"), "q_positions")
     keys = _points(checked(k_positions, "k_positions"), "k_positions")
     lost = placeless(queries).unsqueeze(-1), placeless(keys).unsqueeze(-2)

@@ -76,10 +76,6 @@ class AxialLearned(Added):
 
         DETR's are ``[row_embeddings.weight, column_embeddings.weight]`` with ``"backward"``;
         Gemma 4's ``position_embedding_table.flip(0)``, which has x first.
-
-        Example:
-            >>> AxialLearned.from_tables([torch.zeros(50, 8), torch.zeros(40, 8)])
-            AxialLearned(8, size=(50, 40))
         """
         sizes, widths = zip(*(table.shape for table in tables), strict=True)
         dim = widths[0] if join == "sum" else sum(widths)

@@ -60,10 +60,7 @@ class Interleaved:
 
 @dataclass(frozen=True)
 class Halves:
-    """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first.
-
-    A shift of 0 gives the paper's frequencies, since i/h = 2i/d.
-    """
+    """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first."""
 
     odd = "zero"
 
@@ -146,12 +143,7 @@ class Convention:
         return self.waveform(dim, base)
 
     def channel(self, index: int, dim: int, base: float = 10_000.0) -> Channel:
-        """The facts of one channel.
-
-        Example:
-            >>> CONVENTIONS["paper"].channel(2, dim=4, base=100.0)
-            Channel(function='sin', exponent=Fraction(1, 2), frequency=0.1, first=0)
-        """
+        """The facts of one channel."""
         if not 0 <= index < dim:
             raise ValueError(
                 f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."

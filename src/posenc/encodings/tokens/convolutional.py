@@ -101,10 +101,6 @@ class Convolutional(TokenEncoding):
 
         ``prefix`` stands before ``conv.bias`` or ``layers.0.conv.bias``; it is found where there is
         one.
-
-        Example:
-            >>> theirs = {"conv.bias": torch.ones(8), "conv.weight": torch.ones(8, 4, 3)}
-            >>> encoding = Convolutional(8, 3, groups=2, weight_norm=False).load(theirs)
         """
         parts = [f"layers.{n}.conv." for n in range(self.depth)] if self.depth > 1 else ["conv."]
         first = prefix + parts[0] + "bias"

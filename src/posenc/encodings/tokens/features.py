@@ -200,10 +200,6 @@ class RandomFourierFeatures(Added):
         SAM's are ``positional_embedding.T``, for points (x, y) from −1 to 1. Those of diffusers'
         ``GaussianFourierProjection`` are ``weight[:, None]``, for logarithms of noise levels. Both
         have the sines first.
-
-        Example:
-            >>> RandomFourierFeatures.from_directions(torch.tensor([[0.125]])).table([[1]])
-            tensor([[0.7071, 0.7071]])
         """
         rows, axes = directions.shape
         made = cls(2 * rows, axes, sines_first=sines_first)

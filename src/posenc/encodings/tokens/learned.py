@@ -70,10 +70,6 @@ class Learned(Added):
 
         As torch's ``interpolate`` with ``align_corners=False``, antialiased where it is shorter, in
         float32 at least. The ``offset`` rows stay.
-
-        Example:
-            >>> Learned(8, max_len=512).resized(1024).max_len
-            1024
         """
         before, rows = self.weight[: self.offset], self.weight[self.offset :]
         wide = resampled(rows.to(working_dtype(rows.dtype)), 0, max_len)

@@ -118,11 +118,6 @@ class LearnedGrid(Added):
         ``key`` names the weight; by default it is found by how timm, transformers and CLIP name it.
         A weight does not tell its grid: a square is assumed, with up to two rows before it. Pass
         ``size`` for other images, as ``size=(9, 16)`` for 16:9 with or without a class token.
-
-        Example:
-            >>> state = {"vit.embeddings.position_embeddings": torch.zeros(1, 50, 8)}
-            >>> LearnedGrid.from_state_dict(state).size
-            (7, 7)
         """
         if key is None:
             found = [name for name in state if f".{name}".endswith(tuple(f".{k}" for k in KEYS))]
@@ -179,10 +174,6 @@ class LearnedGrid(Added):
         Args:
             interpolation: ``"bicubic"`` or ``"linear"``.
             antialias: Whether a smaller grid averages over what it leaves out.
-
-        Example:
-            >>> LearnedGrid(8, (14, 14), prefix=1).resampled((7, 21)).shape
-            torch.Size([148, 8])
         """
         check_choice(get_args(Interpolation), interpolation=interpolation)
         if len(size) != len(self.size):
