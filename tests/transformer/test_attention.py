@@ -17,18 +17,6 @@ def tables_for(positional: Positional, seq: int, dtype=torch.float64) -> Attenti
     )
 
 
-def test_six_words_attend_to_six_words(worked):
-    words = worked["attention_6x6"]["sentence"].split()
-    attention = MultiHeadAttention(512, heads=1)
-    weights = attention.stages(torch.randn(1, len(words), 512)).weights
-    assert weights.shape == (1, 1, 6, 6)
-    assert_close(weights.sum(-1), torch.ones(1, 1, 6))
-    assert (weights > 0).all()
-    # The rows that are printed obey the same law, within their three decimals.
-    printed = torch.tensor(worked["attention_6x6"]["rows"])
-    assert_close(printed.sum(-1), torch.ones(6), atol=3.1e-3, rtol=0)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_it_is_torch_s_attention(causal, bias):
@@ -48,21 +36,27 @@ def test_it_is_torch_s_attention(causal, bias):
 
 
 def masks(seq: int):
+    """None at all, and two by which the third row sees nothing."""
     shown = torch.rand(2, 1, seq, seq) > 0.4
+    shown[:, :, 2] = False
     added = torch.randn(2, 4, seq, seq, dtype=torch.float64).where(shown, -torch.inf)
     return {"none": None, "boolean": shown, "floating": added}
 
 
-@pytest.mark.slow("more of its kind", spares=4)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("mask", ["none", "boolean", "floating"])
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-def test_stages_are_what_forward_computes(positional, kv_heads, mask, causal):
-    attention = MultiHeadAttention(16, 4, kv_heads=kv_heads).double()
-    x = torch.randn(2, 6, 16, dtype=torch.float64)
-    arguments = {"tables": tables_for(positional.double(), 6), "attn_mask": masks(6)[mask]}
-    stages = attention.stages(x, is_causal=causal, **arguments)
-    assert_close(attention(x, is_causal=causal, **arguments), stages.output, atol=1e-12, rtol=0)
+def test_stages_are_what_forward_computes(positional, mask, causal):
+    attention = MultiHeadAttention(16, 4, kv_heads=2, bias=False).double()
+    x = torch.randn(2, 6, 16, dtype=torch.float64, requires_grad=True)
+    given = {"tables": tables_for(positional.double(), 6), "attn_mask": masks(6)[mask]}
+    out = attention(x, is_causal=causal, **given)
+    stages = attention.stages(x, is_causal=causal, **given)
+    assert_close(out, stages.output, atol=1e-12, rtol=0)
+    assert mask == "none" or stages.output[:, 2].eq(0).all()
+    for result in (out, stages.output):
+        with torch.autograd.set_detect_anomaly(True):  # no NaN on the way, either
+            (gradient,) = torch.autograd.grad(result.sum(), x, retain_graph=True)
+        assert gradient.isfinite().all()
 
 
 def test_scores_are_scaled_products_and_the_bias_is_added_to_them():
@@ -87,54 +81,7 @@ def test_fewer_key_heads_are_key_heads_repeated():
     assert_close(few(x, is_causal=True), many(x, is_causal=True), atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("mask", ["boolean", "floating"])
-def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(positional, mask):
-    attention = MultiHeadAttention(16, 4, bias=False).double()
-    x = torch.randn(1, 6, 16, dtype=torch.float64, requires_grad=True)
-    shown = torch.ones(6, 6, dtype=torch.bool)
-    shown[2] = False
-    if mask == "floating":
-        shown = torch.zeros(6, 6, dtype=torch.float64).masked_fill(~shown, -torch.inf)
-    arguments = {"tables": tables_for(positional.double(), 6), "attn_mask": shown}
-    out, stages = attention(x, **arguments), attention.stages(x, **arguments)
-    assert out[0, 2].eq(0).all()
-    assert stages.output[0, 2].eq(0).all()
-    assert stages.weights[0, :, 2].eq(0).all()
-    for result in (out, stages.output):
-        with torch.autograd.set_detect_anomaly(True):  # no NaN on the way, either
-            (gradient,) = torch.autograd.grad(result.sum(), x, retain_graph=True)
-        assert gradient.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((10, 3), "dim is 10, which 3 heads cannot share evenly"),
-        ((0, 1), "dim is 0; it must be a whole number"),
-        ((12, 4, 3), "heads is 4, which 3 kv_heads cannot serve evenly"),
-    ],
-)
-def test_sizes_that_do_not_fit(arguments, told):
-    dim, heads, kv_heads = (*arguments, None)[:3]
-    with pytest.raises(ValueError, match=told):
-        MultiHeadAttention(dim, heads, kv_heads=kv_heads)
-
-
 LAYER, X = MultiHeadAttention(16, 4), torch.randn(1, 5, 16)
-
-
-@pytest.mark.parametrize("call", [LAYER, LAYER.stages], ids=["forward", "stages"])
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(
-    ("mask", "error", "told"),
-    [
-        (torch.ones(5, 5, dtype=torch.int64), TypeError, "attn_mask is torch.int64"),
-        (torch.ones(5, 5, dtype=torch.uint8), TypeError, "attn_mask is torch.uint8"),
-    ],
-)
-def test_masks_that_would_be_added(call, is_causal, mask, error, told):
-    with pytest.raises(error, match=told):
-        call(X, attn_mask=mask, is_causal=is_causal)
 
 
 def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_told():

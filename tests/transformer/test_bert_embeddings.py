@@ -41,22 +41,3 @@ def test_the_sums_are_those_of_transformers(pair, recorded, shape):
         want = theirs(ids, None if types is None else types.expand(3, 7))
     assert (made - want).abs().max() < 1e-5
     assert made.requires_grad is recorded
-
-
-def test_types_of_a_batch_spread_over_a_row(pair):
-    ours, _ = pair
-    ids, types = torch.randint(VOCABULARY, (7,)), torch.randint(2, (3, 7))
-    with torch.no_grad():
-        assert ours(ids, types).equal(ours(ids.expand(3, 7), types))
-
-
-@pytest.mark.parametrize("recorded", [True, False])
-@pytest.mark.parametrize("part", ["words", "token_types"])
-def test_hooks_of_the_parts_see_their_calls(part, recorded):
-    made = BertEmbeddings(DIM, num_embeddings=VOCABULARY, max_len=LENGTH)
-    ids, seen = torch.randint(VOCABULARY, (3, 7)), []
-    getattr(made, part).register_forward_hook(lambda _, given, out: seen.append((given, out)))
-    with torch.set_grad_enabled(recorded):
-        made(ids, torch.zeros_like(ids))
-    (((looked_up,), vectors),) = seen
-    assert vectors.equal(getattr(made, part).weight[looked_up])

@@ -22,18 +22,6 @@ def _fresh():
     torch.compiler.reset()
 
 
-@pytest.mark.slow("encoders that are compiled")
-@pytest.mark.parametrize("name", EVERYWHERE)
-def test_compiled_is_eager(name):
-    encoder = Encoder(16, 4, 1, positional=EVERYWHERE[name](), is_causal=True).eval()
-    compiled = torch.compile(encoder, fullgraph=True)
-    x, mask = torch.randn(2, 6, 16), torch.ones(2, 6, dtype=torch.bool)
-    mask[0, :2] = False
-    assert_close(compiled(x), encoder(x), atol=1e-5, rtol=0)
-    got, want = compiled(x, padding_mask=mask), encoder(x, padding_mask=mask)
-    assert_close(got[mask], want[mask], atol=1e-5, rtol=0)
-
-
 @pytest.mark.slow("two graphs of an encoder")
 @pytest.mark.parametrize("padded", [True, False])
 def test_growing_lengths_make_one_graph(padded):

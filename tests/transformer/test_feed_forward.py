@@ -22,12 +22,6 @@ def test_a_function_may_be_the_activation():
     assert torch.equal(layer.stages(x).activated, layer.expand(x).tanh())
 
 
-def test_dropout_falls_only_while_training():
-    layer, x = FeedForward(8, 20, dropout=0.5), torch.randn(4, 8)
-    assert not torch.equal(layer(x), layer(x))
-    assert torch.equal(layer.eval()(x), layer(x))
-
-
 def test_an_activation_in_place_leaves_what_it_was_given():
     x = torch.randn(2, 3, 8)
     plain, in_place = (FeedForward(8, 16, each) for each in ("relu", torch.nn.ReLU(inplace=True)))

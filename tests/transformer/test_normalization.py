@@ -58,13 +58,6 @@ def test_batch_norm_is_torch_s_while_training():
     assert_close(ours(x), theirs(x.mT).mT, atol=1e-12, rtol=0)
 
 
-def test_batch_norm_lets_sentences_touch_each_other_and_layer_norm_does_not():
-    x = torch.randn(2, 5, 6)
-    louder = x * torch.tensor([1.0, 10.0])[:, None, None]
-    assert torch.equal(LayerNorm(6)(x)[0], LayerNorm(6)(louder)[0])
-    assert not torch.allclose(BatchNorm(6)(x)[0], BatchNorm(6)(louder)[0])
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", [LayerNorm, BatchNorm])
 def test_squares_of_narrow_tokens_have_room(kind, dtype):
@@ -75,15 +68,3 @@ def test_squares_of_narrow_tokens_have_room(kind, dtype):
     assert made.scaled.dtype is dtype
     torch.testing.assert_close(made.scaled.double(), wanted.scaled, rtol=0.01, atol=0.01)
     torch.testing.assert_close(made.variance.double(), wanted.variance, rtol=1e-5, atol=0)
-
-
-@pytest.mark.parametrize("kind", [LayerNorm, BatchNorm])
-def test_what_was_built_without_memory_is_reset(kind):
-    with torch.device("meta"):
-        norm = kind(4)
-    norm = norm.to_empty(device="cpu")
-    with torch.no_grad():
-        norm.weight.fill_(7.0)
-    norm.reset_parameters()
-    assert norm.weight.tolist() == [1.0] * 4
-    assert norm.bias.tolist() == [0.0] * 4

@@ -4,15 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from posenc import (
-    Positional,
-    Sinusoidal,
-    TokenEncoding,
-    positions,
-)
+from posenc import Positional, Sinusoidal, TokenEncoding, positions
 from posenc.transformer import Encoder, KeyValueCache
 
 CLOSE = {"atol": 1e-12, "rtol": 0}
+LENGTHS = [3, 7, 1]
 
 
 def encoder_with(positional, *, is_causal=True, **arguments):
@@ -35,52 +31,32 @@ def padded_on(side, sentences):
     return batch, mask
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_decoding_step_by_step_is_prefill(positional, norm):
-    encoder, x = encoder_with(positional, norm=norm), sentence(2, 9)
-    whole, cache = encoder(x), KeyValueCache()
-    steps = [encoder(part, cache=cache) for part in x.split([4, 1, 1, 2, 1], dim=1)]
-    assert_close(torch.cat(steps, 1), whole, **CLOSE)
-    assert cache.length == 9
-
-
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padded_sentences_are_sentences_alone(positional, side, causal):
+def test_padded_and_packed_sentences_are_sentences_alone(positional, causal):
     encoder = encoder_with(positional, is_causal=causal)
-    sentences = [sentence(3), sentence(7), sentence(1)]
-    batch, mask = padded_on(side, sentences)
-    out = encoder(batch, padding_mask=mask)
-    assert out.isfinite().all()
-    for row, tokens in enumerate(sentences):
-        assert_close(out[row, mask[row]], encoder(tokens[None])[0], **CLOSE)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_packed_sentences_are_sentences_alone(positional, causal):
-    encoder = encoder_with(positional, is_causal=causal)
-    sentences = [sentence(3), sentence(7), sentence(1)]
-    ids = torch.tensor([[7] * 3 + [2] * 7 + [9]])
-    out = encoder(torch.cat(sentences)[None], document_ids=ids)
-    explicit = encoder(torch.cat(sentences)[None], positions.packed([3, 7, 1]), document_ids=ids)
-    assert torch.equal(out, explicit)
-    for tokens, part in zip(sentences, out[0].split([3, 7, 1]), strict=True):
-        assert_close(part, encoder(tokens[None])[0], **CLOSE)
+    sentences = [sentence(length) for length in LENGTHS]
+    alone = [encoder(tokens[None])[0] for tokens in sentences]
+    for side in ("left", "right"):
+        batch, mask = padded_on(side, sentences)
+        out = encoder(batch, padding_mask=mask)
+        assert out.isfinite().all()
+        assert_close(out[mask], torch.cat(alone), **CLOSE)
+    row, ids = torch.cat(sentences)[None], torch.tensor([[7] * 3 + [2] * 7 + [9]])
+    packed = encoder(row, document_ids=ids)
+    assert torch.equal(packed, encoder(row, positions.packed(LENGTHS), document_ids=ids))
+    assert_close(packed[0], torch.cat(alone), **CLOSE)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padded_prompts_decode_as_sentences_alone(positional, side):
-    encoder = encoder_with(positional)
-    sentences = [sentence(7), sentence(9)]
+    encoder, sentences = encoder_with(positional), [sentence(7), sentence(9)]
     batch, mask = padded_on(side, [sentences[0][:3], sentences[1][:5]])
     cache = KeyValueCache()
     encoder(batch, padding_mask=mask, cache=cache)
-    for step in range(4):
-        new = torch.stack([sentences[0][3 + step], sentences[1][5 + step]])[:, None]
-        out = encoder(new, cache=cache)
-        for row, tokens in enumerate(sentences):
-            alone = encoder(tokens[None, : len(tokens) - 3 + step])[0, -1]
-            assert_close(out[row, 0], alone, **CLOSE)
+    steps = [torch.stack([sentences[0][3 + i], sentences[1][5 + i]])[:, None] for i in range(4)]
+    out = torch.cat([encoder(new, cache=cache) for new in steps], dim=1)
+    for row, tokens in enumerate(sentences):
+        assert_close(out[row], encoder(tokens[None])[0, -4:], **CLOSE)
 
 
 def test_a_row_that_has_ended_can_be_padded_while_others_decode(positional):
@@ -95,15 +71,13 @@ def test_a_row_that_has_ended_can_be_padded_while_others_decode(positional):
 
 def test_explicit_positions_are_those_of_the_default(positional):
     encoder, x = encoder_with(positional), sentence(2, 6)
-    want, rows = encoder(x), torch.arange(6)
-    assert_close(encoder(x, rows), want, **CLOSE)
-    assert_close(encoder(x, rows.expand(2, 6)), want, **CLOSE)
-    cache = KeyValueCache()
-    encoder(x[:, :4], rows[:4], cache=cache)
-    assert_close(encoder(x[:, 4:], rows[4:], cache=cache), want[:, 4:], **CLOSE)
-    cache = KeyValueCache()
-    encoder(x[:, :4], rows[:4].expand(2, 4), cache=cache)
-    assert_close(encoder(x[:, 4:], cache=cache), want[:, 4:], **CLOSE)
+    want = encoder(x)
+    for rows in (torch.arange(6), torch.arange(6).expand(2, 6)):
+        assert_close(encoder(x, rows), want, **CLOSE)
+        cache = KeyValueCache()
+        encoder(x[:, :4], rows[..., :4], cache=cache)
+        assert_close(encoder(x[:, 4:5], rows[..., 4:5], cache=cache), want[:, 4:5], **CLOSE)
+        assert_close(encoder(x[:, 5:], cache=cache), want[:, 5:], **CLOSE)
 
 
 def test_only_token_encodings_see_where_a_whole_sentence_stands(placed):
@@ -117,7 +91,7 @@ class Rows(TokenEncoding):
 
     def __init__(self):
         super().__init__()
-        self.axis, self.dim, self.batch_first = Sinusoidal(8), 16, True
+        self.axis, self.dim = Sinusoidal(8), 16
 
     def table(self, positions, *, dtype=None):
         return self.axis.table(positions, dtype=dtype).flatten(-2)
@@ -148,7 +122,6 @@ def test_rows_of_a_ragged_batch(worked):
         mask[row, : len(words)] = True
         for place, word in enumerate(words):
             batch[row, place] = known.get(word, torch.randn(4).double())
-    assert list(batch.shape) == example["batch_shape"]
     assert mask.sum(1).tolist() == [3, 4, 2]
     encoder = Encoder(4, 2, 1, positional=Positional(Sinusoidal(4))).double().eval()
     out = encoder(batch, padding_mask=mask)
@@ -161,20 +134,17 @@ def test_rows_of_a_ragged_batch(worked):
 
 def test_a_row_of_nothing_but_padding_is_finite_and_has_finite_gradients(positional):
     encoder, x = encoder_with(positional, is_causal=False), sentence(2, 4).requires_grad_()
-    mask = torch.tensor([[False] * 4, [True] * 4])
-    out = encoder(x, padding_mask=mask)
+    out = encoder(x, padding_mask=torch.tensor([[False] * 4, [True] * 4]))
     out.sum().backward()
     assert out.isfinite().all()
     assert x.grad.isfinite().all()
     assert_close(out[1], encoder(x[1:])[0], **CLOSE)
 
 
-def test_padding_counts_for_nothing_within_documents():
+@pytest.mark.parametrize(
+    ("ids", "found"), [([0] * 5, [0, 0, 0, 1, 2]), ([0, 0, 0, 1, 1], [0, 0, 0, 0, 1])]
+)
+def test_padding_counts_for_nothing_within_documents(ids, found):
     encoder = Encoder(16, 4, 1, positional=Positional(Sinusoidal(16)))
-    mask = torch.tensor([[False, False, True, True, True]])
-    one = torch.zeros(1, 5, dtype=torch.int64)
-    x = torch.randn(1, 5, 16)
-    found = encoder.stages(x, padding_mask=mask, document_ids=one)
-    assert found.positions.tolist() == [[0, 0, 0, 1, 2]]
-    two = encoder.stages(x, padding_mask=mask, document_ids=torch.tensor([[0, 0, 0, 1, 1]]))
-    assert two.positions.tolist() == [[0, 0, 0, 0, 1]]
+    given = {"padding_mask": torch.arange(5)[None] >= 2, "document_ids": torch.tensor([ids])}
+    assert encoder.stages(torch.randn(1, 5, 16), **given).positions.tolist() == [found]
