@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import pairwise
 
 from posenc.arguments import check_whole
 from posenc.frequencies.longrope import LongRoPE
@@ -35,18 +34,12 @@ class ByLength:
 
     def __post_init__(self):
         object.__setattr__(self, "steps", tuple(map(tuple, self.steps)))
-        if not self.steps:
-            raise ValueError("There are no steps; give (length, schedule), one at least.")
         lengths, schedules = zip(*self.steps, strict=True)
-        check_whole(**{f"length {i}": length for i, length in enumerate(lengths)})
-        if any(after <= before for before, after in pairwise(lengths)):
+        if list(lengths) != sorted(set(lengths)):
             raise ValueError(f"Steps have the lengths {lengths}; they must grow.")
-        for name, values in (
-            ("frequencies", {len(schedule) for schedule in schedules}),
-            ("softmax factors", {schedule.softmax_factor for schedule in schedules}),
-        ):
-            if len(values) > 1:
-                raise ValueError(f"Steps have {sorted(values)} {name}; a batch shares them.")
+        shared = {(len(schedule), schedule.softmax_factor) for schedule in schedules}
+        if len(shared) > 1:
+            raise ValueError(f"Steps have {shared} frequencies and softmax factors; share them.")
 
     @classmethod
     def yarn(

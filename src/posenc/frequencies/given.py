@@ -104,8 +104,6 @@ class Selected(Rescaled):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "indices", tuple(map(index, self.indices)))
-        if any(not 0 <= i < len(self.of) for i in self.indices):
-            raise IndexError(f"indices are {self.indices}; {self.of!r} has {len(self.of)}.")
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -141,10 +139,7 @@ class Divided(Rescaled):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "divisors", _row(divisors=self.divisors))
-        if len(self.divisors) != len(self.of):
-            raise ValueError(f"divisors are {len(self.divisors)} for {len(self.of)} frequencies.")
-        for divisor in self.divisors:
-            check_positive_number(divisor=divisor)
+        check_positive_number(**{f"divisors[{i}]": each for i, each in enumerate(self.divisors)})
         check_positive_number(attention=self.attention)
         self._settle(
             attention_factor=self.of.attention_factor * float(self.attention),
@@ -182,8 +177,6 @@ class Difference(Schedule):
     since: Schedule
 
     def __post_init__(self):
-        if len(self.to) != len(self.since):
-            raise ValueError(f"Schedules have {len(self.to)} and {len(self.since)} frequencies.")
         self._settle(attention_factor=self.to.attention_factor / self.since.attention_factor)
 
     def radians(self) -> tuple[Decimal, ...]:

@@ -154,8 +154,6 @@ class NTKByParts(Rescaled):
         for name in ("beta", "gamma"):
             fast, slow = getattr(self, name)
             check_positive_number(**{f"{name}[0]": fast, f"{name}[1]": slow})
-            if slow >= fast:
-                raise ValueError(f"{name} is {(fast, slow)}; the second must be the smaller.")
         with localcontext(PRECISION):
             self._settle(attention_factor=float(Decimal("0.1") * exact(self.factor).ln() + 1))
 

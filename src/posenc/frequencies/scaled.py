@@ -67,12 +67,6 @@ class Resonance(Rescaled):
         (6.0, 63.0, 628.0)
     """
 
-    def __post_init__(self):
-        super().__post_init__()
-        shortest = min(map(abs, self.of.wavelengths()))
-        if shortest < 1.5:  # rounded to 0 or 1, all positions would look alike
-            raise ValueError(f"A wavelength is {shortest:g} positions; it must be 1.5 or more.")
-
     def radians(self) -> tuple[Decimal, ...]:
         return tuple(w and TWO_PI / (TWO_PI / w).to_integral_value() for w in self.of.radians())
 

@@ -168,11 +168,6 @@ class RIFLEx(Rescaled):
         super().__post_init__()
         check_whole(k=self.k, length=self.length)
         check_positive_number(share=self.share)
-        if self.k > len(self.of):
-            raise ValueError(f"k is {self.k}; there are frequencies 1 to {len(self.of)}.")
-        before, after = (abs(each.wavelengths()[self.k - 1]) for each in (self.of, self))
-        if after < before:
-            raise ValueError(f"RIFLEx lowers a frequency: a turn takes {before:g}, not {after:g}.")
 
     def radians(self) -> tuple[Decimal, ...]:
         every = list(self.of.radians())

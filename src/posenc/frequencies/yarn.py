@@ -86,10 +86,7 @@ class YaRN(Rescaled):
         with localcontext(PRECISION):
             low, high = self._ramp()
             if self.beta_slow > self.beta_fast or low > high:
-                raise ValueError(
-                    f"beta_fast is {self.beta_fast} and beta_slow {self.beta_slow}: there is no "
-                    f"ramp between them over {self.of!r} in {self.trained_length} tokens."
-                )
+                raise ValueError(f"No ramp leads from {self.beta_fast} to {self.beta_slow} turns.")
             self._settle(
                 attention_factor=self._attention_factor(),
                 softmax_factor=float(self._sharpness(self.mscale_all_dim or 0.0) ** 2),

@@ -68,13 +68,14 @@ def mixed_modalities(
     documents = torch.zeros_like(types) if document_ids is None else runs(document_ids)
     rows, seq = types.shape[:-1].numel(), types.shape[-1]
     # Images are laid out one by one, on the CPU.
-    near = [each.cpu().expand(types.shape).reshape(rows, seq) for each in (types, documents, real)]
-    tokens = near[0][near[2]]
+    given = types, documents, real
+    kinds, numbers, told = (each.cpu().expand(types.shape).reshape(rows, seq) for each in given)
+    tokens = kinds[told]
     shown = {
         kind: iter(_shown(kind, int((tokens == kind).sum()), of_kind, (times or {}).get(kind)))
         for kind, of_kind in grids.items()
     }
-    placed = [_row(*row, shown, after) for row in zip(*near, strict=True)]
+    placed = [_row(*row, shown, after) for row in zip(kinds, numbers, told, strict=True)]
     every = torch.cat([tokens.new_zeros(0, 3), *placed])
     return every.view(*types.shape, 3).to(types.device)
 
