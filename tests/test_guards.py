@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -14,10 +15,15 @@ class Tagged(torch.Tensor):
     """A subclass that only wants to be seen."""
 
 
-def in_vmap(ask, x):
-    seen = []
-    torch.func.vmap(lambda y: seen.append(ask(y)) or y)(x)
-    return seen[0]
+def within(transform):
+    """Asks inside a transform, which calls the function that it is given."""
+
+    def way(ask, x):
+        seen = []
+        transform(lambda y: seen.append(ask(y)) or y * 2, x)
+        return seen[0]
+
+    return way
 
 
 def in_older_vmap(ask, x):
@@ -29,33 +35,9 @@ def in_older_vmap(ask, x):
     return seen[0]
 
 
-def in_jvp(ask, x):
-    seen = []
-    torch.func.jvp(lambda y: seen.append(ask(y)) or y, (x,), (x,))
-    return seen[0]
-
-
-def in_grad(ask, x):
-    seen = []
-    torch.func.grad(lambda y: seen.append(ask(y)) or y.sum())(x)
-    return seen[0]
-
-
 def forward_mode(ask, x):
     with forward_ad.dual_level():
         return ask(forward_ad.make_dual(x, x))
-
-
-def in_make_fx(ask, x):
-    seen = []
-    make_fx(lambda y: seen.append(ask(y)) or y * 2)(x)
-    return seen[0]
-
-
-def in_jit_trace(ask, x):
-    seen = []
-    torch.jit.trace(lambda y: seen.append(ask(y)) or y * 2, x, check_trace=False)
-    return seen[0]
 
 
 def compiled(ask, x):
@@ -76,29 +58,22 @@ def exported(ask, x):
     return False
 
 
-def fake(ask, x):
-    from torch._subclasses import FakeTensorMode
-
-    with FakeTensorMode() as mode:
-        return ask(mode.from_tensor(x))
-
-
 # How a question is asked; whether values may be looked at there, and whether operators serve.
 WAYS = {
     "plainly": (lambda ask, x: ask(x), True, True),
     "a parameter": (lambda ask, x: ask(torch.nn.Parameter(x)), True, True),
     "a buffer": (lambda ask, x: ask(torch.nn.Buffer(x)), True, True),
     "without gradients": (lambda ask, x: torch.inference_mode()(ask)(x), True, True),
-    "grad": (in_grad, True, False),
-    "jvp": (in_jvp, True, False),
+    "grad": (within(lambda f, x: torch.func.grad(lambda y: f(y).sum())(x)), True, False),
+    "jvp": (within(lambda f, x: torch.func.jvp(f, (x,), (x,))), True, False),
     "forward mode": (forward_mode, True, False),
-    "vmap": (in_vmap, False, False),
+    "vmap": (within(lambda f, x: torch.func.vmap(f)(x)), False, False),
     "older vmap": (in_older_vmap, False, True),
-    "make_fx": (in_make_fx, False, True),
-    "jit.trace": (in_jit_trace, False, False),
+    "make_fx": (within(lambda f, x: make_fx(f)(x)), False, True),
+    "jit.trace": (within(lambda f, x: torch.jit.trace(f, x, check_trace=False)), False, False),
     "compile": (compiled, False, True),
     "export": (exported, False, False),
-    "fake": (fake, False, False),
+    "fake": (within(lambda f, x: f(FakeTensorMode().from_tensor(x))), False, False),
     "meta": (lambda ask, x: ask(x.to("meta")), False, False),
     "subclass": (lambda ask, x: ask(x.as_subclass(Tagged)), False, False),
     "negated lazily": (lambda ask, x: ask(torch.complex(x, x).conj().imag), True, True),

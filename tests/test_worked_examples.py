@@ -1,15 +1,13 @@
 """Every number that the teaching documents print, and the right value where they slip."""
 
-import inspect
 import json
 import math
 from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 
-from posenc import Learned, Sinusoidal
+from posenc import Sinusoidal
 from posenc.frequencies import Geometric
 from posenc.positions import consecutive
 
@@ -103,21 +101,6 @@ def test_a_sentence_of_three_words():
         assert torch.allclose(got[int(position)], expected, atol=1e-4)
 
 
-def test_ten_words_in_fourteen_dimensions():
-    """Embedding + encoding = sum, and a word at two places becomes two vectors."""
-    words = EXAMPLES["sentence_d14"].lower().split()
-    assert len(words) == 10
-    vocabulary = {word: index for index, word in enumerate(dict.fromkeys(words))}
-    torch.manual_seed(0)
-    embedding = nn.Embedding(len(vocabulary), 14)
-    x = embedding(torch.tensor([[vocabulary[word] for word in words]]))
-    summed = Sinusoidal(14)(x)
-    assert torch.equal(summed, x + Sinusoidal(14).table(consecutive(10)))
-    first, second = (index for index, word in enumerate(words) if word == "the")
-    assert torch.equal(x[0, first], x[0, second])
-    assert not torch.equal(summed[0, first], summed[0, second])
-
-
 # The convention of the slides.
 
 
@@ -135,51 +118,7 @@ def test_the_slides_convention():
     assert channel.exponent == pytest.approx(example["k_from"] / example["d"])
 
 
-# The module that the documents build, the figures and the properties that they show.
-
-
-class Module(nn.Module):
-    """The documents' module: a buffer, dropout, a longest length."""
-
-    def __init__(self, dim: int, dropout: float, max_len: int, n: float):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        position = torch.arange(max_len).unsqueeze(1)
-        div_term = torch.exp(torch.arange(0, dim, 2) * (-math.log(n) / dim))
-        pe = torch.zeros(1, max_len, dim)
-        pe[0, :, 0::2] = torch.sin(position * div_term)
-        pe[0, :, 1::2] = torch.cos(position * div_term)
-        self.register_buffer("pe", pe)
-
-    def forward(self, x):
-        return self.dropout(x + self.pe[:, : x.shape[1]])
-
-
-def test_the_modules_defaults():
-    defaults = EXAMPLES["module_defaults"]
-    n, max_len, dropout = (defaults[key] for key in ("n", "max_len", "dropout"))
-    assert inspect.signature(Sinusoidal).parameters["base"].default == n
-    theirs = Module(16, dropout, max_len, n)
-    ours = Sinusoidal(16, dropout=dropout, arithmetic="float32-log")
-    x = torch.randn(2, max_len, 16)
-    assert torch.equal(ours.eval()(x), theirs.eval()(x))
-    # The elements that fall are others; what both of them keep is the same.
-    got, want = ours.train()(x), theirs.train()(x)
-    kept = (got != 0) & (want != 0)
-    assert kept.double().mean().item() == pytest.approx((1 - dropout) ** 2, abs=0.01)
-    torch.testing.assert_close(got[kept], want[kept])
-    # Ours has no longest length; a learned one has, and takes this one.
-    assert ours(torch.randn(1, max_len + 1, 16)).shape == (1, max_len + 1, 16)
-    assert Learned(16, max_len).table(consecutive(max_len)).shape == (max_len, 16)
-
-
-@pytest.mark.parametrize("figure", EXAMPLES["figures"], ids=lambda f: f"{f['L']}x{f['d']}")
-def test_the_tables_of_the_figures(figure):
-    """Values stay within −1 and 1, and every position has a vector of its own."""
-    table = Sinusoidal(figure["d"], base=figure["n"]).table(consecutive(figure["L"]))
-    assert table.shape == (figure["L"], figure["d"])
-    assert table.abs().max() <= 1
-    assert len(table.unique(dim=0)) == figure["L"]
+# The property that they show.
 
 
 def test_ten_positions_further_is_one_linear_map():
