@@ -14,7 +14,7 @@ from posenc.encodings.expression import encoding_from
 def test_what_is_learned_follows_the_seed_and_leaves_the_callers_alone():
     state = torch.random.get_rng_state()
     asked = (Table(encoding="T5Bias(2)", seed=seed) for seed in (1, 1, 2))
-    first, again, other = (chosen(each, 4) for each in asked)
+    first, again, other = map(chosen, asked)
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.equal(first.weight, again.weight)
     assert not torch.equal(first.weight, other.weight)
@@ -70,19 +70,8 @@ def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():
     [
         ("CoPE(2, 8, 16)", "positions alone give no numbers"),
         ("AxialRotary(8)", "cannot be shown along one line"),
-        ("PoSE(64)", "has no table of its own"),
     ],
 )
 def test_what_has_no_rows_says_why(text, said):
     with pytest.raises(UserError, match=said):
         rows_of(encoding_from(text))
-
-
-def test_means_are_of_every_row_once():
-    rows = rows_of(Sinusoidal(6))
-    table = rows.between(3, 2500, torch.float64)
-    means, each = rows.means(3, 2500, 99)
-    assert (each, len(means)) == (26, 97)
-    expected = [part.mean(0) for part in table.split(26)]
-    torch.testing.assert_close(means.double(), torch.stack(expected), rtol=0, atol=1e-6)
-    assert rows.means(0, 50, 50)[1] == 1

@@ -8,30 +8,25 @@ import torch
 from posenc import Sinusoidal
 from posenc.cli.errors import check_heeded
 from posenc.cli.explanation import Sinusoid
+from posenc.cli.options import Showing
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 
 
-def chosen(asked: Any, usual: int | None = None) -> Encoding:
+def chosen(asked: Any) -> Encoding:
     """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
 
-    What an encoding learns is drawn from ``--seed``. Without ``usual``, the width of a vector where
-    none is asked for, ``--dim`` is that of something around the encoding.
+    What an encoding learns is drawn from ``--seed``.
     """
     if asked.encoding is None:
-        width: Any = usual if asked.dim is None else asked.dim
         base = 10_000.0 if asked.base is None else asked.base
-        encoding = Sinusoidal(width, base, asked.convention or "paper")
-    else:
-        why = "beside --encoding"
-        check_heeded(asked, dim=usual and why, base=why, convention=why)
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(asked.seed)
-            encoding = encoding_from(asked.encoding)
-    check_heeded(
-        asked, seed=usual and not learns(encoding) and "of an encoding that learns nothing"
-    )
-    return encoding
+        return Sinusoidal(asked.dim, base, asked.convention or "paper")
+    why = "beside --encoding"
+    own_width = isinstance(asked, Showing) and why  # in a walk it is that of the encoder
+    check_heeded(asked, dim=own_width, base=why, convention=why)
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(asked.seed)
+        return encoding_from(asked.encoding)
 
 
 def name_of(encoding: Encoding) -> str:

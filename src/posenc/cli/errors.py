@@ -27,25 +27,23 @@ def one_line(error: BaseException) -> str:
         'a.txt: No such file or directory'
     """
     if isinstance(error, OSError) and error.strerror:
-        return (
-            f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror
-        )
+        name = error.filename and f"{os.fsdecode(error.filename)}: "
+        return f"{name or ''}{error.strerror}"
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return "not enough memory for this size; ask for fewer positions, rows or dimensions"
-    if isinstance(error, OverflowError) or "Overflow when unpacking" in str(error):
-        return "a whole number is beyond 64 bits"
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def close(word: str, known: Iterable[str]) -> str:
-    """What may have been meant by ``word``, as the end of a sentence.
+    """What may have been meant by ``word``, or all that is known, as the end of a sentence.
 
     Example:
-        >>> close("tabel", ["table", "walk"]), close("xyz", ["table"])
-        ("; did you mean 'table'?", '')
+        >>> close("tabel", ["table", "walk"]), close("xyz", ["table", "walk"])
+        ("; did you mean 'table'?", '; expected one of table, walk')
     """
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    known = list(known)
+    found = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else f"; expected one of {', '.join(known)}"
 
 
 def check_installed(what: str, extra: str, modules: Iterable[str]) -> None:
@@ -82,9 +80,3 @@ def check_range(start: int, length: int, *, first: int = 0) -> None:
         raise UserError(
             f"--start {start} and --length {length} go beyond the last position, {LAST - first}"
         )
-
-
-def check_memory(numbers: int) -> None:
-    """Raises MemoryError where so many numbers in float64 are more than half of the memory."""
-    if 16 * numbers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        raise MemoryError

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from posenc.cli.errors import check_one_of, check_range
 from posenc.encodings.tokens.conventions import CONVENTIONS, Channel, Convention
@@ -53,6 +52,11 @@ class Sinusoid:
     base: float
     offset: int = 0
 
+    @classmethod
+    def of(cls, convention: str, dim: int, base: float) -> "Sinusoid":
+        """The one of ``--convention``, ``--dim`` and ``--base``."""
+        return cls(CONVENTIONS[convention], dim, base)
+
     def __post_init__(self):
         self.convention.sincos(self.dim, self.base)
 
@@ -82,15 +86,6 @@ class Sinusoid:
         formula = f"{self.convention.formula}{counted}"
         told = {"convention": self.convention.name, "formula": formula}
         return {"encoding": "Sinusoidal", **told, "dim": self.dim, "base": self.base}
-
-
-def sinusoid(asked: Any, usual: int) -> Sinusoid:
-    """The one of ``--dim``, ``--base`` and ``--convention``."""
-    name = asked.convention or "paper"
-    if name not in CONVENTIONS:
-        raise ValueError(f"convention is {name!r}; it must be one of {', '.join(CONVENTIONS)}.")
-    base = 10_000.0 if asked.base is None else asked.base
-    return Sinusoid(CONVENTIONS[name], usual if asked.dim is None else asked.dim, base)
 
 
 def explained_sinusoid(

@@ -92,8 +92,7 @@ def _run(words: list[str]) -> int:
         print(f"posenc {metadata.version('posenc')}")
         return 0
     if name not in COMMANDS:
-        known = close(name, COMMANDS) or f"; expected one of {', '.join(COMMANDS)}"
-        raise UserError(f"{name!r} is no command{known}")
+        raise UserError(f"{name!r} is no command{close(name, COMMANDS)}")
     command = _parsed(name, rest)
     check_parts(name, command)
     for option, most in MOST.items():

@@ -1,77 +1,78 @@
-"""How an option is told, and those that several commands share; nothing here loads torch.
+"""The kinds of options, and those that several commands share; nothing here loads torch.
 
-A command is a frozen dataclass with ``run``; tyro makes its command line of the fields.
-``Optional`` stands where ``X | None`` would, for which tyro loads typeguard (.06 s).
+A command is a frozen dataclass with ``run``; tyro makes its command line of the fields, and the
+help says what stands in ``Doc``. ``X | None``, and a tuple before None, would make tyro load
+typeguard (.06 s).
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, Union
 
+from typing_extensions import Doc
 from tyro.conf import Positional, arg
 
 by_place: Any = Positional
 """Says of a field that it is given by its place, not by its name."""
 
 
-def option(about: str, metavar: str | None = None, *, shown: str = "", short: str = "") -> Any:
-    """What the help says of an option: ``shown`` is its default where another is worked out."""
+def named(metavar: str, *aliases: str) -> Any:
+    """How the help names the value of an option; a default that says nothing is not shown."""
 
     def hint(default: str) -> str:
-        said = shown or default
-        return f"(default: {said})" if said not in ("", "None", "False", "'{}'") else ""
+        told = default.removesuffix(".0")
+        return "" if told in ("", "None", "'{}'") else f"(default: {told})"
 
-    aliases = [short] if short else None
-    return arg(help=about, metavar=metavar, aliases=aliases, help_behavior_hint=hint)
+    return arg(metavar=metavar, aliases=aliases or None, help_behavior_hint=hint)
 
 
-Length = Annotated[int, option("Number of positions.", "N")]
-Start = Annotated[int, option("First position; may be negative.", "P")]
+Whole = Annotated[int, named("N")]
+SomeWhole = Annotated[Optional[int], named("N")]
+Number = Annotated[float, named("X")]
+Words = Union[None, tuple[str, ...]]
+Name = Annotated[Optional[str], named("NAME")]
+File = Annotated[Optional[Path], named("FILE")]
+Output = Annotated[Optional[Path], named("FILE", "-o")]
+Flag = Annotated[bool, arg(help_behavior_hint="")]
+
+Width = Annotated[Whole, Doc("Width of a vector.")]
+Length = Annotated[Whole, Doc("Number of positions.")]
+Start = Annotated[int, named("P"), Doc("First position; may be negative.")]
 Expression = Annotated[
     Optional[str],
-    option(
+    named("EXPRESSION"),
+    Doc(
         'Any encoding with its arguments, as "Rotary(64, base=5e5)" or "ALiBi(8)"; schedules nest. '
-        "Without it, the sinusoidal one that --dim, --base and --convention choose.",
-        "EXPRESSION",
+        "Without it, the sinusoidal one that --dim, --base and --convention choose."
     ),
 ]
-Base = Annotated[
-    Optional[float],
-    option("The base of the wavelengths.", "X", shown="10000"),
-]
+Base = Annotated[Number, Doc("The base of the wavelengths.")]
 Convention = Annotated[
-    Optional[str],
-    option(
-        "paper, concatenated, tensor2tensor, timestep, per_dimension_one_based, per_dimension or "
-        "double_exponent.",
-        "NAME",
-        shown="paper",
-    ),
-]
-Seed = Annotated[int, option("Seed of the random numbers.", "N")]
+    Literal[
+        "paper", "concatenated", "tensor2tensor", "timestep", "per_dimension_one_based",
+        "per_dimension", "double_exponent",
+    ],
+    Doc("The sinusoidal convention."),
+]  # fmt: skip
+Seed = Annotated[Whole, Doc("Seed of the random numbers.")]
 DType = Annotated[
-    Literal["float32", "float64", "float16", "bfloat16"], option("The dtype of the numbers.")
+    Literal["float32", "float64", "float16", "bfloat16"], Doc("The dtype of the numbers.")
 ]
-Format = Annotated[Literal["text", "csv", "json"], option("How to print.")]
-TextOrJson = Annotated[Literal["text", "json"], option("How to print.")]
-Figure = Annotated[
-    Optional[Path], option("Where to write: .png, .svg or .pdf.", "FILE", short="-o")
-]
-Theme = Annotated[Literal["light", "dark"], option("Background of the figure.")]
-Dpi = Annotated[
-    Optional[int],
-    option("Pixels per inch of a .png; cells stay whole pixels.", "N", shown="100"),
-]
+Format = Annotated[Literal["text", "csv", "json"], Doc("How to print.")]
+TextOrJson = Annotated[Literal["text", "json"], Doc("How to print.")]
+Figure = Annotated[Output, Doc("Where to write: .png, .svg or .pdf.")]
+Theme = Annotated[Literal["light", "dark"], Doc("Background of the figure.")]
+Dpi = Annotated[SomeWhole, Doc("Pixels per inch of a .png (default: 100).")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Showing:
-    """What the commands that show one encoding share; each says how wide a vector is by itself."""
+    """What the commands that show one encoding share; each has its own usual width."""
 
     encoding: Expression = None
-    dim: Annotated[Optional[int], option("Width of a vector.", "N")] = None
-    base: Base = None
-    convention: Convention = None
+    dim: Width = 4
+    base: Base = 10_000.0
+    convention: Convention = "paper"
     seed: Seed = 0
     format: Format = "text"
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.encodings import name_of
-from posenc.cli.errors import UserError, check_memory, check_one_of, check_range
+from posenc.cli.errors import UserError, check_one_of, check_range
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding
@@ -43,14 +43,12 @@ class Rows:
         self, start: int, end: int, dtype: torch.dtype
     ) -> Iterator[tuple[list[int], Tensor]]:
         for begin in range(start, end, BLOCK):
-            # Added, since a range up to the last position would end beyond it.
-            counted = consecutive(min(BLOCK, end - begin)) + begin
+            counted = consecutive(min(BLOCK, end - begin), start=begin)
             with torch.no_grad():
                 yield counted.tolist(), self.at(counted, dtype)
 
     def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """The rows alone, all at once."""
-        check_memory(length * len(self.columns))
         return torch.cat([block for _, block in self.blocks(start, length, dtype)])
 
     def means(self, start: int, length: int, most: int) -> tuple[Tensor, int]:

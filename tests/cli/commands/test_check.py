@@ -108,13 +108,10 @@ def test_the_forms_that_are_known_are_listed_line_by_line(run, file):
     [
         (["theirs"], "names nothing to check"),
         (["none.py:x"], "is no file"),
-        (["model:none.json"], "is no file"),
         (["theirs.py:absent"], "has no absent"),
         (["no_such_module_here:x"], "could not be imported"),
         (["theirs.py:half", "--arguments", "{"], "no JSON"),
         (["theirs.py:plain", "--ignore", "cast_breaks_it"], "did you mean cast-breaks-it"),
-        (["theirs.py:plain", "--only", "x"], "'x' is no question"),
-        (["theirs.py:plain", "--call", "subject(w)"], "uses w; it may use"),
         (["theirs.py:plain", "--format", "junit"], "junit"),
     ],
 )

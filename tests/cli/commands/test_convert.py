@@ -90,9 +90,7 @@ def test_memory_stays_below_one_tensor(tmp_path, run):
 @pytest.mark.parametrize(
     ("words", "file", "content", "said"),
     [
-        ([], "", b"", "--output"),
         (["--to", "half", "-o", "out.safetensors"], "", b"", "already"),
-        (["-o", "out.txt"], "", b"", "must end in"),
         (["--config", "none.json", "-o", "out.safetensors"], "", b"", "--config"),
         (["-o", "out"], INDEX, b'{"weight_map": {"a": "../model.safetensors"}}', "another folder"),
         (["-o", "out.safetensors"], "model.safetensors", bytes(9), "no safetensors file"),

@@ -121,22 +121,17 @@ def test_the_preview_fits_and_adds_up(run):
 VECTORS = "a --vocabulary w.txt --embeddings"
 BAD = {
     "": "no text",
-    "a --file text.csv": "both TEXT and --file",
     "--file missing.txt": "missing.txt: No such file",
     "--file latin.txt": "utf-8",
-    "a -o out.txt": "must end in",
     "a -o o.npz --dtype bfloat16": "bfloat16",
     "a --embeddings e.npy": "give --vocabulary",
-    f"{VECTORS} e.npy --dim 8": "width 4",
-    f"{VECTORS} short.npy": "has 1 rows",
-    f"{VECTORS} whole.npy": "holds int64",
+    f"{VECTORS} e.npy --dim 8": "holds [2, 4]",
+    f"{VECTORS} short.npy": "holds [1, 4]",
     f"{VECTORS} nan.npy": "infinities or NaN",
     f"{VECTORS} large.npy --dtype float16 -o o.csv": "beyond float16",
-    f"{VECTORS} text.csv": "takes .safetensors or",
     "a --tokenizer w.txt": "is no tokenizer.json",
     "a --vocabulary twice.txt": "an id of its own",
     "c --vocabulary w.txt": "no [UNK]",
-    "a --pad": "--pad says nothing",
 }
 
 
@@ -148,8 +143,8 @@ def test_bad_input_is_one_line_and_loses_nothing(refused, tmp_path, monkeypatch,
     Path("w.txt").write_text("a\nb\n")
     Path("twice.txt").write_text("a\n\n\nb\n")
     zeros = np.zeros((2, 4), dtype=np.float32)
-    for name, array in {"e": zeros, "short": zeros[:1], "nan": zeros + np.nan,
-                        "whole": zeros.astype(int), "large": zeros + 1e5}.items():  # fmt: skip
+    made = {"e": zeros, "short": zeros[:1], "nan": zeros + np.nan, "large": zeros + 1e5}
+    for name, array in made.items():
         np.save(f"{name}.npy", array)
     before = sorted(os.listdir())
     assert BAD[words] in refused("encode", *words.split())

@@ -23,20 +23,6 @@ def test_a_folder_is_read_and_notes_go_beside_the_text(run, config):
     assert "pairing is no key" in ran.err
 
 
-def test_a_length_is_heeded_or_refused(run, refused, config, tmp_path):
-    path = tmp_path / "rotation.npz"
-    given = ["export", config, "--to", "npz", "-o", path, "--length"]
-    assert "--length says nothing" in refused(*given, 9999)
-    assert not path.exists()
-    dynamic = {"rope_type": "dynamic", "factor": 4.0}
-    config.write_text(json.dumps({**LLAMA, "rope_scaling": dynamic}))
-    made = []
-    for length in (131072, 524288):
-        assert run(*given, length).status == 0
-        made.append(path.read_bytes())
-    assert made[0] != made[1]
-
-
 def test_arrays_say_what_they_are(run, config, tmp_path):
     path = tmp_path / "rotation.safetensors"
     assert run("export", config, "--to", "safetensors", "-o", path).status == 0
@@ -58,11 +44,9 @@ def test_an_onnx_program_goes_to_a_file(run, config, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "in whose words"),
         ("--to npz", "--output rotation.npz"),
         ("--to onnx -o x.onnx", "--longest 4096"),
         ("--to megatron --longest 3", "--longest says nothing to megatron"),
-        ("--to npz -o x.safetensors", "must end in .npz"),
     ],
 )
 def test_what_does_not_fit_is_refused(refused, config, words, said):

@@ -150,7 +150,6 @@ def test_two_files_and_only_what_differs(said, written, one, other, told, untold
         ("{", [], "is not JSON"),
         ({"model_type": "ours"}, [], "is not known"),
         (LLAMA, ["--length", 0], "--length is 0"),
-        ({"model_type": "gpt2"}, ["--length", 5], "--length says nothing"),
         ({"model_type": "gpt2"}, ["--figure", "a.svg"], "neither wavelengths nor a bias"),
     ],
 )

@@ -54,12 +54,10 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
     ("words", "said"),
     [
         ("plan", "takes a grid"),
-        ("plan tiny.toml --workers 0", "--workers is 0"),
         ("plan qick", "shipped are extension, quick, standard"),
         ("status quick", "there is no folder lab-results"),
         ("report tiny.toml --folder . -o a.pdf", "must end in .html"),
         ("status tiny.toml -o a.html", "--output says nothing to posenc lab status"),
-        ("run tiny.toml --engine ray --workers 2", "--workers says nothing beside"),
         ("report tiny.toml --folder . --export tiny.csv", "own table"),
         ("plan bad.toml", "bad.toml: "),
     ],

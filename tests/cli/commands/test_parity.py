@@ -101,11 +101,7 @@ def test_it_writes_the_exact_table(tmp_path, capsys):
     [
         (["vlm", "exact", *ENCODING], "did you mean 'vllm'?"),
         (["vllm", "exact"], "computes what a configuration says"),
-        (["vllm", "exact", *ENCODING, "--write", "x.csv"], "must end in"),
         (["vllm", "exact", "--encoding", "ALiBi(8)"], "is no Rotary"),
-        (["vllm", "exact", *ENCODING, "--weights", __file__], "is no safetensors file"),
-        (["vllm", "exact", *ENCODING, "--table", "halves"], "without --write"),
-        (["vllm", "exact", *ENCODING, "--layout", "bshd"], "--layout"),
         (["torchtune", "exact", "--encoding", "Rotary(Linear(Geometric(8), 2))"], "has no Linear"),
     ],
 )

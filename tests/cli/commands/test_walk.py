@@ -117,10 +117,8 @@ def test_a_long_text_is_cut_and_says_so(run):
     ("words", "said"),
     [
         ([""], "no text"),
-        (["hi", "--heads", 3], "3 heads"),
         (["hi", "--encoding", "Rotary(16)"], "head_dim 8"),
         (["hi", "--encoding", "PoSE(64)"], "encodes nothing by itself"),
-        (["hi", "--encoding", "Positional(positions=Randomized(50))"], "anew at each call"),
         (["hi", "--stage", "sofmax"], "did you mean 'softmax'?"),
     ],
 )

@@ -1,11 +1,9 @@
 """``posenc binary``: positions as binary numbers beside the sines of an encoding."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least, check_memory
-from posenc.cli.options import option
+from posenc.cli.errors import UserError, check_least
 
 
 @dataclass(frozen=True)
@@ -13,8 +11,8 @@ class Binary:
     """Two dimensions of an encoding are one sine; the fastest comes first."""
 
     length: options.Length = 16
-    dim: Annotated[int, option("Width of a vector; two dimensions are one sine.", "N")] = 8
-    base: Annotated[float, option("The base of the wavelengths.", "X")] = 16.0
+    dim: options.Width = 8
+    base: options.Base = 16.0
     format: options.Format = "text"
 
     def run(self) -> None:
@@ -26,9 +24,6 @@ class Binary:
         check_least(1, length=self.length)
         if self.dim < 2 or self.dim % 2:
             raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
-        if self.base <= 1:
-            raise UserError(f"--base is {self.base:g}; it must be more than 1")
-        check_memory(3 * self.length * (self.length.bit_length() + self.dim))
         places = range(max(1, (self.length - 1).bit_length()))
         digits = [[p >> place & 1 for place in places] for p in range(self.length)]
         turns = Powers(self.base, tuple(range(0, self.dim, 2)), self.dim).turns()

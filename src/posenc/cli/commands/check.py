@@ -4,72 +4,56 @@ import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_heeded
-from posenc.cli.options import by_place, option
+from posenc.cli.errors import UserError
+from posenc.cli.options import Flag, SomeWhole, Words, by_place, named
 from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
 
 if TYPE_CHECKING:
     from posenc.audit import Report
 
+KINDS = "added|rotary|bias|table|tokens|pairs"
+
 
 @dataclass(frozen=True)
 class Check:
-    """Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
+    """Checks a class, a function that builds it, or the thing itself: MODULE:FACTORY, where MODULE
+    may be a .py file. model:PATH takes a config.json or the folder of a transformers model.
+
+    What is not said is found out: the kind, the order of axes, how to call it. --call is Python
+    with subject and any of x, q, k, p (positions), offset, q_len, k_len, scores, length, dim.
+
+    Exit status: 0 nothing wrong, 1 something wrong (or lossy, with --strict), 2 could not check,
     or nothing essential could be asked.
     """
 
-    target: Annotated[
-        str,
-        by_place,
-        option(
-            "A class, a function that builds it, or the thing itself, where MODULE may be a .py "
-            "file; or model:PATH, a config.json or the folder of a transformers model.",
-            "MODULE:FACTORY",
-        ),
-    ]
-    arguments: Annotated[str, option("Keyword arguments of the factory, as JSON.", "JSON")] = "{}"
+    target: Annotated[str, by_place, named("MODULE:FACTORY"), Doc("What to check.")]
+    arguments: Annotated[str, named("JSON"), Doc("Keyword arguments of the factory.")] = "{}"
     kind: Annotated[
         Optional[Literal["added", "rotary", "bias", "table", "tokens", "pairs"]],
-        option(
-            "What it is; found out if not given.",
-            "added|rotary|bias|table|tokens|pairs",
-            short="--as",
-        ),
+        named(KINDS, "--as"),
+        Doc("What it is."),
     ] = None
     layout: Annotated[
-        Optional[str],
-        option(
-            "The order of axes that it must take: bsd, sbd, bhsd, bshd, sbhd, …; measured if not "
-            "given.",
-            "AXES",
-        ),
+        Optional[str], named("AXES"), Doc("Order of axes: bsd, sbd, bhsd, bshd, sbhd, ….")
     ] = None
     call: Annotated[
-        Optional[str],
-        option(
-            "How to call it: Python with subject and any of x, q, k, p (positions), offset, q_len, "
-            'k_len, scores, length, dim, as "subject(q, k, position_ids=p)".',
-            "PYTHON",
-        ),
+        Optional[str], named("PYTHON"), Doc('How to call it, as "subject(q, k, position_ids=p)".')
     ] = None
-    dim: Annotated[Optional[int], option("Width, where it is not found out.", "N")] = None
+    dim: Annotated[SomeWhole, Doc("Its width.")] = None
     length: Annotated[
-        Optional[int],
-        option(
-            "Up to which position precision counts.",
-            "N",
-            shown="what it is built for, else 8192",
-        ),
+        SomeWhole, Doc("Up to which position precision counts (default: its own, else 8192).")
     ] = None
-    strict: Annotated[bool, option("What is lossy counts as what is wrong.")] = False
-    ignore: Annotated[Union[None, tuple[str, ...]], option("Faults that do not count.", "F")] = None
-    only: Annotated[Union[None, tuple[str, ...]], option("Questions to ask alone.", "NAME")] = None
-    seq_first: Annotated[bool, option("It takes [seq, batch, dim].")] = False
-    format: Annotated[Literal["text", "json", "junit", "sarif"], option("How to print.")] = "text"
-    figure: Annotated[Optional[Path], option("Draw errors: .png, .svg or .pdf.", "FILE")] = None
+    strict: Annotated[Flag, Doc("What is lossy counts as what is wrong.")] = False
+    ignore: Annotated[Words, named("F"), Doc("Faults that do not count.")] = None
+    only: Annotated[Words, named("NAME"), Doc("Questions to ask alone.")] = None
+    seq_first: Annotated[Flag, Doc("It takes [seq, batch, dim].")] = False
+    format: Annotated[Literal["text", "json", "junit", "sarif"], Doc("How to print.")] = "text"
+    figure: Annotated[options.File, Doc("Draw errors: .png, .svg or .pdf.")] = None
     dpi: options.Dpi = None
 
     def run(self) -> int:
@@ -80,7 +64,6 @@ class Check:
 
         if self.format == "junit":
             raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
-        check_heeded(self, dpi=not self.figure and "where no figure is drawn")
         figures.check_figure(self.figure, self.dpi)
         with printed_aside():  # what the thing prints would stand in the document
             report = self._report()
@@ -113,7 +96,8 @@ class Check:
         given |= {"ignore": self.ignore or (), "only": self.only or (), "name": self.target}
         with warnings.catch_warnings(action="ignore"):  # those of the thing
             try:
-                return check(target, arguments=arguments_in(self.arguments), **given)
+                arguments = arguments_in(self.arguments)
+                return check(target, arguments=arguments, **given)
             except CannotCheckError as reason:
                 told, _, listing = str(reason).partition("\n")
                 raise UserError(f"could not check {self.target}: {told}", listing) from None

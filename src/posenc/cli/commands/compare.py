@@ -2,11 +2,9 @@
 
 import sys
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least, check_memory, check_range
-from posenc.cli.options import option
+from posenc.cli.errors import UserError, check_least
 
 
 @dataclass(frozen=True)
@@ -14,8 +12,8 @@ class Compare:
     """Prints bounds, distances, shifts, norms, and how many rows stay distinct in bfloat16."""
 
     length: options.Length = 512
-    dim: Annotated[int, option("Width of a vector.", "N")] = 64
-    base: Annotated[float, option("The base of the wavelengths.", "X")] = 10_000.0
+    dim: options.Width = 64
+    base: options.Base = 10_000.0
     format: options.Format = "text"
 
     def run(self) -> None:
@@ -27,22 +25,21 @@ class Compare:
         from posenc.inspection.conventions import properties_of
 
         check_least(11, length=self.length)
-        check_range(0, self.length)
-        check_memory(3 * self.length * max(1, self.dim))
-        taken, without, refusal = {}, [], ""
+        found, without, refusal = {}, [], ""
         for name in CONVENTIONS:
             try:
-                taken[name] = Sinusoidal(self.dim, self.base, name)
+                encoding = Sinusoidal(self.dim, self.base, name)
             except ValueError as error:
                 without.append(name)
                 refusal = str(error)
-        if not taken:
+            else:
+                found[name] = asdict(properties_of(encoding, self.length))
+        if not found:
             raise UserError(f"--dim {self.dim} --base {self.base:g}: no convention can; {refusal}")
-        found = {name: asdict(properties_of(made, self.length)) for name, made in taken.items()}
-        left_out = f"not at dim {self.dim}: {', '.join(without)}"
         if self.format == "json":
             formats.print_json(formats.asked(self), conventions=found, not_at_dim=without)
-        elif self.format == "csv":
+            return
+        if self.format == "csv":
             rows = ([name, *row.values()] for name, row in found.items())
             formats.print_csv(["convention", *next(iter(found.values()))], rows)
         else:
@@ -55,5 +52,6 @@ class Compare:
                     f"  shift by 10 misses {row['shift_residual']:.2g}; "
                     f"{row['distinct_in_bfloat16']} of {self.length} distinct in bfloat16"
                 )
-        if without and self.format != "json":
-            print(left_out, file=sys.stdout if self.format == "text" else sys.stderr)
+        if without:
+            file = sys.stdout if self.format == "text" else sys.stderr
+            print(f"not at dim {self.dim}: {', '.join(without)}", file=file)

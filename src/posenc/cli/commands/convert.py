@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
+from typing_extensions import Doc
+
 from posenc.cli.errors import UserError
 from posenc.cli.files import check, check_room, config_in, placed, placed_folder
-from posenc.cli.options import by_place, option
+from posenc.cli.options import File, by_place, named
 
 if TYPE_CHECKING:
     from posenc.inspection.safetensors_header import Header
@@ -28,23 +30,17 @@ class Convert:
     """
 
     weights: Annotated[
-        Path,
-        by_place,
-        option("A .safetensors file, an index of shards, or the folder of either.", "WEIGHTS"),
+        Path, by_place, named("WEIGHTS"), Doc("A .safetensors, an index of shards, or a folder.")
     ]
+    output: Annotated[Path, named("OUT", "-o"), Doc("The new file or folder.")]
     to: Annotated[
         Optional[Literal["half", "interleaved"]],
-        option(
-            "half pairs channels i and i + width/2, interleaved 2i and 2i + 1.",
-            "half|interleaved",
-            shown="the other",
+        named("half|interleaved"),
+        Doc(
+            "half pairs channels i and i + width/2, interleaved 2i and 2i + 1 (default: the other)."
         ),
     ] = None
-    config: Annotated[
-        Optional[Path],
-        option("The model's config.json.", "FILE", shown="config.json beside the weights"),
-    ] = None
-    output: Annotated[Optional[Path], option("The new file or folder.", "OUT", short="-o")] = None
+    config: Annotated[File, Doc("The config.json (default: that beside the weights).")] = None
 
     def run(self) -> None:
         """Converts."""
@@ -54,8 +50,6 @@ class Convert:
         from posenc.interop.weights import row_orders
         from posenc.interop.weights.checkpoint import check_convertible, stored_pairing
 
-        if self.output is None:
-            raise UserError("no --output is given; name the new file, as -o converted.safetensors")
         folder, names, index = self._files()
         config = config_in(self.config or folder)
         if not config.is_file():

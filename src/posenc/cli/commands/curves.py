@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Union
 
+from typing_extensions import Doc
+
 from posenc.cli import options
 from posenc.cli.errors import check_one_of
-from posenc.cli.options import option
+from posenc.cli.options import named
 
 if TYPE_CHECKING:
     from posenc.cli.rows import Rows
@@ -15,21 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves(options.Drawing):
-    """A bias is drawn over the distance (query - key), one curve a head."""
+    """A bias is drawn over the distance (query - key), one curve a head, on both sides of 0."""
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="20")] = None
+    dim: options.Width = 20
     length: options.Length = 100
-    start: Annotated[
-        Optional[int],
-        option(
-            "First position; may be negative. A bias is drawn on both sides of distance 0.",
-            "P",
-            shown="0",
-        ),
-    ] = None
+    start: Annotated[Optional[int], named("P"), Doc("First position (default: 0).")] = None
     dimensions: Annotated[
-        Union[None, tuple[int, ...]],
-        option("Which columns; without it, some that are spread over the width.", "J"),
+        Union[None, tuple[int, ...]], named("J"), Doc("Which columns (default: some of them).")
     ] = None
 
     def run(self) -> None:
@@ -38,8 +32,8 @@ class Curves(options.Drawing):
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import rows_of
 
-        figures.check_drawn(self)
-        encoding = chosen(self, 20)
+        figures.check_figure(self.output, self.dpi)
+        encoding = chosen(self)
         rows = rows_of(encoding)
         width, start = len(rows.columns), self.start
         if start is None:
@@ -47,25 +41,22 @@ class Curves(options.Drawing):
         picked = self.dimensions or range(0, width, 1 if width <= 8 else -(-width // 12) * 2)
         for index in picked:
             check_one_of("one of --dimensions", index, width)
-        if self.format != "text":
-            about, blocks = {**described(encoding), "start": start}, rows.blocks(start, self.length)
-            table.print_as(self.format, about, rows, picked, blocks)
-            return
         labels = [_label(encoding, rows, index) for index in picked]
         if self.output is not None:
             self._draw(encoding, rows, start, picked, labels)
-            return
-        pictures.curves(rows, picked, labels, start, self.length)
-        if note := note_of(encoding):
-            print(note)
+        if self.format != "text":
+            about, blocks = {**described(encoding), "start": start}, rows.blocks(start, self.length)
+            table.print_as(self.format, about, rows, picked, blocks)
+        elif self.output is None:
+            pictures.curves(rows, picked, labels, start, self.length)
+            if note := note_of(encoding):
+                print(note)
 
     def _draw(
         self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int], labels: list[str]
     ) -> None:
         from posenc.cli.encodings import learns, name_of
         from posenc.cli.render import figures
-
-        figures.check_figure(self.output, self.dpi)
         from posenc.plots import bias, curves
 
         values, name, theme = rows.between(start, self.length), name_of(encoding), self.theme
@@ -77,7 +68,7 @@ class Curves(options.Drawing):
             title = f"{name}, not trained" if learns(encoding) else name
             shown = {"dimensions": picked, "labels": labels}
             axes = curves(values, **shown, start=start, title=title, theme=theme)
-        figures.write(axes, self.output, self.dpi)
+        figures.write(axes, self.output, self.dpi, self.format)
 
 
 def _label(encoding: Any, rows: "Rows", index: int) -> str:
@@ -86,8 +77,8 @@ def _label(encoding: Any, rows: "Rows", index: int) -> str:
 
     turn = math.inf
     if isinstance(encoding, Sinusoidal):
-        channel = encoding.convention.channel(index, encoding.dim, encoding.base)
-        turn = math.tau / channel.frequency if channel.frequency else math.inf
+        frequency = encoding.convention.channel(index, encoding.dim, encoding.base).frequency
+        turn = math.tau / frequency if frequency else math.inf
     elif isinstance(encoding, Rotary):
         turn = encoding.frequencies.wavelengths()[index // 2]
     told = f", wavelength {turn:.4g}" if math.isfinite(turn) else ""

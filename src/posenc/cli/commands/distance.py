@@ -1,11 +1,12 @@
 """``posenc distance``: what an encoding makes of the distance between two positions."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Optional
+from typing import Annotated
+
+from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import check_least, check_range
-from posenc.cli.options import option
+from posenc.cli.errors import check_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +16,8 @@ class Distance(options.Showing):
     than the distance matters, the key is at 0.
     """
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
-    length: Annotated[int, option("Number of distances, from 0 on.", "N")] = 60
+    dim: options.Width = 128
+    length: Annotated[options.Whole, Doc("Number of distances, from 0 on.")] = 60
 
     def run(self) -> None:
         """Prints."""
@@ -25,8 +26,7 @@ class Distance(options.Showing):
         from posenc.cli.render.distance import profile_of, show
 
         check_least(2, length=self.length)
-        check_range(0, self.length)
-        encoding = chosen(self, 128)
+        encoding = chosen(self)
         found = profile_of(encoding, self.length)
         if self.format == "text":
             show(found, encoding)

@@ -1,16 +1,16 @@
 """``posenc encode``: text to vectors with their positions in them."""
 
-import contextlib
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+from typing_extensions import Doc
 
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_heeded, check_least
-from posenc.cli.options import by_place, option
+from posenc.cli.options import File, Flag, Name, Output, SomeWhole, Whole, by_place, named
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from posenc.cli.io.writers import Manifest
 
 BINARY = (".safetensors", ".npz")
-MOST_WORDS = 100_000
 
 
 @dataclass(frozen=True)
 class Encode:
     """Each line is a sentence. Without --output the numbers are printed; with it they stream into a
     file of any size, in bounded memory, and the file appears whole or not at all.
+
+    Words and marks are the tokens, or those of a tokenizer.json of Hugging Face, without what it
+    puts around a text, as [CLS]. A line of more than --max-length tokens continues in the next row,
+    and goes on counting.
 
     A binary file (.safetensors, .npz) holds ragged rows: values [tokens, dim], ids and positions
     [tokens], offsets [rows + 1] and lines [rows]; row r is values[offsets[r]:offsets[r + 1]]. With
@@ -36,55 +39,29 @@ class Encode:
     """
 
     text: Annotated[
-        Optional[str], by_place, option("The text itself, or - for standard input.", "TEXT")
+        Optional[str], by_place, named("TEXT"), Doc("The text, or - for standard input.")
     ] = None
-    file: Annotated[Optional[Path], option("A text file, UTF-8, one sentence a line.", "FILE")] = (
-        None
-    )
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="64, or theirs")] = None
-    base: Annotated[float, option("The base of the wavelengths.", "X")] = 10_000.0
-    convention: Annotated[str, option("One of those that posenc compare lists.", "NAME")] = "paper"
-    scale: Annotated[bool, option("Multiply embeddings by the square root of dim first.")] = False
-    output: Annotated[
-        Optional[Path],
-        option("Where to write: .safetensors, .npz, .csv or .json.", "FILE", short="-o"),
-    ] = None
-    pad: Annotated[bool, option("Pad all rows to the longest, with a mask.")] = False
+    file: Annotated[File, Doc("A text file, UTF-8, one sentence a line.")] = None
+    dim: Annotated[SomeWhole, Doc("Width of a vector (default: 64, or theirs).")] = None
+    base: options.Base = 10_000.0
+    convention: options.Convention = "paper"
+    scale: Annotated[Flag, Doc("Multiply embeddings by the square root of dim first.")] = False
+    output: Annotated[Output, Doc("Where to write: .safetensors, .npz, .csv or .json.")] = None
+    pad: Annotated[Flag, Doc("Pad all rows to the longest, with a mask.")] = False
     format: options.Format = "text"
     dtype: options.DType = "float32"
-    tokenizer: Annotated[
-        Optional[Path],
-        option(
-            "A tokenizer.json of Hugging Face; what it puts around a text, as [CLS], is left out. "
-            "Without it, words and marks are the tokens.",
-            "FILE",
-        ),
-    ] = None
-    vocabulary: Annotated[Optional[Path], option("Own words: one a line, or JSON.", "FILE")] = None
-    vocabulary_size: Annotated[
-        Optional[int],
-        option(
-            "Most words to take from the text; rarer ones become [UNK].", "N", shown=str(MOST_WORDS)
-        ),
-    ] = None
-    lowercase: Annotated[bool, option("Lowercase the text first.")] = False
-    save_tokenizer: Annotated[Optional[Path], option("Write the tokenizer too.", "FILE")] = None
+    tokenizer: Annotated[File, Doc("A tokenizer.json of Hugging Face.")] = None
+    vocabulary: Annotated[File, Doc("Own words: one a line, or JSON.")] = None
+    vocabulary_size: Annotated[Whole, Doc("Most words; rarer ones become [UNK].")] = 100_000
+    lowercase: Annotated[Flag, Doc("Lowercase the text first.")] = False
+    save_tokenizer: Annotated[File, Doc("Write the tokenizer too.")] = None
     embeddings: Annotated[
-        Optional[Path],
-        option(
-            "Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.", "FILE"
-        ),
+        File, Doc("Your own vectors [tokens, dim], .safetensors or .npy; else seeded random ones.")
     ] = None
-    tensor: Annotated[Optional[str], option("Which tensor of the file to take.", "NAME")] = None
+    tensor: Annotated[Name, Doc("Which tensor of the file to take.")] = None
     seed: options.Seed = 0
-    max_length: Annotated[
-        int,
-        option(
-            "Most tokens of a row; a longer line continues in the next row, and goes on counting.",
-            "N",
-        ),
-    ] = 512
-    batch_size: Annotated[Optional[int], option("Rows of a batch.", "N", shown="to fit")] = None
+    max_length: Annotated[Whole, Doc("Most tokens of a row.")] = 512
+    batch_size: Annotated[SomeWhole, Doc("Rows of a batch (default: to fit).")] = None
 
     def run(self) -> None:
         """Reads the text two or three times, and holds one batch of it."""
@@ -114,16 +91,14 @@ class Encode:
         size = self.batch_size or max(1, NUMBERS // (found.longest * vectors.dim))
         read = tokens.rows(text, tokenizer, self.max_length)
         made = batches(read, size, vectors, encoding, dtype)
-        with contextlib.ExitStack() as stack:
-            if self.save_tokenizer is not None:
-                file = stack.enter_context(placed(self.save_tokenizer))
+        if self.output is None and self.format == "text":
+            encode_report.show(next(made), encoding, manifest)
+        else:
+            self._write(manifest, made)
+        if self.save_tokenizer is not None:
+            with placed(self.save_tokenizer) as file:
                 file.write(tokenizer.to_str(pretty=True).encode())
-                file.flush()
-            if self.output is None and self.format == "text":
-                encode_report.show(next(made), encoding, manifest)
-            else:
-                self._write(manifest, made)
-        if self.output:
+        if self.output is not None:
             encode_report.summary(self.output, manifest, time.perf_counter() - began)
 
     def _check(self) -> None:
@@ -135,30 +110,18 @@ class Encode:
             check(self.output, *BINARY, ".csv", ".json", **read, save_tokenizer=self.save_tokenizer)
         if self.save_tokenizer is not None:
             check(self.save_tokenizer, **read)
-        check_least(
-            1,
-            max_length=self.max_length,
-            vocabulary_size=self.vocabulary_size,
-            batch_size=self.batch_size,
-        )
-        own = self.tokenizer or self.vocabulary
-        binary = self.output is not None and self.output.suffix in BINARY
-        tensors = self.embeddings is not None and self.embeddings.suffix == ".safetensors"
+        least = ("max_length", "vocabulary_size", "batch_size")
+        check_least(1, **{name: getattr(self, name) for name in least})
+        is_binary = self.output is not None and self.output.suffix in BINARY
         check_heeded(
             self,
             format=self.output and "beside --output, whose name says it",
-            pad=not binary and "but to .safetensors and .npz, which hold rectangles",
+            pad=not is_binary and "but to .safetensors and .npz, which hold rectangles",
             vocabulary=self.tokenizer and "beside --tokenizer",
             lowercase=self.tokenizer and "beside --tokenizer",
-            vocabulary_size=own and "where words are given",
-            tensor=not tensors and "but of .safetensors --embeddings",
-            seed=self.embeddings and "beside --embeddings",
         )
-        if self.embeddings and not own:
-            raise UserError(
-                "--embeddings need to know which row is which token: give --vocabulary or "
-                "--tokenizer"
-            )
+        if self.embeddings and not (self.tokenizer or self.vocabulary):
+            raise UserError("--embeddings has a row a token: give --vocabulary or --tokenizer")
 
     def _tokenizer(self, text: "Text") -> "Tokenizer":
         from posenc.cli.io import tokens
@@ -167,7 +130,7 @@ class Encode:
             return tokens.from_file(self.tokenizer)
         if self.vocabulary:
             return tokens.from_vocabulary(self.vocabulary, self.lowercase)
-        return tokens.trained(text, self.vocabulary_size or MOST_WORDS, self.lowercase)
+        return tokens.trained(text, self.vocabulary_size, self.lowercase)
 
     def _vectors(self, words: dict[str, int], padding: int | None) -> "Vectors":
         from posenc.cli.io.vectors import random_vectors, vectors_from
@@ -175,12 +138,9 @@ class Encode:
         if self.embeddings is None:
             return random_vectors(words, 64 if self.dim is None else self.dim, self.seed, padding)
         vectors, tokens = vectors_from(self.embeddings, self.tensor), max(words.values()) + 1
-        if self.dim not in (None, vectors.dim):
-            raise UserError(f"--dim is {self.dim}, and {self.embeddings} has width {vectors.dim}")
-        if vectors.tokens < tokens:
-            raise UserError(
-                f"{self.embeddings} has {vectors.tokens} rows, and the vocabulary needs {tokens}"
-            )
+        if self.dim not in (None, vectors.dim) or vectors.tokens < tokens:
+            held = f"{self.embeddings} holds [{vectors.tokens}, {vectors.dim}]"
+            raise UserError(f"{held}; expected [{tokens} or more, {self.dim or vectors.dim}]")
         return vectors
 
     def _parameters(self, dim: int, padding: int) -> dict[str, Any]:

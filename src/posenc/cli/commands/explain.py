@@ -1,11 +1,12 @@
 """``posenc explain``: where one number of the table comes from."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Optional
+from typing import Annotated
+
+from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import check_heeded
-from posenc.cli.options import option
+from posenc.cli.options import named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,26 +15,25 @@ class Explain(options.Showing):
     is the distance and --dimension the head.
     """
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="6")] = None
-    position: Annotated[int, option("The position; of a bias, query - key.", "P")] = 3
-    dimension: Annotated[int, option("The column, from 0; of a bias, the head.", "J")] = 2
+    dim: options.Width = 6
+    position: Annotated[int, named("P"), Doc("The position; of a bias, query - key.")] = 3
+    dimension: Annotated[int, named("J"), Doc("The column, from 0; of a bias, the head.")] = 2
 
     def run(self) -> None:
         """Prints the steps; only an expression needs torch."""
         from posenc.cli.render import formats
 
         if self.encoding is None:
-            from posenc.cli.explanation import explained_sinusoid, sinusoid
+            from posenc.cli.explanation import Sinusoid, explained_sinusoid
 
-            check_heeded(self, seed="of an encoding that learns nothing")
-            given = sinusoid(self, 6)
+            given = Sinusoid.of(self.convention, self.dim, self.base)
             about = given.described()
             found = explained_sinusoid(given, self.position, self.dimension)
         else:
             from posenc.cli.encodings import chosen, described
             from posenc.cli.render.explained import explained
 
-            encoding = chosen(self, 6)
+            encoding = chosen(self)
             about, found = described(encoding), explained(encoding, self.position, self.dimension)
         if self.format == "json":
             about = {**about, "position": self.position, "dimension": self.dimension}

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Optional
+from typing import Annotated, Any, BinaryIO, Literal
+
+from typing_extensions import Doc
 
 from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.files import check, config_in, placed
-from posenc.cli.options import by_place, option
+from posenc.cli.options import Name, Output, SomeWhole, by_place, named
 
-Target = Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors", "onnx"]
-
-TAKES: dict[str, tuple[str, ...]] = {
+TAKES = {
     "gguf-keys": ("part", "architecture"),
     "vllm-overrides": (),
     "megatron": ("part",),
@@ -32,37 +32,23 @@ class Export:
     """For llama.cpp (GGUF metadata keys, and tensors of factors), vLLM (--hf-overrides) and
     Megatron-LM (its command line); or frequencies and exact tables as arrays (.npz, .safetensors),
     or the rotation as an ONNX program. What the other program cannot express is refused.
+
+    An ONNX program takes 2 query heads and 1 key head; in Python onnx_program(heads=...) makes
+    others.
     """
 
-    config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]
-    to: Annotated[Optional[Target], option("In whose words; it must be said.", "|".join(TAKES))] = (
-        None
-    )
-    output: Annotated[
-        Optional[Path],
-        option(
-            "File to write; npz, safetensors and onnx need one.",
-            "FILE",
-            shown="standard output",
-            short="-o",
-        ),
-    ] = None
-    part: Annotated[
-        Optional[str],
-        option("Which part of a model of several, as text.", "NAME", shown="the only one"),
-    ] = None
-    longest: Annotated[Optional[int], option("Positions in tables; onnx needs it.", "N")] = None
-    length: Annotated[Optional[int], option("For frequencies that depend on it.", "N")] = None
-    architecture: Annotated[
-        Optional[str],
-        option("What llama.cpp calls it.", "NAME", shown="that of the model type"),
-    ] = None
+    config: Annotated[Path, by_place, named("FILE"), Doc("A config.json, or its folder.")]
+    to: Annotated[
+        Literal["gguf-keys", "vllm-overrides", "megatron", "npz", "safetensors", "onnx"],
+        Doc("In whose words."),
+    ]
+    output: Annotated[Output, Doc("Where to write; npz, safetensors and onnx need it.")] = None
+    part: Annotated[Name, Doc("Which part of a model of several, as text.")] = None
+    longest: Annotated[SomeWhole, Doc("Positions in tables; onnx needs it.")] = None
+    length: Annotated[SomeWhole, Doc("For frequencies that depend on it.")] = None
+    architecture: Annotated[Name, Doc("What llama.cpp calls it, if not by the model type.")] = None
     operator: Annotated[
-        Literal["basic", "RotaryEmbedding"],
-        option(
-            "ONNX: basic operators, or that of opset 23. The program takes 2 query heads and 1 key "
-            "head; in Python onnx_program(heads=...) makes others."
-        ),
+        Literal["basic", "RotaryEmbedding"], Doc("ONNX: basic operators, or that of opset 23.")
     ] = "basic"
 
     def run(self) -> None:
@@ -77,8 +63,6 @@ class Export:
             write(file)
 
     def _check(self, config: Path) -> None:
-        if self.to is None:
-            raise UserError(f"in whose words? say --to, as --to {' | '.join(TAKES)}")
         if self.to in BINARY and self.output is None:
             raise UserError(f"{self.to} is no text; give a file, as --output rotation.{self.to}")
         if self.to == "onnx" and self.longest is None:
@@ -88,17 +72,12 @@ class Export:
         check_least(1, length=self.length, longest=self.longest)
         if self.output is not None:
             check(self.output, *([f".{self.to}"] if self.to in BINARY else []), CONFIG=config)
-        if self.length is not None:
-            from posenc.interop.exports.subject import depends_on_length
-
-            changes = depends_on_length(config)
-            check_heeded(self, length=not changes and "to this model: frequencies are the same")
 
     def _writer(self, config: Path) -> Callable[[BinaryIO], Any]:
         from posenc.interop import exports
 
+        given: Any = {"longest": self.longest, "part": self.part, "length": self.length}
         if self.to in ("npz", "safetensors"):
-            given: Any = {"longest": self.longest, "part": self.part, "length": self.length}
             found = exports.arrays(config, **given)
             write = exports.write_npz if self.to == "npz" else exports.write_safetensors
             return lambda file: write(found, file)
@@ -122,8 +101,7 @@ class Export:
         from posenc.interop.exports.subject import check_reach, rotating_model
 
         model = rotating_model(config, "An ONNX program", part=self.part, length=self.length)
-        rotary = model.only()
         assert self.longest is not None
         check_reach(config, longest=self.longest, length=self.length)
-        program = onnx_program(rotary, longest=self.longest, operator=self.operator)
+        program = onnx_program(model.only(), longest=self.longest, operator=self.operator)
         return program.model_proto.SerializeToString()

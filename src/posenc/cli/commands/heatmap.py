@@ -1,11 +1,13 @@
 """``posenc heatmap``: the table as a picture, in a file or in the terminal."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
+
+from typing_extensions import Doc
 
 from posenc.cli import options
 from posenc.cli.errors import check_heeded, check_one_of
-from posenc.cli.options import option
+from posenc.cli.options import named
 
 if TYPE_CHECKING:
     from posenc.cli.rows import Rows
@@ -20,11 +22,11 @@ class Heatmap(options.Drawing):
     --start and --first-dimension on.
     """
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="128")] = None
+    dim: options.Width = 128
     length: options.Length = 50
     start: options.Start = 0
-    first_dimension: Annotated[int, option("First dimension that the terminal shows.", "J")] = 0
-    head: Annotated[int, option("Which head of a bias is drawn.", "H")] = 0
+    first_dimension: Annotated[int, named("J"), Doc("First one that the terminal shows.")] = 0
+    head: Annotated[int, named("H"), Doc("Which head of a bias is drawn.")] = 0
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
@@ -32,35 +34,29 @@ class Heatmap(options.Drawing):
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import bias_rows, rows_of
 
-        figures.check_drawn(self)
-        encoding = chosen(self, 128)
-        rows, is_bias = rows_of(encoding), False
-        if rows.counted == "distance":
-            rows, is_bias = bias_rows(encoding, self.head, self.start, self.length), True
+        figures.check_figure(self.output, self.dpi)
+        encoding = chosen(self)
+        rows = rows_of(encoding)
+        is_bias = rows.counted == "distance"
+        if is_bias:
+            rows = bias_rows(encoding, self.head, self.start, self.length)
         width = len(rows.columns)
-        printed = self.output or self.format != "text"
-        check_heeded(
-            self,
-            head=not is_bias and "of an encoding that is no bias",
-            first_dimension=printed and "but to the terminal",
-        )
+        check_heeded(self, head=not is_bias and "of an encoding that is no bias")
         check_one_of("--first-dimension", self.first_dimension, width)
+        title = self._title(encoding, is_bias)
+        if self.output is not None:
+            self._draw(rows, title)
         if self.format != "text":
             blocks = rows.blocks(self.start, self.length)
             one = {"head": self.head} if is_bias else {}
             about = {**described(encoding), **one, "start": self.start}
             table.print_as(self.format, about, rows, range(width), blocks)
-        elif self.output is not None:
-            self._draw(rows, self._title(encoding, is_bias))
-        else:
-            title = self._title(encoding, is_bias)
+        elif self.output is None:
             pictures.heatmap(rows, title, self.start, self.length, self.first_dimension)
 
     def _draw(self, rows: "Rows", title: str) -> None:
         from posenc.cli.render import figures
         from posenc.cli.render.pictures import reached
-
-        figures.check_figure(self.output, self.dpi)
         from posenc.plots import heatmap
         from posenc.plots.heatmap import MEANS, MOST
 
@@ -78,7 +74,7 @@ class Heatmap(options.Drawing):
             theme=self.theme,
             dpi=self.dpi,
         )
-        figures.write(axes, self.output, self.dpi)
+        figures.write(axes, self.output, self.dpi, self.format)
 
     def _title(self, encoding: "Encoding", is_bias: bool) -> str:
         from posenc import Sinusoidal

@@ -51,9 +51,7 @@ class Info:
 
 
 def _version(name: str) -> str | None:
-    if not find_spec(name):
-        return None
     try:
-        return metadata.version(name)
+        return metadata.version(name) if find_spec(name) else None
     except metadata.PackageNotFoundError:  # some builds of torch bring Triton by another name
         return "unknown"

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
+from typing_extensions import Doc
+
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.files import config_in
-from posenc.cli.options import by_place, option
+from posenc.cli.options import File, SomeWhole, by_place, named
 
 if TYPE_CHECKING:
     from posenc.inspection.model import SetupNumbers
@@ -20,14 +22,13 @@ class Inspect:
     of implementations with floating positions. A model.safetensors beside the file confirms widths.
     """
 
-    config: Annotated[Path, by_place, option("The config.json of a model, or its folder.", "FILE")]
-    other: Annotated[Optional[Path], by_place, option("Another, to compare with.", "OTHER")] = None
-    length: Annotated[Optional[int], option("Target length.", "N", shown="its longest")] = None
+    config: Annotated[Path, by_place, named("FILE"), Doc("A config.json, or its folder.")]
+    other: Annotated[Optional[Path], by_place, named("OTHER"), Doc("One to compare with.")] = None
+    length: Annotated[SomeWhole, Doc("Target length (default: its longest).")] = None
     dtype: Annotated[
-        Literal["bfloat16", "float16", "float32"],
-        option("In which other implementations hold positions and frequencies."),
+        Literal["bfloat16", "float16", "float32"], Doc("Of other implementations' positions.")
     ] = "bfloat16"
-    figure: Annotated[Optional[Path], option("Draw wavelengths, or a bias.", "FILE")] = None
+    figure: Annotated[File, Doc("Draw wavelengths, or a bias.")] = None
     format: options.TextOrJson = "text"
 
     def run(self) -> None:

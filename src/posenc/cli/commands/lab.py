@@ -4,11 +4,13 @@ import json
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional, Union
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+from typing_extensions import Doc
 
 from posenc.cli.errors import UserError, check_heeded, check_least
 from posenc.cli.files import check
-from posenc.cli.options import by_place, option
+from posenc.cli.options import File, Output, Whole, Words, by_place, named
 
 if TYPE_CHECKING:
     from posenc.lab import Grid, Store
@@ -39,29 +41,21 @@ class Lab:
     GRID is a TOML file, or one that comes with posenc: quick, standard or extension.
     """
 
-    action: Annotated[Action, by_place, option("What to do.", "ACTION")]
-    target: Annotated[Optional[str], by_place, option("A grid; for show, a run.", "GRID")] = None
-    folder: Annotated[Path, option("Results, or an export of them.", "FOLDER")] = Path(
-        "lab-results"
+    action: Annotated[Action, by_place, Doc("What to do.")]
+    target: Annotated[Optional[str], by_place, named("GRID"), Doc("A grid, or a run to show.")] = (
+        None
     )
+    folder: Annotated[Path, named("FOLDER"), Doc("Results, or an export.")] = Path("lab-results")
     encoding: Annotated[
-        Union[None, tuple[str, ...]],
-        option('Encodings beside those of the grid, as "mine.py:MyBias({heads})".', "EXPRESSION"),
+        Words, named("EXPRESSION"), Doc('More encodings, as "mine.py:MyBias({heads})".')
     ] = None
-    workers: Annotated[int, option("Runs at a time, a process each.", "N")] = 1
-    engine: Annotated[Literal["local", "ray"], option("Who runs: this machine, or Ray.")] = "local"
-    output: Annotated[
-        Optional[Path],
-        option("The report: a name ending in .html.", "FILE", shown="GRID.html", short="-o"),
-    ] = None
+    workers: Annotated[Whole, Doc("Runs at a time, a process each.")] = 1
+    engine: Annotated[Literal["local", "ray"], Doc("Who runs: this machine, or Ray.")] = "local"
+    output: Annotated[Output, Doc("The report, .html (default: GRID.html).")] = None
     export: Annotated[
-        Optional[Path],
-        option(
-            "Write results too: .json to be kept, or all as one table, .csv or .parquet (DuckDB).",
-            "FILE",
-        ),
+        File, Doc("Write results too: .json to be kept, or one table, .csv or .parquet (DuckDB).")
     ] = None
-    query: Annotated[Optional[str], option("For show: SQL over the table runs.", "SQL")] = None
+    query: Annotated[Optional[str], named("SQL"), Doc("For show: SQL over the table runs.")] = None
 
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""

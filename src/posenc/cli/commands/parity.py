@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
+from typing_extensions import Doc
+
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_heeded, check_least, close
 from posenc.cli.files import check, config_in, placed
-from posenc.cli.options import by_place, option
+from posenc.cli.options import File, SomeWhole, by_place, named
 from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
 
 if TYPE_CHECKING:
@@ -17,49 +19,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parity:
-    """A trainer and a server may compute one formula in different orders and dtypes.
-    Exit status: 0 equal bits, 1 they differ, 2 could not be compared. Profiles: transformers, vllm,
-    vllm-native, sglang, megatron, torchtitan, torchtune, flash-attention, llama.cpp, mlx, exact.
+    """A trainer and a server may compute one formula in different orders and dtypes. --config or
+    --encoding says which; --layout and --call are of own code, as in check.
+
+    A side is a profile: transformers, vllm, vllm-native, sglang, megatron, torchtitan, torchtune,
+    flash-attention, llama.cpp, mlx, exact. Or it is your own code, MODULE:NAME or FILE.py:NAME, or
+    model:PATH, what transformers builds of a config.json.
+
+    --write takes .safetensors or .pt. Tables: cos_sin_cache of vLLM and SGLang, cos_sin of
+    transformers, complex of torchtitan and Llama 4, halves of flash-attention, pairs of torchtune.
+
+    Exit status: 0 equal bits, 1 they differ, 2 could not be compared.
     """
 
-    a: Annotated[
-        str,
-        by_place,
-        option(
-            "A profile; or an own implementation, MODULE:NAME or FILE.py:NAME; or model:PATH, what "
-            "transformers builds of a config.json.",
-            "A",
-        ),
-    ]
-    b: Annotated[str, by_place, option("The other.", "B")]
-    config: Annotated[Optional[Path], option("It says what both compute.", "CONFIG.json")] = None
-    layer_type: Annotated[Optional[str], option("Of which layers, as full_attention.", "T")] = None
-    encoding: Annotated[Optional[str], option('The same, as "Rotary(128)".', "EXPRESSION")] = None
-    dtype: Annotated[Literal["bfloat16", "float16", "float32"], option("Of queries and keys.")] = (
-        "bfloat16"
+    a: Annotated[str, by_place, named("A"), Doc("One side.")]
+    b: Annotated[str, by_place, named("B"), Doc("The other.")]
+    config: Annotated[Optional[Path], named("CONFIG.json"), Doc("What both compute.")] = None
+    layer_type: Annotated[Optional[str], named("T"), Doc("Of which layers, as full_attention.")] = (
+        None
     )
-    length: Annotated[Optional[int], option("Number of positions.", "N", shown="8192")] = None
+    encoding: Annotated[
+        Optional[str], named("EXPRESSION"), Doc('What both compute, as "Rotary(128)".')
+    ] = None
+    dtype: Annotated[
+        Literal["bfloat16", "float16", "float32"], Doc("The dtype of queries and keys.")
+    ] = "bfloat16"
+    length: Annotated[SomeWhole, Doc("Number of positions (default: 8192).")] = None
     weights: Annotated[
-        Optional[Path],
-        option(
-            "A .safetensors file with tensors q and k, or with q_proj.weight and k_proj.weight.",
-            "FILE",
-        ),
+        File, Doc("A .safetensors with tensors q and k, or q_proj.weight and k_proj.weight.")
     ] = None
-    layer: Annotated[int, option("Of which layer the projections are.", "N")] = 0
-    arguments: Annotated[str, option("Keyword arguments of own code, as JSON.", "JSON")] = "{}"
-    layout: Annotated[Optional[str], option("Order of axes of own code, as bhsd.", "AXES")] = None
-    call: Annotated[Optional[str], option("How to call own code, as in check.", "PYTHON")] = None
-    write: Annotated[
-        Optional[Path],
-        option("Write the exact table, for both sides to load: .safetensors or .pt.", "FILE"),
-    ] = None
+    layer: Annotated[options.Whole, Doc("Of which layer the projections are.")] = 0
+    arguments: Annotated[str, named("JSON"), Doc("Keyword arguments of own code.")] = "{}"
+    layout: Annotated[Optional[str], named("AXES"), Doc("Order of axes, as bhsd.")] = None
+    call: Annotated[Optional[str], named("PYTHON"), Doc("How to call own code.")] = None
+    write: Annotated[File, Doc("Write the exact table, for both sides to load.")] = None
     table: Annotated[
-        Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"],
-        option(
-            "Its form: of vLLM and SGLang; transformers; torchtitan and Llama 4; flash-attention; "
-            "torchtune."
-        ),
+        Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"], Doc("Its form.")
     ] = "cos_sin_cache"
     seed: options.Seed = 0
     format: options.TextOrJson = "text"
@@ -74,8 +69,11 @@ class Parity:
         from posenc.cli.render.parity_report import lines
         from posenc.cli.render.screen import print_folded
 
+        check_least(1, length=self.length)
         encoding = self._encoding()
-        self._check(encoding)
+        if self.write is not None:
+            kinds = (".pt",) if self.table == "complex" else (".safetensors", ".pt")
+            check(self.write, *kinds, weights=self.weights, config=self.config)
         same = ("layer_type", "length", "weights", "layer", "seed")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
         if self.config is None:
@@ -98,32 +96,16 @@ class Parity:
             print_folded([*lines(found), *written])
         return found.status
 
-    def _check(self, encoding: "Rotary | None") -> None:
-        """Refuses what would change nothing, and a file that cannot be written."""
-        from posenc.numerics.arithmetic import PROFILES
-
-        check_least(1, length=self.length)
-        profiles = self.a in PROFILES and self.b in PROFILES and "to profiles"
-        check_heeded(
-            self,
-            arguments=profiles,
-            layout=profiles,
-            call=profiles,
-            layer_type=not self.config and "without --config",
-            layer=not self.weights and "without --weights",
-            table=not self.write and "without --write",
-            write=encoding is None and "without --config or --encoding",
-        )
-        if self.write is not None:
-            kinds = (".pt",) if self.table == "complex" else (".safetensors", ".pt")
-            check(self.write, *kinds, weights=self.weights, config=self.config)
-
     def _encoding(self) -> "Rotary | None":
         from posenc.encodings.expression import encoding_from
         from posenc.encodings.queries_keys import MultimodalRotary, Rotary
         from posenc.interop.rotary_config import rotary_from_config
 
-        check_heeded(self, encoding=self.config and "beside --config")
+        check_heeded(
+            self,
+            encoding=self.config and "beside --config",
+            write=not (self.config or self.encoding) and "without --config or --encoding",
+        )
         if self.encoding is not None:
             found: Any = encoding_from(self.encoding)
         elif self.config is None:
@@ -165,6 +147,6 @@ def _target(name: str) -> Any:
     if name.startswith(MODEL):
         return Path(name.removeprefix(MODEL))
     if ":" not in name:
-        known = close(name, PROFILES) or f"; expected one of {', '.join(PROFILES)}"
+        known = close(name, PROFILES)
         raise UserError(f"{name!r} is no profile, MODULE:NAME or model:PATH{known}")
     return imported(name)

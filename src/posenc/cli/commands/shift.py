@@ -1,11 +1,13 @@
 """``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
+
+from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_range
-from posenc.cli.options import option
+from posenc.cli.errors import UserError, check_least
+from posenc.cli.options import named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +17,8 @@ class Shift(options.Showing):
     much it changes when query and key both move.
     """
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None
-    offset: Annotated[int, option("How far, in positions; may be negative.", "K")] = 10
-    length: Annotated[int, option("Number of positions to look at.", "N")] = 256
+    offset: Annotated[int, named("K"), Doc("How far, in positions; may be negative.")] = 10
+    length: Annotated[options.Whole, Doc("Number of positions to look at.")] = 256
 
     def run(self) -> None:
         """Prints."""
@@ -28,10 +29,9 @@ class Shift(options.Showing):
         from posenc.encodings.base import QueryKeyEncoding
         from posenc.encodings.bias import ScoreBias
 
-        encoding: Any = chosen(self, 4)
+        check_least(1, length=self.length)
+        encoding: Any = chosen(self)
         rows_of(encoding)  # refuses what has no rows along one line
-        check_range(0, self.length)
-        check_range(self.offset, self.length)
         about = {**described(encoding), "offset": self.offset, "length": self.length}
         if isinstance(encoding, ScoreBias):
             if self.format == "csv":

@@ -1,10 +1,8 @@
 """``posenc table``: what positions alone say."""
 
 from dataclasses import dataclass
-from typing import Annotated, Optional
 
 from posenc.cli import options
-from posenc.cli.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +11,6 @@ class Table(options.Showing):
     positions too, the key is at 0 for distances from 0 on, and the query for the others.
     """
 
-    dim: Annotated[Optional[int], option("Width of a vector.", "N", shown="4")] = None
     length: options.Length = 10
     start: options.Start = 0
     dtype: options.DType = "float32"
@@ -26,7 +23,7 @@ class Table(options.Showing):
         from posenc.cli.render import table
         from posenc.cli.rows import rows_of
 
-        encoding = chosen(self, 4)
+        encoding = chosen(self)
         rows = rows_of(encoding)
         blocks = rows.blocks(self.start, self.length, getattr(torch, self.dtype))
         if self.format != "text":

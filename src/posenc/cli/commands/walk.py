@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
+from typing_extensions import Doc
+
 from posenc.cli import options
 from posenc.cli.errors import UserError, check_least, close
-from posenc.cli.options import by_place, option
+from posenc.cli.options import Flag, Name, SomeWhole, Whole, by_place, named
 
 if TYPE_CHECKING:
     from posenc import Positional
@@ -22,20 +24,17 @@ class Walk:
     encoding acts in its place: on tokens, on queries and keys, or on scores.
     """
 
-    text: Annotated[str, by_place, option("The sentence.", "TEXT")] = "your cat is a lovely cat"
+    text: Annotated[str, by_place, named("TEXT"), Doc("The sentence.")] = "your cat is a lovely cat"
     encoding: options.Expression = None
-    dim: Annotated[int, option("Width of a token.", "N")] = 16
-    heads: Annotated[int, option("Number of attention heads; they share the width.", "N")] = 2
-    depth: Annotated[int, option("Number of blocks; the first is shown.", "N")] = 1
-    inner: Annotated[Optional[int], option("Width of feed-forward.", "N", shown="4 x dim")] = None
-    norm: Annotated[
-        Literal["pre", "post"],
-        option("Whether the norms come before attention and feed-forward, or after their sums."),
-    ] = "pre"
-    causal: Annotated[bool, option("Hide from each token those after it.")] = False
-    stage: Annotated[Optional[str], option("Show one stage alone, as softmax or 14.", "S")] = None
-    base: options.Base = None
-    convention: options.Convention = None
+    dim: Annotated[Whole, Doc("Width of a token.")] = 16
+    heads: Annotated[Whole, Doc("Number of attention heads; they share the width.")] = 2
+    depth: Annotated[Whole, Doc("Number of blocks; the first is shown.")] = 1
+    inner: Annotated[SomeWhole, Doc("Width of feed-forward (default: 4 x dim).")] = None
+    norm: Annotated[Literal["pre", "post"], Doc("Norms before each part, or after it.")] = "pre"
+    causal: Annotated[Flag, Doc("Hide from each token those after it.")] = False
+    stage: Annotated[Optional[str], named("S"), Doc("Show one alone, as softmax or 14.")] = None
+    base: Annotated[Optional[float], named("X"), Doc("Of wavelengths (default: 10000).")] = None
+    convention: Annotated[Name, Doc("The sinusoidal convention (default: paper).")] = None
     seed: options.Seed = 0
     format: options.TextOrJson = "text"
 
@@ -105,8 +104,7 @@ class Walk:
             if found := list(filter(says, stages)):
                 return found
         known = dict.fromkeys(part for s in stages for part in (s.name, s.name.split(": ")[-1]))
-        advice = close(str(self.stage), known) or f"; the names are {', '.join(known)}"
-        raise UserError(f"there is no stage {self.stage!r}; give a number or a name{advice}")
+        raise UserError(f"there is no stage {self.stage!r}{close(str(self.stage), known)}")
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:

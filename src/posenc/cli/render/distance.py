@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from posenc.cli.encodings import key_heads, note_of
-from posenc.cli.errors import check_memory
 from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
@@ -37,12 +36,10 @@ def profile_of(encoding: Any, length: int) -> Profile:
     """
     rows = rows_of(encoding)  # refuses points of a grid
     if isinstance(encoding, TokenEncoding):
-        check_memory(3 * length * encoding.dim)
         lines = {"dot_product": dot_product_profile(encoding, length).tolist()}
         quantity = "dot product" if encoding.keeps_shift else "dot product with row 0"
         return Profile(quantity, range(length), lines, closest_pair(encoding, length))
     if isinstance(encoding, QueryKeyEncoding):
-        check_memory(3 * length * encoding.head_dim * key_heads(encoding))
         scores = _scores(encoding, length).tolist()
         names = [f"head_{head}" for head in range(len(scores))] if len(scores) > 1 else ["score"]
         quantity = "score of equal query and key" + ", the key at 0," * (not encoding.is_relative)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.cli.errors import UserError, check_heeded, check_installed
+from posenc.cli.errors import UserError, check_installed
 from posenc.cli.files import check, placed
 
 if TYPE_CHECKING:
@@ -18,20 +18,13 @@ def check_figure(output: Path | None, dpi: int | None = None) -> None:
     if output is None:
         return
     check(output, ".png", ".svg", ".pdf")
-    if dpi is not None and output.suffix != ".png":
-        raise UserError(f"--dpi counts pixels, and a {output.suffix} has none; leave it out")
-    if dpi is not None and dpi not in RESOLUTIONS:
-        raise UserError(f"--dpi is {dpi}; it must be from {RESOLUTIONS[0]} to {RESOLUTIONS[-1]}")
+    if dpi is not None and (output.suffix != ".png" or dpi not in RESOLUTIONS):
+        ends = f"{RESOLUTIONS[0]} to {RESOLUTIONS[-1]}"
+        raise UserError(f"--dpi is {dpi}; it counts pixels of a .png, from {ends} an inch")
     check_installed("a figure", "plots", ["matplotlib", "numpy"])
     import matplotlib
 
     matplotlib.use("Agg")  # a file needs no display
-
-
-def check_drawn(command: Any) -> None:
-    """Refuses what only a figure has, where none is drawn, and numbers beside one."""
-    why = command.output is None and "where no figure is drawn"
-    check_heeded(command, format=command.output and "beside --output", theme=why, dpi=why)
 
 
 def write(axes: "Axes", output: Path | None, dpi: int | None = None, form: str = "text") -> None:

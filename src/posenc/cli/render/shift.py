@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from posenc.cli.encodings import key_heads
-from posenc.cli.errors import UserError, check_memory
+from posenc.cli.errors import UserError
 from posenc.cli.render.screen import console, number
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.bias import ScoreBias
@@ -26,9 +26,7 @@ def shift_of(encoding: Any, offset: int, length: int, side: Side = "keys") -> Sh
     That of position 0 where it serves, M = K(k) K(0)⁻¹, else the best by least squares.
     """
     if not isinstance(encoding, QueryKeyEncoding):
-        check_memory(3 * length * encoding.dim + encoding.dim**2)
         return shift_map(encoding, offset, length=length)
-    check_memory(6 * length * encoding.head_dim**2 * key_heads(encoding))
     if _encoded(encoding, torch.zeros(1, 1, encoding.head_dim), consecutive(1), side).any():
         raise UserError(
             f"{type(encoding).__name__} changes {side} by more than a linear map (zeros do not "
@@ -67,7 +65,6 @@ def _encoded(encoding: QueryKeyEncoding, x: Tensor, positions: Tensor, side: Sid
 @torch.no_grad()
 def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     """The largest change of a bias when all queries and keys move by ``offset``."""
-    check_memory(2 * encoding.heads * length**2)
     here, there = consecutive(length), consecutive(length) + offset
     one, other = (encoding.table(each, each, dtype=torch.float64) for each in (here, there))
     return (one - other).abs().max().item()
