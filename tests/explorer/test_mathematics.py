@@ -86,55 +86,31 @@ def test_bfloat16_rounds_once_to_nearest_even(javascript):
     assert javascript(["rounding.distinctInBfloat16(4096)"]) == [distinct]
 
 
-def rows_of(convention, dim, base, length) -> str:
-    """What hands out all rows, where distances are measured."""
-    asked = f"convention: '{convention}', dim: {dim}, base: {base}, length: {length}"
-    return f"() => state_facts.rowsOf({{ {asked} }})"
-
-
 @pytest.mark.parametrize(
-    ("convention", "dim"),
-    [("paper", 32), ("paper", 15), ("per_dimension", 14), ("per_dimension_one_based", 14)],
-)
-def test_dot_products_and_the_closest_pair(javascript, convention, dim):
-    length, base = 150, 50.0
+    ("convention", "dim", "base", "length"),
+    [("paper", 32, 50.0, 150), ("paper", 15, 50.0, 150), ("per_dimension", 14, 50.0, 150),
+     # Many are nearly as near.
+     ("per_dimension_one_based", 5, 1.0, 700), ("double_exponent", 2, 1e7, 700)],
+)  # fmt: skip
+def test_dot_products_and_the_closest_pair(javascript, convention, dim, base, length):
     first = CONVENTIONS[convention].first
     gram = (
         f"similarity.gram(conventions.channels('{convention}', {dim}), {base}, {first}, {length})"
     )
     rows = f"Array.from({{length: {length}}}, (_, p) => p)"
+    asked = f"convention: '{convention}', dim: {dim}, base: {base}, length: {length}"
     found, closest, largest = javascript(
         [
             f"((g) => {rows}.map((p) => {rows}.map((q) => similarity.product(g, p, q))))({gram})",
-            f"similarity.closest({gram}, {length}, {rows_of(convention, dim, base, length)})",
+            f"similarity.closest({gram}, {length}, () => state_facts.rowsOf({{ {asked} }}))",
             f"similarity.largestProduct({gram}, {length})",
         ]
     )
     expected = table(convention, dim, base, range(length))
     torch.testing.assert_close(double(found), expected @ expected.T, rtol=0, atol=5e-12)
-    apart = (expected[:, None] - expected[None]).norm(dim=-1)
-    apart.fill_diagonal_(float("inf"))
     assert largest == pytest.approx((expected @ expected.T).abs().max().item(), abs=1e-11)
-    named = apart[closest["first"], closest["second"]]
-    assert named.item() == pytest.approx(apart.min().item(), abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("convention", "dim", "base"),
-    [("per_dimension_one_based", 5, 1.0), ("double_exponent", 2, 1e7), ("double_exponent", 2, 1e6),
-     ("paper", 3, 1.5)],
-)  # fmt: skip
-def test_no_pair_is_nearer_than_the_one_that_is_named(javascript, convention, dim, base):
-    """Also where many are nearly as near."""
-    first, length = CONVENTIONS[convention].first, 1500
-    gram = (
-        f"similarity.gram(conventions.channels('{convention}', {dim}), {base}, {first}, {length})"
-    )
-    rows = rows_of(convention, dim, base, length)
-    named = javascript([f"similarity.closest({gram}, {length}, {rows})"])[0]
-    rows = table(convention, dim, base, range(length))
-    apart = (rows[named["first"]] - rows[named["second"]]).norm().item()
-    assert apart == pytest.approx(torch.pdist(rows).min().item(), rel=1e-6)
+    named = (expected[closest["first"]] - expected[closest["second"]]).norm().item()
+    assert named == pytest.approx(torch.pdist(expected).min().item(), rel=1e-6)
 
 
 def test_the_shift_matrix_moves_the_librarys_table(javascript):

@@ -55,12 +55,3 @@ def test_a_notebooks_frame_works_without_an_address(browser):
     assert live.locator(".spoken").text_content() == "PE(11,0) = sin(11/10000^(0/128)) = −1.0000"
     assert complaints == []
     page.close()
-
-
-def test_served_it_works_too(browser, port):
-    page, complaints = browser.new_page(), []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.goto(f"http://localhost:{port}/")
-    page.wait_for_selector("html[data-settled=true]", state="attached")
-    page.close()
-    assert complaints == []

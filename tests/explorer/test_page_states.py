@@ -5,17 +5,6 @@ import pytest
 pytestmark = pytest.mark.slow("the page in a browser")
 
 
-def test_an_empty_sentence_keeps_the_last_figure_and_says_what_to_type(opened):
-    found = opened()
-    before = found.text("shapes")
-    found.page.fill("#sentence", "   ")
-    assert "Type a word or two" in found.page.inner_text("#sentence-problem")
-    assert found.text("shapes") == before
-    found.page.fill("#sentence", "one two three")
-    assert found.page.inner_text("#sentence-problem") == ""
-    assert found.text("shapes").startswith("embedding [3, 14]")
-
-
 BAD = [
     ("length", "5000", "50", "5000 is not a whole number from 2 to 4096. Kept 50."),
     ("dim", "7.5", "128", "7.5 is not a whole number from 2 to 1024. Kept 128."),
@@ -104,20 +93,6 @@ def test_one_column_at_360_pixels(opened, link):
     assert found.page.locator("#panel").get_attribute("open") is None
     found.page.locator("#panel summary").click()
     assert found.page.locator("#length").is_visible()
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_contents_show_that_there_is_more(opened, width):
-    page = opened(viewport={"width": width, "height": 740}).page
-    later = page.get_by_role("button", name="Later sections")
-    last = page.locator('nav a[href="#exercises"]')
-    for _ in range(9):
-        if later.is_enabled():
-            assert last.bounding_box()["x"] > width / 2
-            later.click()
-            page.wait_for_timeout(600)
-    assert not later.is_enabled()
-    assert last.bounding_box()["x"] < width
 
 
 def test_every_field_of_a_link_is_restored(opened):

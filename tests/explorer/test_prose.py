@@ -4,14 +4,12 @@ The page's words are pure functions of the state (``page/prose``); here each cla
 again from the library or by brute force, and must agree in every state of the grid.
 """
 
-import json
 from functools import cache
-from math import tau
 
 import torch
-from tests.explorer.conftest import numbers, product
+from tests.explorer.conftest import product
 
-from posenc import Rotary, Sinusoidal
+from posenc import Sinusoidal
 from posenc.encodings.tokens.conventions import CONVENTIONS
 
 DIMS = [2, 3, 4, 14, 15, 128]
@@ -82,17 +80,6 @@ def test_positions_and_rows_in_bfloat16(said):
             assert f"{once} of {whole} positions keep a row" in words
 
 
-def test_how_many_dimensions_turn(said):
-    for state, words in said("prose_curves.aboutWavelengths", grid()):
-        found = [tau / frequency for frequency in frequencies(state) if frequency]
-        full = sum(w <= state["length"] for w in found)
-        claimed = (
-            0 if words.startswith("None") else len(found) if words.startswith("All")
-            else int(numbers(words)[0])
-        )  # fmt: skip
-        assert claimed == full
-
-
 def test_what_dot_products_depend_on(said):
     states = grid(dim=[2, 3, 14, 15], length=[2, 13, 50], position=[0, 12])
     for state, words in said("prose_similarity.aboutDiagonals", states):
@@ -121,34 +108,3 @@ def test_whether_a_matrix_moves_every_position(said):
         if unpaired and state["base"] == 1:  # it exists: all rows are sin p and cos p
             assert len({*frequencies(state)}) == 1
         assert encoding(state).keeps_shift is (not unpaired and not odd_sine)
-
-
-SENTENCES = ["word", "your cat is a lovely cat", "Cat cat CAT dog", "a b c d e f g h"]
-
-
-def test_what_is_said_of_a_sentence(said):
-    states = [{"sentence": text, "base": base} for text in SENTENCES for base in BASES]
-    for state, words in said("prose_sentence.aboutStill", states):
-        count = len(state["sentence"].split())
-        values = rows("paper", 14, state["base"], count)
-        still = int(((values.amax(0) - values.amin(0)) < 0.1).sum())
-        if count == 1:
-            assert words.startswith("With one token")
-        elif still == 0:
-            assert "none of the 14 columns" in words
-        else:
-            assert f"{still} of the 14 columns change" in words
-
-
-def test_rotary_scores_are_the_librarys(said, javascript):
-    state = {"position": 20, "offset": 9, "moved": 5, "base": 10_000, "pairing": "half"}
-    stages = javascript([f"state_facts.rotaryStagesOf({json.dumps(state)})"])[0]
-    rotary = Rotary(8)
-    x = {side: torch.tensor(stages[0][side], dtype=torch.float64).view(1, 1, 8) for side in "qk"}
-    for stage, shift in ((stages[1], 0), (stages[2], 5)):
-        for side, place in (("q", 29 + shift), ("k", 20 + shift)):
-            at = rotary.table(torch.tensor([place]), dtype=torch.float64)
-            expected = rotary.encode_queries(x[side], at).flatten()
-            found = torch.tensor(stage[side], dtype=torch.float64)
-            torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-        assert stage["m"] - stage["n"] == state["offset"]

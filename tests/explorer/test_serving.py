@@ -28,30 +28,21 @@ def test_the_page_comes_with_its_policy(port):
 
 @pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "127.0.0.1:1", "localhost.example"])
 def test_foreign_names_are_not(port, host):
-    answer, body = ask(port, host=host)
-    assert answer.status == 421
-    assert "posenc explorer" not in body
+    assert ask(port, host=host)[0].status == 421
 
 
 def test_there_is_one_page_and_no_writing(port):
-    assert ask(port, "/etc/passwd")[0].status == 404
-    assert ask(port, "/../x")[0].status == 404
-    assert ask(port, "/?anything")[0].status == 200
+    asked = {"/etc/passwd": 404, "/../x": 404, "/?anything": 200}
+    assert {path: ask(port, path)[0].status for path in asked} == asked
     assert ask(port, method="POST")[0].status == 501
-    answer, body = ask(port, method="HEAD")
-    assert (answer.status, body) == (200, "")
+    assert ask(port, method="HEAD")[1] == ""
 
 
 def test_ctrl_c_ends_the_command_cleanly():
-    running = subprocess.Popen(
-        [sys.executable, "-m", "posenc.cli.main", "explore", "--no-browser"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert running.stdout is not None
+    words = [sys.executable, "-m", "posenc.cli.main", "explore", "--no-browser"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = subprocess.Popen(words, **pipes)
     said = running.stdout.readline()
-    assert "http://127.0.0.1:" in said
     port = int(said.split("http://127.0.0.1:")[1].split("/")[0])
     assert ask(port)[0].status == 200
     running.send_signal(signal.SIGINT)
