@@ -44,10 +44,6 @@ class Graph:
         edges, number, weight, batch = (
             self.edge_index, self.num_nodes, self.edge_weight, self.batch
         )  # fmt: skip
-        if edges.ndim != 2 or len(edges) != 2 or edges.is_floating_point():
-            raise ValueError(
-                f"edge_index is {edges.dtype} {tuple(edges.shape)}; it must be int64 [2, edges]."
-            )
         if number is None:
             reached = int(edges.max()) + 1 if edges.numel() else 0
             number = reached if batch is None else len(batch)
@@ -55,8 +51,6 @@ class Graph:
         if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < number:
             held = f"{int(edges.min())} to {int(edges.max())}"
             raise ValueError(f"edge_index holds {held}; there are {number} nodes.")
-        if batch is not None and len(batch) != number:
-            raise ValueError(f"batch names the graph of {len(batch)} nodes; there are {number}.")
         if batch is not None and (batch[edges[0]] != batch[edges[1]]).any():
             raise ValueError("An edge joins nodes of two graphs; give both one number in batch.")
         if weight is not None:

@@ -81,8 +81,6 @@ class LaplacianEncoding:
         check_whole(k=self.k)
         check_choice(get_args(Normalization), normalization=self.normalization)
         check_positive_number(tolerance=self.tolerance)
-        if self.tolerance >= 1:
-            raise ValueError(f"tolerance is {self.tolerance}; it must be less than 1.")
 
     def table(
         self, graph: Graph, *, dtype: torch.dtype | None = None

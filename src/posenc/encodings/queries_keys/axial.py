@@ -6,7 +6,6 @@ from fractions import Fraction
 from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes
 from posenc.encodings.queries_keys.axial_forms import (
-    ELSEWHERE,
     FORMS,
     AxialForm,
     checked_bases,
@@ -65,7 +64,10 @@ class AxialRotary(RotationOfAxes):
     ):
         super().__init__()
         check_whole(2, head_dim=head_dim)
-        self.form = form if isinstance(form, AxialForm) else _named(form)
+        if not isinstance(form, AxialForm):
+            check_choice(tuple(FORMS), form=form)
+            form = FORMS[form]
+        self.form = form
         self.head_dim, self.heads_first = head_dim, heads_first
         self.arithmetic: Arithmetic = arithmetic
         axes = len(self.form.axes)
@@ -81,8 +83,6 @@ class AxialRotary(RotationOfAxes):
             widths = tuple(2 * len(each) for each in self.schedules)
             self.split = checked_split(widths, axes, head_dim)
         self.stretch = (1.0,) * axes if stretch is None else tuple(stretch)
-        if len(self.stretch) != axes:
-            raise ValueError(f"stretch is {self.stretch}; it must be {axes} numbers, one an axis.")
         for each in self.stretch:
             check_positive_number(stretch=each)
         self.rotated_dim = sum(self.split)
@@ -128,10 +128,3 @@ class AxialRotary(RotationOfAxes):
         if set(self.stretch) != {1}:
             told.append(f"stretch={self.stretch}")
         return ", ".join(told)
-
-
-def _named(form: str) -> AxialForm:
-    if form in ELSEWHERE:
-        raise ValueError(f"form is {form!r}, an encoding of its own: {ELSEWHERE[form]}.")
-    check_choice(tuple(FORMS), form=form)
-    return FORMS[form]

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from posenc.arguments import check_choice, check_flag, check_multiple, check_positive_number, is_row
+from posenc.arguments import check_multiple, check_positive_number, is_row
 from posenc.encodings.queries_keys.axes import Arrangement
 from posenc.frequencies import Geometric, Powers, Schedule
 from posenc.numerics.pairing import Pairing, Rotated
@@ -47,18 +46,6 @@ class AxialForm:
     arrangement: Arrangement = "contiguous"
     shared: bool = False
     rotated: Rotated = "prefix"
-
-    def __post_init__(self):
-        if sorted(self.in_order) != sorted(set(self.axes)):
-            raise ValueError(
-                f"order is {self.order!r}; each axis of {self.axes!r} stands there once."
-            )
-        check_choice(get_args(Pairing), pairing=self.pairing)
-        check_choice(get_args(Arrangement), arrangement=self.arrangement)
-        check_choice(get_args(Rotated), rotated=self.rotated)
-        check_flag(by_axis=self.by_axis, shared=self.shared)
-        if self.by_axis and self.arrangement != "contiguous":
-            raise ValueError("by_axis pairs channels in blocks; arrangement must be 'contiguous'.")
 
     @property
     def in_order(self) -> str:
@@ -133,60 +120,26 @@ def cogvideox_eighths(head_dim: int) -> tuple[int, ...]:
 
 
 TWO = "[y | x], each b^(−4i/d), i < d/4"
+TURNED = "[x | y], each b^(−4i/d), i < d/4"
+DEALT = "[y | x], b^(−2j/d): even j to y, odd j to x"
+HALVES = "half of a head an axis, in their order, each b^(−4i/d), i < d/4"
 THREE = "[t | h | w], an axis of d channels b^(−2i/d)"
 
-FORMS = {
-    form.name: form
-    for form in (
-        AxialForm("rope_vit", "yx", "[x | y], each b^(−4i/d), i < d/4", halves, 100.0, order="xy"),
-        AxialForm(
-            "pixtral",
-            "yx",
-            "[y | x], b^(−2j/d): even j to y, odd j to x",
-            halves,
-            pairing="half",
-            shared=True,
-        ),
-        AxialForm("eva02", "yx", TWO, halves),
-        AxialForm("llama4_vision", "yx", "[x | y], each b^(−4i/d), i < d/4", halves, order="xy"),
-        AxialForm("qwen2_vl", "yx", TWO, halves, pairing="half"),
-        AxialForm(
-            "gemma4_vision",
-            "yx",
-            "x and y each half of a head, and each b^(−4i/d), i < d/4",
-            halves,
-            100.0,
-            pairing="half",
-            by_axis=True,
-            order="xy",
-        ),
-        AxialForm(
-            "croco",
-            "yx",
-            "y and x each half of a head, and each b^(−4i/d), i < d/4",
-            halves,
-            100.0,
-            pairing="half",
-            by_axis=True,
-        ),
-        AxialForm("flux", "thw", THREE, (16, 56, 56)),
-        AxialForm("flux2", "thwl", "[t | h | w | l], each b^(−2i/32)", (32, 32, 32, 32), 2000.0),
-        AxialForm("wan", "thw", THREE, wan_thirds),
-        AxialForm("hunyuan_video", "thw", THREE, (16, 56, 56), 256.0),
-        AxialForm("qwen_image", "thw", THREE, (16, 56, 56)),
-        AxialForm("cogvideox", "thw", THREE, cogvideox_eighths),
-        AxialForm(
-            "minimax_h3", "thw", "[t | h | w], each b^(−2i/32)", (32, 32, 32), pairing="half"
-        ),
-    )
-}
+ALL = (
+    AxialForm("rope_vit", "yx", TURNED, halves, 100.0, order="xy"),
+    AxialForm("pixtral", "yx", DEALT, halves, pairing="half", shared=True),
+    AxialForm("eva02", "yx", TWO, halves),
+    AxialForm("llama4_vision", "yx", TURNED, halves, order="xy"),
+    AxialForm("qwen2_vl", "yx", TWO, halves, pairing="half"),
+    AxialForm("gemma4_vision", "yx", HALVES, halves, 100.0, "half", by_axis=True, order="xy"),
+    AxialForm("croco", "yx", HALVES, halves, 100.0, pairing="half", by_axis=True),
+    AxialForm("flux", "thw", THREE, (16, 56, 56)),
+    AxialForm("flux2", "thwl", "[t | h | w | l], each b^(−2i/32)", (32, 32, 32, 32), 2000.0),
+    AxialForm("wan", "thw", THREE, wan_thirds),
+    AxialForm("hunyuan_video", "thw", THREE, (16, 56, 56), 256.0),
+    AxialForm("qwen_image", "thw", THREE, (16, 56, 56)),
+    AxialForm("cogvideox", "thw", THREE, cogvideox_eighths),
+    AxialForm("minimax_h3", "thw", THREE, (32, 32, 32), pairing="half"),
+)
+FORMS = {form.name: form for form in ALL}
 """By name: axes, split, base and pairing as the models have them."""
-
-ELSEWHERE = {
-    "dinov3": "DINOv3Rotary(head_dim, grid), whose coordinates run from −1 to 1",
-    "ltx": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
-    "ltx_video": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
-    "ltx2": "LTXRotary(head_dim, heads), whose frequencies run over all heads",
-    "vjepa2": "VJEPA2Rotary(head_dim), which is no rotation",
-}
-"""Forms that are encodings of their own."""

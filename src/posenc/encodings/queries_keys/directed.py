@@ -9,7 +9,13 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from posenc.arguments import check_choice, check_positive_number, check_probability, check_whole
+from posenc.arguments import (
+    check_choice,
+    check_multiple,
+    check_positive_number,
+    check_probability,
+    check_whole,
+)
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axes import unturned
 from posenc.encodings.queries_keys.rotation import rotate_each_head, rotate_heads
@@ -61,15 +67,12 @@ def golden_gate_vectors(
         >>> golden_gate_vectors(4, slowest=1.0, fastest=10.0)[0, 0]
         tensor([0., 1.], dtype=torch.float64)
     """
-    check_whole(2, head_dim=head_dim)
+    check_multiple(2, head_dim=head_dim)
     check_whole(axes=axes, heads=heads)
     check_positive_number(slowest=slowest, fastest=fastest)
     check_probability(still=still)
     spread = spread or ("angle" if axes == 2 else "normal")
     check_choice(get_args(Spread), spread=spread)
-    if head_dim % 2 or (spread == "angle" and axes != 2):
-        given = f"head_dim is {head_dim} and spread {spread!r} with {axes} axes"
-        raise ValueError(f"{given}; it must be even, and 'angle' is for two axes.")
     pairs = head_dim // 2
     resting = round(still * pairs)
     moving = pairs - resting
@@ -116,12 +119,9 @@ def spiral_vectors(
         >>> spiral_vectors(16)[:, 1] > 0  # which of the pairs look along x
         tensor([False, False,  True,  True,  True,  True,  True,  True])
     """
-    check_whole(4, head_dim=head_dim)
-    check_whole(2, directions=directions)
+    check_multiple(2, directions=directions)
+    check_multiple(4 * directions, head_dim=head_dim)
     check_positive_number(base=base, fastest=fastest)
-    if directions % 2 or head_dim % (4 * directions):
-        wanted = "directions must be even, and head_dim a multiple of four times as many"
-        raise ValueError(f"head_dim is {head_dim} with {directions} directions; {wanted}.")
     turns = directions // 2
     sizes = Powers(base, tuple(range(0, head_dim, 4)), head_dim)
     made = []
@@ -169,9 +169,6 @@ class DirectedRotary(QueryKeyEncoding):
         super().__init__()
         check_choice(get_args(Pairing), pairing=pairing)
         given = torch.as_tensor(vectors, dtype=torch.float64, device="cpu").detach()
-        if given.ndim not in (2, 3) or not given.isfinite().all():
-            wanted = "finite numbers [pairs, axes] or [heads, pairs, axes]"
-            raise ValueError(f"vectors have shape {tuple(given.shape)}; they must be {wanted}.")
         self.by_head, self.axes = given.ndim == 3, given.shape[-1]
         if self.by_head:
             self.heads = given.shape[0]

@@ -57,11 +57,10 @@ class GRAPE(QueryKeyEncoding):
         super().__init__()
         check_whole(2, head_dim=head_dim)
         check_whole(heads=heads)
-        check_positive_number(speed=speed)
-        if std is not None:
-            check_positive_number(std=std)
+        self.std = head_dim**-0.5 if std is None else std
+        check_positive_number(speed=speed, std=self.std)
         self.head_dim, self.heads, self.speed = head_dim, heads, speed
-        self.std, self.heads_first = head_dim**-0.5 if std is None else std, heads_first
+        self.heads_first = heads_first
         shape = (2, heads, head_dim)
         self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()

@@ -6,7 +6,7 @@ from fractions import Fraction
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.arguments import check_positive_number, check_whole
+from posenc.arguments import check_multiple, check_positive_number, check_whole
 from posenc.encodings.queries_keys.axes import AxisSinCos, RotationOfAxes, Turns
 from posenc.encodings.queries_keys.rotation import rotate_each_head
 from posenc.encodings.shapes import Dtype, Heads, Points
@@ -55,14 +55,11 @@ class LTXRotary(RotationOfAxes):
     ):
         super().__init__()
         check_whole(heads=heads, axes=len(sizes))
-        check_whole(2, head_dim=head_dim)
+        check_multiple(2, head_dim=head_dim)
         check_positive_number(base=base)
         for size in sizes:
             check_positive_number(size=size)
         inner, axes = head_dim * heads, len(sizes)
-        if head_dim % 2 or inner < 2 * axes:
-            wanted = f"even, and heads · head_dim {2 * axes} or more"
-            raise ValueError(f"head_dim is {head_dim} with {heads} heads; it must be {wanted}.")
         self.sizes = tuple(Fraction(size) for size in sizes)
         self.head_dim, self.heads, self.base = head_dim, heads, base
         self.pairing: Pairing = checked_pairing(pairing)

@@ -46,8 +46,6 @@ def move_keys(
         >>> torch.allclose(move_keys(cached, here, there, rotary), wanted, atol=1e-6)
         True
     """
-    if not isinstance(rotary, Rotary | MultimodalRotary | AxialRotary):
-        raise TypeError(f"rotary is {rotary!r}; no Rotary, MultimodalRotary or AxialRotary.")
     inner = rotary.rotary if isinstance(rotary, MultimodalRotary) else rotary
     if inner.arithmetic != "exact":
         raise ValueError(f"arithmetic is {inner.arithmetic!r}; it must be 'exact'.")

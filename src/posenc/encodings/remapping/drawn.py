@@ -192,8 +192,6 @@ class Randomized(PositionRemapping):
         """
         distance = checked(distance, "distance")
         reach = int(distance.abs().amax()) if distance.numel() else 0
-        if reach >= self.longest:
-            raise ValueError(f"distance reaches {reach}; it must be below {self.longest}.")
         sample = self._sample(torch.Size((reach,)), self.longest - 1, distance.device, generator)
         sample = 1 + sample
         return torch.cat((-sample.flip(0), sample.new_zeros(1), sample))[distance + reach]
@@ -258,9 +256,7 @@ class CAPE(PositionRemapping):
         given = checked(positions, reals=True)
         if isinstance(given, Tensor):
             given = Coordinates(given)
-        if isinstance(given.scale, tuple):
-            raise ValueError("CAPE takes coordinates of one axis, as coordinates[..., 0].")
-        step = given.scale / FINENESS
+        step = given.scale / FINENESS  # type: ignore[operator]  # of one axis
         steps = given.values * FINENESS
         for most, shape in (
             (self.global_shift, (*steps.shape[:-1], 1)),

@@ -11,7 +11,7 @@ from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import Content, OfBothPositions, OfContent, of_each
 from posenc.encodings.shapes import Biases, BothPositions, Device, Dtype, Places, Scores
 from posenc.guards import floating
-from posenc.numerics.product import products
+from posenc.numerics.product import products, without_autocast
 from posenc.positions import checked, checked_distances
 
 
@@ -161,7 +161,7 @@ class DAPEv2(OfBothPositions):
         windows = F.pad(pairs, (reach, reach)).unfold(-1, 2 * reach + 1, 1)
         windows = torch.where(same[..., None, None, :, :], windows, 0).movedim(-4, -2)
         shape = windows.shape[:-2]
-        with torch.autocast(pairs.device.type, enabled=False):
+        with without_autocast(pairs):
             inner = _conv(self.expand, windows.flatten(0, -3))
             half = self.kernel // 2
             begun = begun[..., None, :, half : half + self.kernel].expand(*shape, self.kernel)

@@ -3,7 +3,7 @@
 from copy import deepcopy
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from posenc.arguments import check_whole
@@ -11,7 +11,6 @@ from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import Content, OfContent
 from posenc.encodings.scores.windows import checked_window, displacements, without_place
 from posenc.encodings.shapes import BothPositions, Device, Dtype, KeyPixels, QueryPixels, Scores
-from posenc.guards import demand, graph_looks, may_look
 from posenc.numerics.product import products
 
 
@@ -61,8 +60,6 @@ class DecomposedRelative(OfContent):
         self.heads, self.head_dim, self.std = heads, head_dim, std
         self.size = checked_window(size, "size")
         self.key_stride = checked_window(key_stride, "key_stride")
-        if any(step > most for step, most in zip(self.key_stride, self.size, strict=True)):
-            raise ValueError(f"key_stride is {self.key_stride}, more than size {self.size}.")
         height, width = self.size
         factory = {"device": device, "dtype": dtype}
         self.vertical = nn.Parameter(torch.empty(2 * height - 1, head_dim, **factory))
@@ -78,23 +75,7 @@ class DecomposedRelative(OfContent):
         self, q_positions: QueryPixels, k_positions: KeyPixels, *, dtype: Dtype = None
     ) -> BothPositions:
         """The displacements (Δy, Δx) of every pair, int64 whatever ``dtype`` is."""
-        apart = displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
-        if self.key_stride != (1, 1):
-            self._check_keys(apart)
-        return apart
-
-    def _check_keys(self, apart: Tensor) -> None:
-        """Refuse keys whose row would be counted from the other end."""
-        least = [step - size for step, size in zip(self.key_stride, self.size, strict=True)]
-        beyond = apart < torch.tensor(least, device=apart.device).view(2, 1, 1)
-        absent = without_place(apart)
-        if absent is not None:
-            beyond = beyond & ~absent.unsqueeze(-3)
-        words = f"A key lies beyond a grid of size {self.size} with key_stride {self.key_stride}."
-        if graph_looks(apart):
-            demand(~beyond.any(), words)
-        elif apart.is_cpu and may_look(apart) and bool(beyond.any()):
-            raise ValueError(words)
+        return displacements(q_positions, k_positions, self.size, name="DecomposedRelative")
 
     def changed(self, scores: Scores, table: BothPositions, content: Content) -> Scores:
         absent = without_place(table)

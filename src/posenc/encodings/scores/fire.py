@@ -1,7 +1,5 @@
 """FIRE: a learned function of a distance that is measured against the query's own position."""
 
-from contextlib import nullcontext
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -10,6 +8,7 @@ from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.encodings.bias import ScoreBias
 from posenc.encodings.shapes import Biases, Device, Dtype, KeyRow, QueryRow
 from posenc.guards import floating, working_dtype
+from posenc.numerics.product import without_autocast
 from posenc.positions import checked, float_distances, floats
 
 EPSILON = 1e-6
@@ -79,8 +78,7 @@ class FIRE(ScoreBias):
         near = (c * distance).abs().log1p()
         most = (c * torch.maximum(q, limit)).abs().log1p() + EPSILON
         x = (near / most).unsqueeze(-1)
-        # Meta tensors know no autocast.
-        with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             inner = F.linear(x, self.expand.weight.to(dtype), self.expand.bias.to(dtype))
             inner = F.leaky_relu(inner, self.negative_slope)
             made = F.linear(inner, self.contract.weight.to(dtype), self.contract.bias.to(dtype))

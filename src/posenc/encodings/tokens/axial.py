@@ -85,8 +85,6 @@ class AxialSinusoidal(Added):
             raise ValueError(f"axes is {axes}; form {form.name!r} has {form.axes}.")
         each = tuple(stretch) if isinstance(stretch, Sequence) else (stretch,) * axes
         check_positive_number(**{f"stretch[{axis}]": one for axis, one in enumerate(each)})
-        if len(each) != axes:
-            raise ValueError(f"stretch is {stretch!r}; there are {axes} axes.")
         if form.normalized and (arithmetic != "exact" or set(each) != {1}):
             wanted = f"form {form.name!r} is normalized and takes 'exact' and 1"
             raise ValueError(f"arithmetic is {arithmetic!r} and stretch {stretch!r}; {wanted}.")

@@ -79,8 +79,6 @@ class AxialLearned(Added):
         """
         sizes, widths = zip(*(table.shape for table in tables), strict=True)
         dim = widths[0] if join == "sum" else sum(widths)
-        if list(widths) != (wanted := _widths(dim, len(widths), join)):
-            raise ValueError(f"tables have widths {widths}; join={join!r} takes {wanted}.")
         made = cls(dim, sizes, join, device=tables[0].device, dtype=tables[0].dtype)
         for mine, given in zip(made.tables, tables, strict=True):
             with torch.no_grad():
@@ -120,7 +118,5 @@ def _widths(dim: int, axes: int, join: Join) -> list[int]:
     """The width of each axis; side by side the first of them has what is left over."""
     if join == "sum":
         return [dim] * axes
-    if dim < axes:
-        raise ValueError(f"dim is {dim}; {axes} axes share it, so it must be {axes} or more.")
     widths = [dim // axes + dim % axes] + [dim // axes] * (axes - 1)
     return widths if join == "forward" else widths[::-1]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from posenc.arguments import check_number, check_whole
+from posenc.arguments import check_whole
 from posenc.frequencies import Powers
 
 Function = Literal["sin", "cos", "zero"]
@@ -45,8 +45,6 @@ class SinCosChannels:
 class Interleaved:
     """sin in channel 2i, cos in channel 2i + 1, both at n^(−2i/d)."""
 
-    odd = "sine"
-
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(0, dim, 2), range(1, dim, 2)
         exponents = tuple(sines)
@@ -62,21 +60,13 @@ class Interleaved:
 class Halves:
     """[sin | cos] at n^(−i / (h − shift)), h = dim // 2; ``flip`` puts the cosines first."""
 
-    odd = "zero"
-
     shift: int = 0
     flip: bool = False
-
-    def __post_init__(self):
-        check_number(shift=self.shift)
 
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         half = dim // 2
         if half <= self.shift:
-            raise ValueError(
-                f"dim is {dim}; exponents of i / (dim // 2 − {self.shift}) need "
-                f"{2 * self.shift + 2} or more."
-            )
+            raise ValueError(f"dim is {dim}; it must be {2 * self.shift + 2} or more.")
         # The fraction stands as the formula's users compute it, so that float32 rounds alike.
         powers = (
             Powers(base, tuple(range(half)), half - self.shift)
@@ -92,14 +82,8 @@ class Halves:
 class PerChannel:
     """sin and cos alternate, channel j at the frequency n^(−step·(j + first)/d) of its own."""
 
-    odd = "unpaired"
-
     step: int = 1
     first: int = 0
-
-    def __post_init__(self):
-        check_whole(step=self.step)
-        check_whole(0, first=self.first)
 
     def __call__(self, dim: int, base: float) -> SinCosChannels:
         sines, cosines = range(self.first % 2, dim, 2), range(1 - self.first % 2, dim, 2)
@@ -130,11 +114,6 @@ class Convention:
     first: int = 0
     odd: Literal["sine", "zero", "unpaired"] | None = None
 
-    def __post_init__(self):
-        check_whole(0, first=self.first)
-        if self.odd not in (None, self.waveform.odd):
-            raise ValueError(f"odd is {self.odd!r}; {self.waveform!r} has {self.waveform.odd!r}.")
-
     def sincos(self, dim: int, base: float) -> SinCosChannels:
         """The sines and cosines for one width."""
         check_whole(dim=dim)
@@ -145,9 +124,7 @@ class Convention:
     def channel(self, index: int, dim: int, base: float = 10_000.0) -> Channel:
         """The facts of one channel."""
         if not 0 <= index < dim:
-            raise ValueError(
-                f"dimension is {index}; with dim {dim} it must be one of 0 … {dim - 1}."
-            )
+            raise ValueError(f"dimension is {index}; it must be one of 0 … {dim - 1}.")
         return self.channels(dim, base)[index]
 
     def channels(self, dim: int, base: float = 10_000.0) -> tuple[Channel, ...]:

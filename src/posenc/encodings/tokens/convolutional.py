@@ -1,7 +1,6 @@
 """wav2vec 2.0's convolutional encoding: where a token stands is read off its neighbors."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from math import sqrt
 
 import torch
@@ -16,6 +15,7 @@ from posenc.encodings.shapes import Device, Dtype, Embeddings, WholeRow
 from posenc.encodings.tokens.addition import check_fit
 from posenc.encodings.told import arguments_told
 from posenc.guards import may_look
+from posenc.numerics.product import without_autocast
 from posenc.positions import checked
 
 NO_RUN = -1
@@ -149,8 +149,7 @@ class Convolutional(TokenEncoding):
     def _layers(self, x: Tensor, runs: Tensor | None) -> Tensor:
         wide = working_dtype(x.dtype)
         hidden, weights, biases = x.to(wide), self.weights(wide), self.bias.to(wide)
-        # Meta tensors know no autocast.
-        with nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             for weight, bias in zip(weights, biases, strict=True):
                 if runs is None:
                     hidden = self._convolved(hidden, weight, bias)

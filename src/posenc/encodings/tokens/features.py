@@ -23,8 +23,6 @@ from posenc.positions import floats
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
-MOST_BANDS = 64
-
 GRAIN = 2**32
 """Random frequencies are whole numbers of σ over this, beyond what machines disagree on."""
 
@@ -65,8 +63,6 @@ class NeRFFeatures(Added):
         batch_first: bool = True,
     ):
         check_whole(axes=axes, bands=bands)
-        if bands > MOST_BANDS:
-            raise ValueError(f"bands is {bands}; there are {MOST_BANDS} octaves at most.")
         dim = axes * (2 * bands + include_input)
         super().__init__(dim, dropout=dropout, batch_first=batch_first)
         self.axes, self.bands, self.include_input = axes, bands, include_input

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from posenc.arguments import check_whole
 from posenc.encodings.tokens.conventions import Halves, Interleaved, SinCosChannels
 
 MILLION = 10**6
@@ -40,14 +39,6 @@ class GridForm:
     cut: bool = False
     normalized: bool = False
     start: tuple[int, int] = (0, 1)
-
-    def __post_init__(self):
-        check_whole(axes=self.axes)
-        axes = set(range(self.axes))
-        if self.order not in ("forward", "backward") and set(self.order) != axes:
-            raise ValueError(f"order is {self.order!r}; it must name each of {self.axes} axes.")
-        if self.shares is not None and len(self.shares) != self.axes:
-            raise ValueError(f"shares are {self.shares!r}; it must have {self.axes} numbers.")
 
     def ordered(self, axes: int) -> tuple[int, ...]:
         """The axes in the order of their channels."""

@@ -89,13 +89,8 @@ class LearnedGrid(Added):
             >>> LearnedGrid.from_weight(torch.zeros(1, 197, 8))
             LearnedGrid(8, size=(14, 14), prefix=1)
         """
-        shape, own = tuple(weight.shape), tuple(weight.shape[1:-1])
-        if weight.ndim > 2 and shape[0] != 1:
-            raise ValueError(f"weight has shape {shape}; it must be [rows, dim] or [1, …, dim].")
         if weight.ndim > 3:
-            if (own if size is None else tuple(size)) != own or prefix:
-                raise ValueError(f"size is {size} and prefix {prefix}; weight has shape {shape}.")
-            size, prefix = own, 0
+            size, prefix = weight.shape[1:-1], 0
         rows = weight.detach().reshape(-1, weight.shape[-1])
         size, prefix = _layout(len(rows), size, prefix)
         made = cls(rows.shape[1], size, prefix=prefix, device=rows.device, dtype=rows.dtype)
