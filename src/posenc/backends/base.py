@@ -42,23 +42,14 @@ class Backend(Protocol):
 
 @dataclass(eq=False)
 class Request:
-    """What a backend must know to say whether it serves.
+    """What a backend must know to say whether it serves."""
 
-    Attributes:
-        scores: Encodings of the scores, in order.
-        specification: Who stands where, and who sees whom.
-        dtype: The dtype in which scores are formed: float32 at least.
-        dropout_p: Probability of dropping a weight.
-        table: What gives dense tables; one that keeps them may save work.
-        insisted: Whether the caller named this backend, so that cost is no reason to refuse.
-    """
-
-    scores: Sequence[ScoreEncoding]
-    specification: AttentionSpecification
-    dtype: torch.dtype
-    dropout_p: float
-    table: TableBuilder
-    insisted: bool
+    scores: Sequence[ScoreEncoding]  # encodings of the scores, in order
+    specification: AttentionSpecification  # who stands where, and who sees whom
+    dtype: torch.dtype  # the dtype in which scores are formed: float32 at least
+    dropout_p: float  # probability of dropping a weight
+    table: TableBuilder  # what gives dense tables; one that keeps them may save work
+    insisted: bool  # whether the caller named this backend, so that cost is no reason to refuse
 
     @once
     def biases_alone(self) -> bool:
@@ -106,13 +97,9 @@ class Sizes:
 
 
 class Spreading(Protocol):
-    """One call of attention over tokens that are cut among devices.
+    """One call of attention over tokens that are cut among devices."""
 
-    Attributes:
-        specification: That of this device's tokens among themselves, by which they are encoded.
-    """
-
-    specification: AttentionSpecification
+    specification: AttentionSpecification  # this device's tokens among themselves
 
     def considered(
         self,
@@ -142,13 +129,9 @@ class Dropout(Protocol):
 
 
 class Sharded(Protocol):
-    """Keys, and perhaps queries, cut among devices, as ``posenc.distributed`` has them.
+    """Keys, and perhaps queries, cut among devices, as ``posenc.distributed`` has them."""
 
-    Attributes:
-        cuts_keys_alone: Whether queries are the same on all devices.
-    """
-
-    cuts_keys_alone: bool
+    cuts_keys_alone: bool  # whether queries are the same on all devices
 
     def spreading(self, given: AttentionSpecification) -> Spreading:
         """Attention among all of them, for ``given``: what one call says of this device's."""
@@ -156,13 +139,9 @@ class Sharded(Protocol):
 
 
 class ShardedKeys(Sharded, Protocol):
-    """Keys of which each device keeps some, while queries are the same on all.
+    """Keys of which each device keeps some, while queries are the same on all."""
 
-    Attributes:
-        group: The devices.
-    """
-
-    group: Any
+    group: Any  # the devices
 
     def kept(self, first: int, count: int, device: torch.device) -> Tensor:
         """Which of the tokens at ``first``, ``first`` + 1, … of a row this device keeps."""
@@ -174,25 +153,15 @@ class ShardedKeys(Sharded, Protocol):
 
 
 class ShardedTokens(Sharded, Protocol):
-    """Whole rows of tokens cut among devices.
+    """Whole rows of tokens cut among devices."""
 
-    Attributes:
-        group: The devices.
-        length: Number of tokens of a whole row.
-        local: Number of tokens of a row on this device.
-        positions: Where these stand, each document counted from 0 and padding for nothing.
-        padding_mask: True where they are real; ``None``: all are.
-        document_ids: Documents of packed rows; ``None``: each row is one.
-        whole: The rows of all devices; ``whole.real`` is the padding mask of all their tokens.
-    """
-
-    length: int
-    local: int
-    group: Any
-    positions: Tensor
-    padding_mask: Tensor | None
-    document_ids: Tensor | None
-    whole: Any
+    length: int  # number of tokens of a whole row
+    local: int  # number of tokens of a row on this device
+    group: Any  # the devices
+    positions: Tensor  # where these stand, each document counted from 0 and padding for nothing
+    padding_mask: Tensor | None  # true where they are real; None: all are
+    document_ids: Tensor | None  # documents of packed rows; None: each row is one
+    whole: Any  # the rows of all devices; whole.real is the padding mask of all their tokens
 
     @property
     def places(self) -> Tensor:

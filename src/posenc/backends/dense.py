@@ -20,19 +20,12 @@ FAR = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """torch's attention with a mask; a sink is one more key, whose value is zero.
-
-    Attributes:
-        mask: Boolean, true where a query may see a key, or a number to add;
-            ``[#batch, #heads, q_len, k_len]``.
-        sinks: ``[heads]``, if there are any.
-        any_numbers: Whether the caller gave numbers to add, which may be any.
-    """
+    """torch's attention with a mask; a sink is one more key, whose value is zero."""
 
     why: str
-    mask: Tensor
-    sinks: Tensor | None = None
-    any_numbers: bool = False
+    mask: Tensor  # [#batch, #heads, q_len, k_len], boolean or a number to add
+    sinks: Tensor | None = None  # [heads], if there are any
+    any_numbers: bool = False  # whether the caller gave numbers to add, which may be any
     name = "dense"
     reads_padding = True
 

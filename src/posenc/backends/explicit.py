@@ -16,19 +16,12 @@ from posenc.numerics.product import product
 
 
 class Attended(NamedTuple):
-    """What attention computes, step by step.
+    """What attention computes, step by step."""
 
-    Attributes:
-        scores: query · key · scale, soft-capped if they are to be.
-        encoded: Scores with positions in them, and −∞ where masked.
-        weights: The softmax of each row of these; a row that may see nothing is zero.
-        heads: weights · value, with what positions add to it.
-    """
-
-    scores: Tensor
-    encoded: Tensor
-    weights: Tensor
-    heads: Tensor
+    scores: Tensor  # query · key · scale, soft-capped if they are to be
+    encoded: Tensor  # scores with positions in them, and −∞ where masked
+    weights: Tensor  # the softmax of each row of these; a row that may see nothing is zero
+    heads: Tensor  # weights · value, with what positions add to it
 
 
 def attend_explicitly(

@@ -9,15 +9,10 @@ from posenc.encodings.base import ScoreEncoding
 
 
 class Read(NamedTuple):
-    """What one encoding read.
+    """What one encoding read."""
 
-    Attributes:
-        queries: ``[batch, q_len, width]``, or nothing.
-        keys: ``[batch, k_len, width]``, or nothing.
-    """
-
-    queries: Tensor | None
-    keys: Tensor | None
+    queries: Tensor | None  # [batch, q_len, width], or nothing
+    keys: Tensor | None  # [batch, k_len, width], or nothing
 
 
 Features = Mapping[ScoreEncoding, Read]

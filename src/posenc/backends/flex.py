@@ -142,18 +142,12 @@ def _ends_of_window(queries: Tensor, window: int) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Flex:
-    """FlexAttention; what it reads is built once a specification, for any number of layers.
-
-    Attributes:
-        score_mod: Soft capping and all biases; ``None`` where scores stay as they are.
-        block_mask: Which blocks of 128 × 128 pairs hold a visible one; ``None`` where all do.
-        sinks: ``[heads]``, if there are any.
-    """
+    """FlexAttention; what it reads is built once a specification, for any number of layers."""
 
     why: str
-    score_mod: ScoreMod | None
-    block_mask: "BlockMask | None"
-    sinks: Tensor | None = None
+    score_mod: ScoreMod | None  # soft capping and all biases; None where scores stay as they are
+    block_mask: "BlockMask | None"  # blocks of 128 × 128 pairs with a visible one
+    sinks: Tensor | None = None  # [heads], if there are any
     name = "flex"
     reads_padding = True
 

@@ -41,58 +41,33 @@ def known(condition: Any) -> bool:
 
 @dataclass(eq=False)  # frozen, it would take four times as long to build
 class AttentionSpecification:
-    """Queries and keys of one call of attention, and who may see whom.
-
-    Attributes:
-        batch: Rows of the batch.
-        q_len: Number of queries.
-        k_len: Number of keys.
-        q_positions: ``[q_len]``, ``[#batch, q_len]`` or a grid ``[#batch, q_len, axes]``; ``None``:
-            the last of 0, 1, 2, …. Coordinates have the scale of those of the keys.
-        k_positions: The same for keys; ``None``: 0, 1, 2, ….
-        q_remapped: Where encodings take the queries to stand, if elsewhere; order and windows stay
-            with ``q_positions``.
-        k_remapped: The same for keys, or positions at which padding counts for nothing.
-        is_causal: Whether a later key is hidden.
-        by_row: Whether "later" means further along the row, and not a larger position.
-        first_row: The index in the row of keys that the first query has; if not given, the queries
-            are the last. A tensor of one element where a graph must not depend on it.
-        q_rows: ``[q_len]`` or ``[#batch, q_len]``: the index of each query in a row of which these
-            are a part, by which "later" goes then; given with ``k_rows``.
-        k_rows: The same for keys.
-        window: How many positions a query sees to each side, its own among them.
-        padding_mask: ``[batch, k_len]``, true where a key is real.
-        q_padding_mask: ``[batch, q_len]``, true where a query is real; the results of others mean
-            nothing.
-        documents: ``[batch, k_len]``: keys with equal numbers are one document.
-        q_documents: ``[batch, q_len]``: the document of each query; given if ``documents`` are.
-        attn_mask: Any other mask, boolean or additive, four axes, broadcastable to
-            ``[batch, heads, q_len, k_len]``.
-        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
-        softcap: c in c · tanh(score / c), before biases are added.
-        device: Where all of it lies.
-    """
+    """Queries and keys of one call of attention, and who may see whom."""
 
     batch: int
     q_len: int
     k_len: int
+    # [q_len], [#batch, q_len] or a grid [#batch, q_len, axes]; None: keys stand at 0, 1, 2, … and
+    # queries at the last of these. Coordinates of both have one scale.
     q_positions: Tensor | Coordinates | None = None
     k_positions: Tensor | Coordinates | None = None
+    # Where encodings take tokens to stand, if elsewhere; order and windows stay with the above.
     q_remapped: Tensor | Coordinates | None = None
     k_remapped: Tensor | Coordinates | None = None
     is_causal: bool = False
-    by_row: bool = False
+    by_row: bool = False  # whether "later" means further along the row, and not a larger position
+    # The place of the first query in the row of keys; None: the queries are the last. A tensor of
+    # one element where a graph must not depend on it.
     first_row: int | Tensor | None = None
-    q_rows: Tensor | None = None
-    k_rows: Tensor | None = None
-    window: int | None = None
-    padding_mask: Tensor | None = None
-    q_padding_mask: Tensor | None = None
-    documents: Tensor | None = None
-    q_documents: Tensor | None = None
-    attn_mask: Tensor | None = None
-    sinks: Tensor | None = None
-    softcap: float | None = None
+    q_rows: Tensor | None = None  # [q_len] or [#batch, q_len]: places in a row of which these are
+    k_rows: Tensor | None = None  # a part, by which "later" goes then
+    window: int | None = None  # how many positions a query sees to each side, its own among them
+    padding_mask: Tensor | None = None  # [batch, k_len], true where a key is real
+    q_padding_mask: Tensor | None = None  # [batch, q_len], true where a query is real
+    documents: Tensor | None = None  # [batch, k_len]: equal numbers are one document
+    q_documents: Tensor | None = None  # [batch, q_len], given if documents are
+    attn_mask: Tensor | None = None  # any other mask, boolean or additive, of four axes
+    sinks: Tensor | None = None  # [heads]
+    softcap: float | None = None  # c in c · tanh(score / c), before biases are added
     device: torch.device | None = None
 
     # Parts of it ----------------------------------------------------------------------------------

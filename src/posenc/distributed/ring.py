@@ -34,18 +34,14 @@ class Ring(Way):
     At step s the keys of the rank s before this one arrive while those before them are worked
     with. Backward they go round once more, scores are formed again, and gradients go home.
 
-    Attributes:
-        parts: Attention to the keys of each rank; ``None`` where none of them is seen.
-        profile: The bias at distances −(length − 1) … length − 1, where it may leave parts out.
-
     Reference:
         Liu et al. 2023, "Ring Attention with Blockwise Transformers for Near-Infinite Context",
         section 3 (arXiv:2310.01889).
     """
 
     request: SpreadRequest
-    parts: tuple[Part | None, ...]
-    profile: Tensor | None
+    parts: tuple[Part | None, ...]  # of each rank; None where no key is seen
+    profile: Tensor | None  # the bias at distances 1 − length … length − 1
     schedule: Schedule
     name = "ring"
     what = "keys and values of other ranks come here one after the other"

@@ -30,19 +30,12 @@ from posenc.transformer.cache import KeyValueCache
 
 @dataclass(frozen=True)
 class Placement:
-    """Positions of one pass, and who sees whom.
+    """Positions of one pass, and who sees whom."""
 
-    Attributes:
-        positions: Where encodings take the tokens of this pass to stand.
-        below: A bound that no position reaches, if one is known without looking.
-        specification: The tokens of this pass and those that they may look at, cached ones first.
-        spreading: Attention among the tokens of all devices, where they are cut among several.
-    """
-
-    positions: Tensor | Coordinates
-    below: int | None
-    specification: AttentionSpecification
-    spreading: Spreading | None = None
+    positions: Tensor | Coordinates  # where encodings take the tokens of this pass to stand
+    below: int | None  # a bound that no position reaches, if one is known without looking
+    specification: AttentionSpecification  # whom these tokens may look at
+    spreading: Spreading | None = None  # where tokens are cut among devices
 
 
 class _Keys(NamedTuple):

@@ -26,18 +26,12 @@ SMALL = 128 * 128  # pairs of a head, up to which a matrix is cheaper than looki
 
 @dataclass(frozen=True, eq=False)
 class Strided:
-    """Runs of queries and keys, the bias of each a vector.
-
-    Attributes:
-        part: The runs, the bias of each, and the cap.
-        sinks: ``[heads]``, if there are any.
-        one_run: Whether all queries and all keys are one run.
-    """
+    """Runs of queries and keys, the bias of each a vector."""
 
     why: str
-    part: InSegments
-    sinks: Tensor | None
-    one_run: bool
+    part: InSegments  # the runs, the bias of each, and the cap
+    sinks: Tensor | None  # [heads], if there are any
+    one_run: bool  # whether all queries and all keys are one run
     name = "strided"
     reads_padding = False
 

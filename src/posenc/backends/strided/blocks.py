@@ -22,21 +22,13 @@ FAR = 4096
 
 @dataclass(frozen=True)
 class Block:
-    """A block of queries and the keys that one of them may see.
+    """A block of queries and the keys that one of them may see."""
 
-    Attributes:
-        heads: Its query heads.
-        kv_heads: Its key heads.
-        queries: First query and one past the last.
-        keys: First key and one past the last; equal where there is none.
-        first: Distance from the last query to the first key.
-    """
-
-    heads: slice
-    kv_heads: slice
-    queries: slice
-    keys: slice
-    first: int
+    heads: slice  # its query heads
+    kv_heads: slice  # its key heads
+    queries: slice  # first query and one past the last
+    keys: slice  # first key and one past the last; equal where there is none
+    first: int  # distance from the last query to the first key
 
 
 def attend_in_blocks(

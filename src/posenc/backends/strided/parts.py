@@ -65,15 +65,10 @@ def in_segments(request: Request, spec: AttentionSpecification) -> "InSegments |
 
 @dataclass(frozen=True, eq=False)
 class InRuns:
-    """Keys in several runs, one after the other, their results merged.
+    """Keys in several runs, one after the other, their results merged."""
 
-    Attributes:
-        runs: Where each lies.
-        parts: Attention to each.
-    """
-
-    runs: tuple[slice, ...]
-    parts: "tuple[InSegments, ...]"
+    runs: tuple[slice, ...]  # where each lies
+    parts: "tuple[InSegments, ...]"  # attention to each
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -110,21 +105,13 @@ class InRuns:
 
 @dataclass(frozen=True, eq=False)
 class InSegments:
-    """Runs of queries and keys one position apart, the bias of each a vector.
+    """Runs of queries and keys one position apart, the bias of each a vector."""
 
-    Attributes:
-        segments: The runs.
-        numbers: The number of the bias of each run.
-        lengths: Of the runs of each bias.
-        biases: Those that differ.
-        softcap: c in c · tanh(score / c), before biases are added.
-    """
-
-    segments: tuple[Segment, ...]
-    numbers: tuple[int, ...]
-    lengths: tuple[tuple[int, int, int], ...]
-    biases: tuple[Toeplitz, ...]
-    softcap: float | None = None
+    segments: tuple[Segment, ...]  # the runs
+    numbers: tuple[int, ...]  # the number of the bias of each run
+    lengths: tuple[tuple[int, int, int], ...]  # of the runs of each bias
+    biases: tuple[Toeplitz, ...]  # those that differ
+    softcap: float | None = None  # c in c · tanh(score / c), before biases are added
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

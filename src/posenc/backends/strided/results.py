@@ -17,53 +17,31 @@ from posenc.encodings.base import working_dtype
 
 
 class Partial(NamedTuple):
-    """A result for some of the keys.
+    """A result for some of the keys."""
 
-    Attributes:
-        out: ``[batch, heads, q_len, value_dim]``, weighed among these keys, in float32 at least.
-        lse: ``[batch, heads, q_len]``: log Σ exp(scores) over them; −∞ where none is seen.
-    """
-
-    out: Float[Tensor, "batch heads q_len value_dim"]
-    lse: Float[Tensor, "batch heads q_len"]
+    out: Float[Tensor, "batch heads q_len value_dim"]  # in float32 at least
+    lse: Float[Tensor, "batch heads q_len"]  # log Σ exp(scores); −∞ where none is seen
 
 
 class Merged(NamedTuple):
-    """What the backward pass of a part must know of all parts together.
+    """What the backward pass of a part must know of all parts together."""
 
-    Attributes:
-        out: Their result.
-        lse: Their log-sum-exp; 0 where nothing is seen at all.
-        grad: The gradient of ``out``.
-        delta: rowsum(grad ∘ out).
-        alone: Whether the part is all that its queries see, so that rows of dS sum to zero.
-    """
-
-    out: Tensor
-    lse: Tensor
-    grad: Tensor
-    delta: Tensor
-    alone: bool = False
+    out: Tensor  # their result
+    lse: Tensor  # their log-sum-exp; 0 where nothing is seen at all
+    grad: Tensor  # the gradient of out
+    delta: Tensor  # rowsum(grad ∘ out)
+    alone: bool = False  # whether it is all that its queries see: rows of dS sum to zero
 
 
 class Backward(NamedTuple):
-    """What the gradients of a run of queries and a run of keys depend on.
+    """What the gradients of a run of queries and a run of keys depend on."""
 
-    Attributes:
-        content: Queries, keys and values.
-        bias: The bias of every distance.
-        merged: The result for all keys, also those that lie elsewhere, and its gradient.
-        offset: Position of the first query less that of the first key.
-        scale: What products are multiplied with.
-        softcap: c in c · tanh(products / c), before the bias is added.
-    """
-
-    content: tuple[Tensor, Tensor, Tensor]
-    bias: Toeplitz
-    merged: Merged
-    offset: int
-    scale: float
-    softcap: float | None = None
+    content: tuple[Tensor, Tensor, Tensor]  # queries, keys and values
+    bias: Toeplitz  # the bias of every distance
+    merged: Merged  # the result for all keys, also those that lie elsewhere, and its gradient
+    offset: int  # position of the first query less that of the first key
+    scale: float  # what products are multiplied with
+    softcap: float | None = None  # c in c · tanh(products / c), before the bias is added
 
 
 class Part(Protocol):

@@ -14,15 +14,10 @@ from posenc.encodings.base import ScoreEncoding, working_dtype
 
 @dataclass(frozen=True, eq=False)
 class InRows:
-    """A few queries at a time, whose scores are formed, encoded, weighed and forgotten.
+    """A few queries at a time, whose scores are formed, encoded, weighed and forgotten."""
 
-    Attributes:
-        encodings: Encodings of scores, in order, each of them pairwise.
-        specification: Who stands where, and who sees whom.
-    """
-
-    encodings: tuple[ScoreEncoding, ...]
-    specification: AttentionSpecification
+    encodings: tuple[ScoreEncoding, ...]  # encodings of scores, in order, each of them pairwise
+    specification: AttentionSpecification  # who stands where, and who sees whom
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

@@ -16,19 +16,12 @@ FARTHEST = 2**61  # with any length of a row added, distances stay int64
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of queries and the run of keys that they may see, both one position apart.
+    """A run of queries and the run of keys that they may see, both one position apart."""
 
-    Attributes:
-        batch: The rows of the batch for which it holds.
-        queries: Where the queries lie in their row.
-        keys: Where the keys lie in theirs.
-        offset: Position of the first query less that of the first key.
-    """
-
-    batch: slice
-    queries: slice
-    keys: slice
-    offset: int
+    batch: slice  # the rows of the batch for which it holds
+    queries: slice  # where the queries lie in their row
+    keys: slice  # where the keys lie in theirs
+    offset: int  # position of the first query less that of the first key
 
     @property
     def lengths(self) -> tuple[int, int, int]:

@@ -23,12 +23,6 @@ class Toeplitz:
     order these become anti-diagonals, where row + column is constant: a view of the vector with a
     stride of 1 on both axes.
 
-    Attributes:
-        values: ``[heads, count]``, or one row for all heads; column m is distance ``highest`` − m.
-        highest: The largest distance.
-        shared_from: If given, all distances from this on share one number that is learned, and all
-            from its negative down another (or the same).
-
     Example:
         >>> bias = Toeplitz(torch.tensor([[2.0, 1.0, 0.0, -1.0]]), highest=2)
         >>> bias.reversed_rows(2, 3, first=2)  # distances of the last query first: 2, 1, 0
@@ -36,9 +30,9 @@ class Toeplitz:
                   [ 1.,  0., -1.]]]])
     """
 
-    values: Float[Tensor, "heads count"]
-    highest: int
-    shared_from: int | None = None
+    values: Float[Tensor, "heads count"]  # column m is distance highest − m
+    highest: int  # the largest distance
+    shared_from: int | None = None  # from which distance on, to each side, all learn one number
 
     def reversed_rows(
         self, q_len: int, k_len: int, *, first: int

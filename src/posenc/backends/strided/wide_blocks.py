@@ -39,15 +39,10 @@ FEWEST_KEYS = 1536
 
 
 class Wide(NamedTuple):
-    """Many queries and keys that all of them see.
+    """Many queries and keys that all of them see."""
 
-    Attributes:
-        block: These.
-        number: ``[heads, 1]``: the bias of all these keys, where it is one number a head.
-    """
-
-    block: Block
-    number: Float[Tensor, "heads 1"] | None
+    block: Block  # these
+    number: Float[Tensor, "heads 1"] | None  # the bias, where all keys share it
 
 
 def attend(
