@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 import posenc.backends.strided.blocks as blocks
-import posenc.backends.strided.score_gradients as score_gradients
+import posenc.backends.strided.gradients as gradients
 from posenc import (
     KERPLE,
     ALiBi,
@@ -44,7 +44,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "ROWS", 16)
     monkeypatch.setattr(blocks, "MANY_ROWS", 32)
     monkeypatch.setattr(blocks, "FAR", 24)
-    monkeypatch.setattr(score_gradients, "ELEMENTS", 500)
+    monkeypatch.setattr(gradients, "ELEMENTS", 500)
     torch.manual_seed(0)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import KERPLE, ALiBi, Cyclic, Positional, Sandwich, T5Bias, attention
-from posenc.backends.strided import run_gradients
+from posenc.backends.strided import gradients
 from posenc.backends.strided.parts import InSegments
 from posenc.backends.strided.results import merge, merged_results
 from posenc.backends.strided.segments import Segment
@@ -27,13 +27,13 @@ def t5(heads, **changes) -> T5Bias:
 @pytest.fixture
 def asked(monkeypatch) -> list[bool]:
     """What was answered each time, whether far keys share a number."""
-    answers, ask = [], run_gradients.may_share
+    answers, ask = [], gradients.may_share
 
     def asked(*content) -> bool:
         answers.append(ask(*content))
         return answers[-1]
 
-    monkeypatch.setattr(run_gradients, "may_share", asked)
+    monkeypatch.setattr(gradients, "may_share", asked)
     return answers
 
 
@@ -93,7 +93,7 @@ def test_keys_of_two_ranks_are_learned_part_by_part(monkeypatch, first, second, 
     k, v = torch.randn(2, 2, 1, 2 * LENGTH, WIDTH, dtype=torch.float64)
     keys = [(t, u) for t, u in zip(k.split(LENGTH, 2), v.split(LENGTH, 2), strict=True)]
     parts = [part_of(bias, offset, **options) for offset in (first, first - second)]
-    monkeypatch.setattr(run_gradients, "add_gradients", None)  # which forms all scores
+    monkeypatch.setattr(gradients, "add_gradients", None)  # which forms all scores
     with torch.no_grad():
         results = [part(q, *some, scale=scale) for part, some in zip(parts, keys, strict=True)]
         merged = merged_results(*merge(*results), grad)

@@ -42,10 +42,7 @@ class Arguments:
         return spec.padding_mask is not None or spec.q_padding_mask is not None
 
     def without_padding(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values with zeros where they are padding.
-
-        Hidden keys have weight 0, but 0 times a NaN left in padding would be NaN.
-        """
+        """Queries, keys and values with zeros in padding: weight 0 times a NaN would be NaN."""
         query, key, value = self.query, self.key, self.value
         query = self._queries_without_padding(query, (1, -1))
         padding = self.specification.padding_mask

@@ -49,16 +49,7 @@ def considered(
     table: TableBuilder = built,
     backend: str | None = None,
 ) -> tuple[Backend, dict[str, str]]:
-    """The cheapest exact backend, and why each before it was passed over.
-
-    ``table`` gives dense tables: one that keeps them may save work. ``backend`` insists on a name.
-
-    Example:
-        >>> from posenc import ALiBi
-        >>> spec = AttentionSpecification(1, 512, 512)
-        >>> considered([ALiBi(8)], spec, heads=8, dtype=torch.float32)[0].name
-        'strided'
-    """
+    """The cheapest exact backend, and why each before it was passed over."""
     if scores:
         check_heads(scores, heads)
         if specification.softcap is not None:

@@ -72,13 +72,7 @@ def added(bias: Tensor, mask: Tensor | None) -> Tensor:
 def masked_softmax(
     scores: Tensor, mask: Tensor | None, sinks: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row.
-
-    Args:
-        scores: ``[batch, heads, q_len, k_len]``.
-        mask: Boolean, true where a query may see a key, or additive.
-        sinks: ``[heads]``: a score that takes its share of each row's weight and gives no value.
-    """
+    """Masked scores and the weights of them, zero (and with zero gradient) in a dead row."""
     seen = None
     if mask is not None and mask.dtype != torch.bool:
         hidden = mask == -torch.inf

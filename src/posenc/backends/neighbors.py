@@ -38,10 +38,7 @@ def check_padding_is_outside(
     real: Tensor | None,
     documents: Tensor | None,
 ) -> None:
-    """Refuse padding that an encoding would read as the neighbor of a token, or read across.
-
-    On a grid the neighbor is whoever stands at the next point, whatever lies between in the row.
-    """
+    """Refuse padding that an encoding would read as the neighbor of a token, or read across."""
     reading = [each for each in encodings if _reads_neighbors(each)]
     if real is None or not reading or isinstance(places, Coordinates) or places.ndim > 2:
         return
@@ -65,11 +62,7 @@ def check_padding_is_outside(
 
 
 def check_mask_tells_nothing(encodings: Iterable[ScoreEncoding], mask: Tensor | None) -> None:
-    """Refuse ``attn_mask`` beside scores that go by the tokens: it does not say why it hides one.
-
-    Scores that read neighbors, or sum over the tokens between a query and a key, leave out padding
-    and other documents, and read and count what lies outside of a window. A mask hides both alike.
-    """
+    """Refuse ``attn_mask`` where scores go by the tokens: it does not say why it hides one."""
     for encoding in encodings if mask is not None else ():
         if _reads_neighbors(encoding) or not encoding.is_pairwise:
             raise ValueError(

@@ -161,13 +161,7 @@ class AttentionSpecification:
     # What hides a key -----------------------------------------------------------------------------
 
     def visible(self) -> Bool[Tensor, "#batch 1 #q_len k_len"] | None:
-        """The pairs that may meet, less what ``attn_mask`` says; ``None`` where all may.
-
-        Example:
-            >>> AttentionSpecification(1, 2, 3, is_causal=True).visible()[0, 0].int()
-            tensor([[1, 1, 0],
-                    [1, 1, 1]], dtype=torch.int32)
-        """
+        """The pairs that may meet, less what ``attn_mask`` says; ``None`` where all may."""
         seen = self._not_later() if self.is_causal else None
         if self.window is not None:
             distance = pair_distances(self.query_places, self.key_places)

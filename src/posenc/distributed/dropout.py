@@ -12,11 +12,6 @@ class HiddenDropout:
     """Which elements are dropped, by their feature, place in the row, row and use alone.
 
     The words are those of Philox, whose counter is (feature / 4, place, row of the batch, use).
-
-    Args:
-        rows: ``[n]`` or ``[batch, n]``: the places of these tokens in their rows.
-        key: A number that all ranks have drawn together.
-        first: The number of the first use.
     """
 
     def __init__(self, rows: Tensor, key: Tensor, first: int = 0):

@@ -25,10 +25,7 @@ UNASKED = ("gather", "heads")
 
 
 class ShardedAttention:
-    """Attention among the tokens of all ranks, for what one call says of this rank's.
-
-    Its ``specification`` is of this rank's tokens among themselves, by which they are encoded.
-    """
+    """Attention among the tokens of all ranks, for what one call says of this rank's."""
 
     def __init__(self, cut: Cut, whole: Tokens, given: AttentionSpecification):
         self.cut, self.whole, self.own = cut, whole, cut.of_rank(cut.rank, whole)

@@ -39,10 +39,7 @@ def of_values(
 def between(
     queries: Tokens, keys: Tokens, given: AttentionSpecification, *, pairwise: bool = True
 ) -> AttentionSpecification:
-    """The specification of attention from some tokens to some, with the rest as ``given``.
-
-    ``pairwise`` says that no encoding counts the tokens between.
-    """
+    """The specification of attention from some tokens to some, with the rest as ``given``."""
     by_row = given.order_is_that_of_rows and queries.positions is not None
     counted, places = None, keys.places
     if not pairwise and keys.real is not None and isinstance(places, Tensor) and places.ndim < 3:

@@ -59,10 +59,7 @@ def placed(
     attn_mask: Tensor | None = None,
     cache: KeyValueCache | None = None,
 ) -> Placement:
-    """The placement that the arguments of ``Encoder.forward`` describe; tokens enter the cache.
-
-    Encodings of tokens and changes of positions are those of the first of the ``layers``.
-    """
+    """The placement that the arguments of ``Encoder.forward`` describe; tokens enter the cache."""
     batch, seq = x.shape[:2]
     first = layers[0] if layers else Positional()
     if document_ids is not None:

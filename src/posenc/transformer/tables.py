@@ -68,14 +68,11 @@ Key = tuple[nn.Module, torch.dtype, torch.device]
 
 
 class Kept(NamedTuple):
-    """A table for ``size`` positions, and what its encoding held when it was built.
-
-    ``rows`` are those of positions 0 … size − 1, or a profile at distances −(size − 1) … size − 1.
-    """
+    """A table of positions 0 … size − 1, or a profile at distances 1 − size … size − 1."""
 
     rows: Tensor
     size: int
-    attributes: tuple[object, ...]
+    attributes: tuple[object, ...]  # what its encoding held when it was built
 
 
 class Tables:

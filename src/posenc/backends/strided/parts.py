@@ -11,10 +11,9 @@ from posenc.backends.base import Request
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.strided.flash import flash, serves
+from posenc.backends.strided.gradients import add_all_gradients, narrowed
 from posenc.backends.strided.results import Backward, Merged, Part, Partial, merge, nothing_seen
 from posenc.backends.strided.rows import InRows
-from posenc.backends.strided.run_gradients import add_all_gradients
-from posenc.backends.strided.score_gradients import narrowed
 from posenc.backends.strided.segments import Segment, runs_of_keys, segments_of
 from posenc.backends.strided.toeplitz import Toeplitz, toeplitz
 from posenc.backends.strided.wide_blocks import attend_into, may_be_wide

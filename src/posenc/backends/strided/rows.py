@@ -7,8 +7,8 @@ from torch import Tensor
 
 from posenc.backends.explicit import attend_explicitly
 from posenc.backends.specification import AttentionSpecification
+from posenc.backends.strided.gradients import ELEMENTS
 from posenc.backends.strided.results import Merged, Partial
-from posenc.backends.strided.score_gradients import ELEMENTS
 from posenc.encodings.base import ScoreEncoding, working_dtype
 
 

@@ -45,10 +45,7 @@ Run = tuple[slice, slice, int]
 
 
 def segments_of(spec: AttentionSpecification) -> tuple[Segment, ...] | str:
-    """The segments of a specification; or the reason why it has none.
-
-    Queries that may see nothing are in none of them, and padded ones need not be.
-    """
+    """The segments of a specification; or the reason why it has none."""
     if spec.attn_mask is not None:
         return "the mask may be any"
     if spec.queries.ndim > 2:

@@ -37,13 +37,7 @@ class Toeplitz:
     def reversed_rows(
         self, q_len: int, k_len: int, *, first: int
     ) -> Float[Tensor, "1 heads {q_len} {k_len}"]:
-        """The matrix for queries in reverse order, as a view.
-
-        Args:
-            q_len: Number of queries.
-            k_len: Number of keys.
-            first: Distance from the last query to the first key, which comes first here.
-        """
+        """A view, from the distance ``first`` of the last query to the first key on."""
         start = self.highest - first
         part = self.values[:, start : start + q_len + k_len - 1]
         return part.as_strided((1, len(part), q_len, k_len), (0, part.stride(0), 1, 1))
@@ -53,7 +47,8 @@ class Toeplitz:
         if not may_look(self.values):
             return False
         seen = self.values.where(self.values.isfinite(), torch.inf)
-        return bool((seen < self.values[:, self.highest, None] - self._reach(terms)).any())
+        least = self.values[:, self.highest, None] - margin(terms, self.values.dtype)
+        return bool((seen < least).any())
 
     def cut_off(
         self, bound: Float[Tensor, "heads"], disparity: Float[Tensor, "heads"], terms: int
@@ -65,12 +60,9 @@ class Toeplitz:
         exp(d) times as long as another. All ``terms`` keys together stay below a quarter of the
         rounding of one. This also avoids denormal numbers, which are ten times slower.
         """
-        apart = (2 * bound + disparity)[:, None] + self._reach(terms)
+        apart = (2 * bound + disparity)[:, None] + margin(terms, self.values.dtype)
         least = self.values[:, self.highest, None] - apart
         return replace(self, values=self.values.masked_fill(self.values < least, -torch.inf))
-
-    def _reach(self, terms: int) -> float:
-        return margin(terms, self.values.dtype)
 
 
 def margin(terms: int, dtype: torch.dtype) -> float:
@@ -89,13 +81,7 @@ def toeplitz(
     dtype: torch.dtype = torch.float32,
     device: torch.device | None = None,
 ) -> Toeplitz:
-    """The sum of relative biases for a run of queries and a run of keys.
-
-    Example:
-        >>> from posenc import ALiBi
-        >>> toeplitz([ALiBi(1)], 2, 2, 0, is_causal=True).values
-        tensor([[-0.0039,  0.0000,    -inf]])
-    """
+    """The sum of relative biases for a run of queries and a run of keys."""
     highest, biases = offset + q_len - 1, tuple(biases)
     distance = torch.arange(highest, highest - q_len - k_len + 1, -1, device=device)
     values = at_distances(biases, distance, is_causal=is_causal, window=window, dtype=dtype)
@@ -110,12 +96,7 @@ def at_distances(
     window: int | None,
     dtype: torch.dtype,
 ) -> Float[Tensor, "heads count"]:
-    """The sum of relative biases, or one row of zeros if there are none; −∞ where a key is hidden.
-
-    Example:
-        >>> at_distances([], torch.arange(2), is_causal=True, window=1, dtype=torch.float32)
-        tensor([[0., -inf]])
-    """
+    """The sum of relative biases, or a row of zeros if there are none; −∞ where a key is hidden."""
     values = None
     for bias in biases:
         profile = bias.profile(distance, dtype=dtype)  # type: ignore[operator]

@@ -170,10 +170,7 @@ def wide_blocks(
 
 
 def _even_from(bias: Toeplitz, heads: slice, low: int, high: int) -> tuple[int, Tensor] | None:
-    """From which distance on the bias is one number a head, and these numbers.
-
-    ``None`` if heads see different distances.
-    """
+    """From which distance on the bias is one number a head, and these numbers."""
     values = bias.values if len(bias.values) == 1 else bias.values[heads]
     values = values[:, bias.highest - high : bias.highest - low + 1]
     if not values.numel() or not bool(values.isfinite().all()):
