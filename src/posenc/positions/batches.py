@@ -1,7 +1,6 @@
 """Documents of any lengths as one batch of packed rows, with all that attention must know."""
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -67,80 +66,51 @@ def collate(
     check_part(rank, world, layout)
     documents = list(documents)
     device = next((each for each in documents if isinstance(each, Tensor)), torch.empty(0)).device
-    tokens = torch.cat([checked(document, "token ids", device=device) for document in documents])
-    sizes = [len(document) for document in documents]
+    documents = [checked(document, "token ids", device=device) for document in documents]
     pieces = pieces_of(layout, world)
     if length is None:
-        length = -(-max(1, sum(sizes)) // pieces) * pieces
-    rows = _rows(sizes, length)
-    filled = [sum(sizes[begin:end]) for begin, end in rows]
-    starts, numbers = _starts(sizes, rows, filled, length)
-    begins, shape = torch.tensor(starts, device=device), (len(rows), length)
+        length = -(-max(1, sum(map(len, documents))) // pieces) * pieces
+    rows, filled = _in_rows(documents, length)
+    parts, counts, numbers = list[Tensor](), list[int](), list[int]()
+    for row, used in zip(rows, filled, strict=True):
+        padding = torch.full((length - used,), padding_id, device=device)
+        some = [document for document in (*row, padding) if len(document)]
+        parts += some
+        counts += map(len, some)
+        numbers += range(len(some))
+    sizes, shape = torch.tensor(counts, device=device), (len(rows), length)
+    cu_seqlens = torch.cat((sizes.new_zeros(1), sizes.cumsum(0)))
+    begins, ids = cu_seqlens[:-1], sizes.new_tensor(numbers)
     batch = PackedBatch(
-        input_ids=_in_rows(tokens, filled, shape, padding_id),
-        positions=_counted(begins, shape),
-        document_ids=_repeated(begins.new_tensor(numbers), begins, shape),
-        padding_mask=consecutive(length, device=device) < begins.new_tensor(filled)[:, None],
-        cu_seqlens=torch.cat((begins, begins.new_tensor([len(rows) * length]))),
+        input_ids=torch.cat(parts).view(shape),
+        positions=_summed(begins, (begins > 0).long() - begins.diff(prepend=begins[:1]), 1, shape),
+        document_ids=_summed(begins, ids.diff(prepend=begins[:1]), 0, shape),
+        padding_mask=consecutive(length, device=device) < sizes.new_tensor(filled)[:, None],
+        cu_seqlens=cu_seqlens,
     )
     if world == 1:
         return batch
     held = shard(length, rank, world, layout=layout, device=device)
     ids, positions, numbered, real = (each[:, held] for each in batch[:4])
-    return PackedBatch(ids, positions, numbered, real, batch.cu_seqlens)
+    return PackedBatch(ids, positions, numbered, real, cu_seqlens)
 
 
-def _rows(sizes: list[int], length: int) -> list[tuple[int, int]]:
-    """Where the documents of each row begin and end."""
-    ends, filled = [0], 0
-    for number, size in enumerate(sizes):
-        if size > length:
-            raise ValueError(f"Document {number} has {size} tokens and a row {length}.")
-        if filled + size > length:
-            ends.append(number)
-            filled = 0
-        filled += size
-    return list(pairwise([*ends, len(sizes)]))
+def _in_rows(documents: list[Tensor], length: int) -> tuple[list[list[Tensor]], list[int]]:
+    """The documents of each row, and how many tokens they have."""
+    rows, filled = [list[Tensor]()], [0]
+    for number, document in enumerate(documents):
+        if len(document) > length:
+            raise ValueError(f"Document {number} has {len(document)} tokens and a row {length}.")
+        if filled[-1] + len(document) > length:
+            rows.append([])
+            filled.append(0)
+        rows[-1].append(document)
+        filled[-1] += len(document)
+    return rows, filled
 
 
-def _starts(
-    sizes: list[int], rows: list[tuple[int, int]], filled: list[int], length: int
-) -> tuple[list[int], list[int]]:
-    """Where documents that have tokens begin, and padding, and the number of each in its row."""
-    starts, numbers = list[int](), list[int]()
-    for row, (begin, end) in enumerate(rows):
-        here = accumulate(sizes[begin:end], initial=row * length)
-        some = [start for start, size in zip(here, sizes[begin:end], strict=False) if size]
-        if filled[row] < length:
-            some.append(row * length + filled[row])
-        starts += some
-        numbers += range(len(some))
-    return starts, numbers
-
-
-# Each of these is written once and summed in place: fresh memory is what takes time.
-
-
-def _counted(begins: Tensor, shape: tuple[int, int]) -> Tensor:
-    """0, 1, 2, … from each beginning."""
-    steps = begins.new_ones(shape[0] * shape[1])
-    steps[begins[1:]] = 1 - begins.diff()
-    steps[0] = 0
+def _summed(begins: Tensor, firsts: Tensor, step: int, shape: tuple[int, int]) -> Tensor:
+    """Running sums of ``firsts`` at beginnings and of a step elsewhere. Fresh memory takes time."""
+    steps = begins.new_full((shape[0] * shape[1],), step)
+    steps[begins] = firsts
     return steps.cumsum_(0).view(shape)
-
-
-def _repeated(values: Tensor, begins: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Each value from its beginning to the next."""
-    steps = begins.new_zeros(shape[0] * shape[1])
-    steps[begins] = values.diff(prepend=values.new_zeros(1))
-    return steps.cumsum_(0).view(shape)
-
-
-def _in_rows(joined: Tensor, filled: list[int], shape: tuple[int, int], padding_id: int) -> Tensor:
-    if len(joined) == shape[0] * shape[1]:
-        return joined.view(shape)
-    ids = joined.new_empty(shape)
-    for row, some in enumerate(joined.split(filled)):
-        ids[row, : len(some)] = some
-        ids[row, len(some) :] = padding_id
-    return ids

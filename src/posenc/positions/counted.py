@@ -240,18 +240,6 @@ def _as_fractions(values: Any, step: Step) -> Any:
 
 def _of_last_axis(index: Any, ndim: int) -> Any:
     """What an index asks of the last axis."""
-    taken = [e for e in (index if isinstance(index, tuple) else (index,)) if e is not None]
-    skips = any(entry is Ellipsis for entry in taken)
-    if sum(map(_axes_of, taken)) < ndim and not (skips and taken[-1] is not Ellipsis):
-        return slice(None)
-    last = next(entry for entry in reversed(taken) if entry is not Ellipsis)
-    if not isinstance(last, int | slice):
-        raise TypeError("Each entry of the last axis has its own scale; take a number or a slice.")
-    return last
-
-
-def _axes_of(entry: Any) -> int:
-    """How many axes an entry of an index is about; a mask has its own."""
-    if entry is Ellipsis:
-        return 0
-    return entry.ndim if str(getattr(entry, "dtype", "")) in ("bool", "torch.bool") else 1
+    taken = [each for each in (index if isinstance(index, tuple) else (index,)) if each is not None]
+    reaches = len(taken) == ndim or any(each is Ellipsis for each in taken)
+    return taken[-1] if reaches and taken[-1] is not Ellipsis else slice(None)
