@@ -96,3 +96,11 @@ def test_the_paper_of_yarn_has_a_ramp_of_its_own(dim, base, factor, trained):
     ]
     assert max(lower) <= 1 + 1e-12
     assert min(lower) < 0.35
+
+
+@pytest.mark.parametrize("given", [(Geometric(8), 0.5, 64), (Geometric(8), 2.0, 64, 1.0, 32.0),
+                                   (Geometric(8, 1.0), 2.0, 64), (Geometric(8, 2.0), 4.0, 4096),
+                                   (Geometric(128), 4.0, 3)])  # fmt: skip
+def test_yarn_needs_a_ramp(given):
+    with pytest.raises(ValueError, match="factor|ramp|base"):
+        YaRN(*given)

@@ -104,3 +104,11 @@ def test_deberta_borders_that_are_whole(buckets, most, distance, right):
     """9·(16/9)^(4/8) is 12, and 49·(256/49)^(24/48) is 112: the last of their buckets."""
     at, after = deberta_buckets(torch.tensor([distance, distance + 1]), buckets, most).tolist()
     assert at == right < after
+
+
+@pytest.mark.parametrize("given", [(t5_buckets, 5, 128), (t5_buckets, 2, 128), (t5_buckets, 32, 8),
+                                   (deberta_buckets, 3, 512), (deberta_buckets, 256, 129)])  # fmt: skip
+def test_numbers_that_do_not_fit(given):
+    make, *numbers = given
+    with pytest.raises(ValueError, match=r"buckets|max_distance"):
+        make(FAR, *numbers)
