@@ -25,9 +25,18 @@ PLACES = {  # queries, keys, where the first of each stands
     "an empty static cache": (4, 8, 0, 0),
     "a cache that has slid": (2, 5, 6, 3),
 }
+some = torch.zeros(2, 8, dtype=torch.int64)
+ANY = {
+    "any": lambda b, h, q, k: (q + k) % 2 == 0,
+    "or": masks.or_masks(masks.causal_mask_function, masks.blockwise_overlay(some)),
+    "one-sided": masks.sliding_window_overlay(3),
+    "packed chunks": masks.packed_sequence_compatibility_function(
+        FUNCTIONS["chunked"], torch.arange(8).expand(2, -1), some
+    ),
+}
 
 
-def given(function, places, padding):
+def given(function, places, padding=None):
     q_len, k_len, first_query, first_key = places
     return {
         "batch_size": 2, "q_length": q_len, "kv_length": k_len, "q_offset": first_query,
@@ -37,6 +46,7 @@ def given(function, places, padding):
 
 def matrix(mask):
     """The matrix that a mask tells of."""
+    assert isinstance(mask, ToldMask)
     queries, keys = mask.positions(torch.device("cpu"))
     distance = queries[:, None] - keys
     seen = (distance >= 0) if mask.is_causal else torch.ones_like(distance, dtype=torch.bool)
@@ -55,63 +65,36 @@ def matrix(mask):
 def test_told_masks_mean_what_drawn_ones_mean(name, places):
     for padding in PADDING.values():
         asked = given(FUNCTIONS[name], PLACES[places], padding)
-        told = told_or_drawn(**asked)
-        assert isinstance(told, ToldMask)
         drawn = masks.sdpa_mask(**asked, allow_is_causal_skip=False)
-        assert torch.equal(matrix(told).expand_as(drawn), drawn)
+        assert torch.equal(matrix(told_or_drawn(**asked)).expand_as(drawn), drawn)
 
 
-def test_packed_documents_are_told():
+@pytest.mark.parametrize("name", ["causal", "windowed"])
+def test_packed_documents_are_told(name):
     packed = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 2]] * 2)
     places = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 0]] * 2)
-    for name in ("causal", "windowed"):
-        function = masks.packed_sequence_compatibility_function(FUNCTIONS[name], places, packed)
-        asked = given(function, PLACES["prefill"], None)
-        drawn = masks.sdpa_mask(**asked, allow_is_causal_skip=False)
-        assert torch.equal(matrix(told_or_drawn(**asked)), drawn)
+    function = masks.packed_sequence_compatibility_function(FUNCTIONS[name], places, packed)
+    asked = given(function, PLACES["prefill"])
+    drawn = masks.sdpa_mask(**asked, allow_is_causal_skip=False)
+    assert torch.equal(matrix(told_or_drawn(**asked)), drawn)
 
 
-@pytest.mark.parametrize("kind", ["any", "or", "one-sided", "packed chunks"])
+@pytest.mark.parametrize("kind", ANY)
 def test_what_may_be_any_mask_is_drawn(kind):
-    some = torch.zeros(2, 8, dtype=torch.int64)
-    function = {
-        "any": lambda b, h, q, k: (q + k) % 2 == 0,
-        "or": masks.or_masks(masks.causal_mask_function, masks.blockwise_overlay(some)),
-        "one-sided": masks.sliding_window_overlay(3),
-        "packed chunks": masks.packed_sequence_compatibility_function(
-            FUNCTIONS["chunked"], torch.arange(8).expand(2, -1), some
-        ),
-    }[kind]
-    asked = given(function, PLACES["prefill"], PADDING["left"])
-    mask = told_or_drawn(**asked)
-    assert torch.equal(mask, masks.sdpa_mask(**asked, allow_is_causal_skip=False))
+    asked = given(ANY[kind], PLACES["prefill"], PADDING["left"])
+    assert torch.equal(told_or_drawn(**asked), masks.sdpa_mask(**asked, allow_is_causal_skip=False))
 
 
-def test_a_window_that_reaches_past_all_keys_is_none():
-    reach = [
-        told_or_drawn(**given(masks.sliding_window_causal_mask_function(n), (8, 8, 0, 0), None))
-        for n in (7, 8, 9)
-    ]
-    assert [mask.window for mask in reach] == [7, None, None]
+@pytest.mark.parametrize(("size", "window"), [(7, 7), (8, None), (9, None)])
+def test_a_window_that_reaches_past_all_keys_is_none(size, window):
+    function = masks.sliding_window_causal_mask_function(size)
+    assert told_or_drawn(**given(function, (8, 8, 0, 0))).window == window
 
 
-@pytest.mark.parametrize(
-    ("row", "holes"),
-    [
-        ("11110", False),
-        ("01111", False),
-        ("01110", False),
-        ("11011", True),
-        ("10001", True),
-        ("00000", False),
-    ],
-)
-def test_holes_are_padding_between_real_keys(row, holes):
+ROWS = {"11110": False, "01110": False, "11011": True, "10001": True, "00000": False}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_holes_are_padding_between_real_keys(row):
     padding = torch.tensor([[c == "1" for c in row], [True] * 5])
-    assert ToldMask(5, 5, padding=padding).has_holes() is holes
-
-
-def test_keys_after_the_last_query_are_left_out():
-    mask = ToldMask(4, 9, first_query=2, is_causal=True, padding=torch.ones(1, 9).bool())
-    assert (mask.seen_by_last().k_len, mask.seen_by_last().padding.shape) == (6, (1, 6))
-    assert ToldMask(4, 9).seen_by_last().k_len == 9
+    assert ToldMask(5, 5, padding=padding).has_holes() is ROWS[row]

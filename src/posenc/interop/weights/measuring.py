@@ -15,7 +15,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.modes import in_evaluation
 from posenc.interop.oracle.watching import Record, watched
 from posenc.interop.weights.layouts import RowOrder
-from posenc.numerics.pairing import Pairing
+from posenc.numerics.pairing import Pairing, permutation
 
 EQUAL, APART = 1e-5, 1e-3
 """Softmax in float32 leaves 1e-7 of the outputs; a wrong order leaves a tenth of them and more."""
@@ -51,32 +51,19 @@ class OtherPairing:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The contents rotated; channels keep their order."""
         bound = inspect.signature(self.function).bind(*args, **kwargs)
-        own: Pairing = self.layer.pairing
         for name in self.contents:
-            bound.arguments[name] = self._reordered(bound.arguments[name], own)
+            bound.arguments[name] = self._reordered(bound.arguments[name], self.layer.pairing)
         out = self.function(*bound.args, **bound.kwargs)
         if not self.keeps_order:
             return out
-        other: Pairing = "half" if own == "interleaved" else "interleaved"
+        other: Pairing = "half" if self.layer.pairing == "interleaved" else "interleaved"
         if isinstance(out, tuple | list):
             return tuple(self._reordered(x, other) for x in out)
         return self._reordered(out, other)
 
     def _reordered(self, x: Tensor, to: Pairing) -> Tensor:
-        count = self.layer.rotated_dim
-        before, rotated, after = x.split(_split(self.layer, x.shape[-1]), -1)
-        pairs = (2, count // 2) if to == "interleaved" else (count // 2, 2)
-        moved = rotated.unflatten(-1, pairs).transpose(-2, -1).flatten(-2)
-        return moved if count == x.shape[-1] else torch.cat((before, moved, after), -1)
-
-
-def _split(layer: Rotary, width: int) -> list[int]:
-    """The channels before, in and after what is rotated, in a head or in its rotated part alone."""
-    count = layer.rotated_dim
-    if width not in (count, layer.head_dim):
-        raise ValueError(f"{width} channels are handed over, {layer} was read")
-    rest = width - count
-    return [rest, count, 0] if layer.rotated == "suffix" else [0, count, rest]
+        layer, width = self.layer, x.shape[-1]  # of a head, or of its rotated part alone
+        return x[..., permutation(layer.rotated_dim, to, head_dim=width, rotated=layer.rotated)]
 
 
 def measure(

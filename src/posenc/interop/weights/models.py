@@ -1,11 +1,12 @@
 """A loaded model in the other pairing: weights permuted, its rotation changed, both measured."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.interop.changes import Undoable
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.rope_models import pairing_of_code
@@ -22,30 +23,26 @@ from posenc.interop.weights.measuring import (
 from posenc.numerics.pairing import Pairing, checked_pairing
 
 
-class ConvertedPairing:
+@dataclass(eq=False, repr=False)
+class ConvertedPairing(Undoable):
     """What ``convert_pairing`` did, and how to undo it; as a context manager it undoes itself.
 
     Attributes:
         model: The model.
         to: The pairing that its weights have.
         orders: The tensors that were permuted.
+        before: The pairing that they had.
     """
 
-    def __init__(self, model: nn.Module, to: Pairing, orders: RowOrders, before: Pairing):
-        self.model, self.orders = model, orders
-        self.to: Pairing = to
-        self._before: Pairing = before
+    model: nn.Module
+    to: Pairing
+    orders: RowOrders
+    before: Pairing
 
     def undo(self) -> None:
         """Bring the weights back to the pairing that they had, bit for bit."""
-        convert_pairing(self.model, to=self._before)
-        self.to = self._before
-
-    def __enter__(self) -> "ConvertedPairing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
+        convert_pairing(self.model, to=self.before)
+        self.to = self.before
 
 
 def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
@@ -149,43 +146,33 @@ def check_turned(model: nn.Module) -> None:
 
 def _turn(model: nn.Module, to: Pairing, orders: RowOrders) -> None:
     """Change the rotation of every layer to ``to``, or back to its own."""
-    found = _attentions(model, orders)
-    for each in found:
-        if "forward" in vars(each.module) and not calls_others(each.module):
-            raise refusal(each, "it has a forward pass of its own, set on it; remove that first")
-    if to == pairing_of_code(_read(model)):
-        for each in found:
-            without_functions(each.module)
-        return
-    for module, functions in measure(model, found, to):
-        with_functions(module, functions)
-
-
-def _attentions(model: nn.Module, orders: RowOrders) -> list[Attention]:
-    layers = _own_rotaries(_read(model))
+    known = _read(model)
+    own = replace(known, values={k: v for k, v in known.values.items() if k != MARK})
+    layers = read_layers_of(own, None)
     found: dict[str, Attention] = {}
     for name, order in orders.items():
-        place = PLACE.match(name)
-        assert place is not None
+        place: Any = PLACE.match(name)
         path, layer = place["attention"], layers[int(place["layer"])]
-        assert layer is not None
-        each = found.setdefault(path, Attention(path, model.get_submodule(path), layer, {}))
+        module, rotary = model.get_submodule(path), layer.rotary  # type: ignore[union-attr]
+        each = found.setdefault(path, Attention(path, module, rotary, {}))
         each.orders[name.removeprefix(f"{path}.")] = order
-        if layer.rotated_dim == 2:
+    for each in found.values():
+        if each.layer.rotated_dim == 2:
             raise refusal(each, "it rotates one pair, which is the same in both pairings")
-    return list(found.values())
+        if "forward" in vars(each.module) and not calls_others(each.module):
+            raise refusal(each, "it has a forward pass of its own, set on it; remove that first")
+    if to == pairing_of_code(known):
+        for each in found.values():
+            without_functions(each.module)
+        return
+    for module, functions in measure(model, list(found.values()), to):
+        with_functions(module, functions)
 
 
 def _orders(model: nn.Module) -> RowOrders:
     # Without duplicates: a projection that two layers share is permuted once.
     shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}
     return row_orders(model.config, shapes)
-
-
-def _own_rotaries(config: Configuration) -> list[Rotary | None]:
-    """The encodings of the layers, in the pairing of the model's code."""
-    bare = Configuration({k: v for k, v in config.values.items() if k != MARK}, config.model_type)
-    return [layer and layer.rotary for layer in read_layers_of(bare, None)]
 
 
 def _read(model: nn.Module) -> Configuration:
