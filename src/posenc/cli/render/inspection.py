@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 import posenc
 from posenc.cli.render.screen import Screen, console
-from posenc.inspection.model import LayerNumbers, PartNumbers, SetupNumbers
+from posenc.inspection.model import PLACES, LayerNumbers, PartNumbers, SetupNumbers
 from posenc.inspection.rotary import RotaryNumbers, grouped
 
 NOTE = (
@@ -23,26 +24,26 @@ CERTAINTY = {
     "read": "as its code and file say; not held against a running model",
     "assumed": "assumed: this model type, or the code that its file names, is not known",
 }
-PLACES = {"tokens": "tokens", "queries_keys": "queries, keys", "scores": "scores"}
+SAME = "What is told of positions is the same."
 
 
-def words_of(layer: LayerNumbers) -> dict[str, str]:
-    """What one layer does, by labels."""
-    if not layer.is_read:
-        return {"expression": "in words only"}
+def words_of(layer: LayerNumbers | None) -> dict[str, str]:
+    """What one layer does, by labels; nothing where there is none."""
+    if layer is None or not layer.is_read:
+        return {"expression": "in words only"} if layer else {}
     told = {} if layer.rotary is None else _rotary(layer.rotary)
     if layer.softmax_scale is not None:
         told["softmax scale"] = f"{layer.softmax_scale:.6g}"
     if layer.window is not None:
-        told["window"] = f"the last {_whole(layer.window)} keys"
+        told["window"] = f"the last {layer.window:,} keys"
     if layer.chunk is not None:
-        told["chunks"] = f"of {_whole(layer.chunk)} positions, each by itself"
-    found = [(label, each) for place, label in PLACES.items() for each in getattr(layer, place)]
-    for label, expression in found:
+        told["chunks"] = f"of {layer.chunk:,} positions, each by itself"
+    found = [(place, each) for place in PLACES for each in getattr(layer, place)]
+    for place, expression in found:
         name = expression.partition("(")[0]
         if name not in ("Rotary", "MultimodalRotary"):
             about = (getattr(posenc, name).__doc__ or "").strip().split("\n\n")[0]
-            told[label] = " ".join(about.replace("``", "").split())
+            told[place.replace("_", ", ")] = " ".join(about.replace("``", "").split())
     if not found:
         told["positions"] = "no encoding of positions"
     return {**told, "expression": str(layer.expression)}
@@ -59,48 +60,41 @@ def _rotary(layer: RotaryNumbers) -> dict[str, str]:
     if target is not None:
         length = "trained to an unknown length" if trained is None else f"trained to {trained:,}"
         length += "" if target == trained else f", looked at up to {target:,}"
-    rotated = f"all {layer.head_dim} channels of a head"
-    if layer.rotated_dim != layer.head_dim:
-        which = {"prefix": "first", "suffix": "last"}[layer.rotated]
-        rotated = f"the {which} {layer.rotated_dim} of {layer.head_dim} channels of a head"
+    rotated = "all" if layer.rotated_dim == layer.head_dim else layer.rotated
+    which = {"all": "all", "prefix": f"the first {layer.rotated_dim} of",
+             "suffix": f"the last {layer.rotated_dim} of"}[rotated]  # fmt: skip
     half = layer.rotated_dim // 2
     pair = {"half": f"i and i + {half}", "interleaved": "2i and 2i + 1"}[layer.pairing]
     doubt = "" if layer.pairing_is_known else "; assumed, since this model type is not known"
     told = {
         "frequencies": frequencies,
         "length": length,
-        "rotated": rotated,
+        "rotated": f"{which} {layer.head_dim} channels of a head",
         "pairing": f"{layer.pairing}: channels {pair}{doubt}",
     }
     if layer.sections is not None:
         pairs = ", ".join(map(str, layer.sections))
         told["axes"] = f"{pairs} pairs for time, height and width; {layer.arrangement}"
     told["attention factor"] = f"{layer.attention_factor:.6g}"
-    span = f"{_whole(layer.shortest)} to {_whole(layer.longest)} positions"
     still = f"; {layer.still} pairs do not turn" if layer.still else ""
-    told["wavelengths"] = f"{span} in {layer.pairs - layer.still} pairs{still}"
-    if layer.unfinished is not None and trained is not None:
+    ends = (f"{n:,.0f}" if n >= 1000 else f"{n:.4g}" for n in (layer.shortest, layer.longest))
+    turning = f"positions in {layer.pairs - layer.still} pairs"
+    told["wavelengths"] = f"{' to '.join(ends)} {turning}{still}"
+    if layer.unfinished is not None:
         told["turns"] = f"{layer.unfinished or 'no'} pairs complete none in {trained:,}"
-        if layer.unfinished and target is not None and target > trained:
+        if layer.unfinished and target is not None and target != trained:
             told["turns"] += f"; {layer.finished_later or 'none'} of them do so in {target:,}"
-    if lost is not None and target is not None:
-        told["float32 angles"] = f"cos and sin off by up to {lost.float32_error:.2g}"
-        told["cast frequencies"] = (
-            f"in {lost.dtype}: cos and sin off by up to {lost.frequency_error:.2g}"
-        )
-        first, second = f"{lost.first_shared:,}", f"{lost.first_shared + 1:,}"
-        said = f"{first} and {second} are one"
-        if lost.first_shared + 1 >= target:
-            said = f"all told apart; the first that are not are {first} and {second}"
+    if lost is not None:
+        off = "cos and sin off by up to"
+        told["float32 angles"] = f"{off} {lost.float32_error:.2g}"
+        told["cast frequencies"] = f"in {lost.dtype}: {off} {lost.frequency_error:.2g}"
+        said = f"{lost.first_shared:,} and {lost.first_shared + 1:,} are one"
+        if target is not None and lost.first_shared + 1 >= target:
+            said = f"all told apart; {said}"
         elif lost.sharing > 1:
             said += f"; so are the last {lost.sharing:,}"
         told["cast positions"] = f"in {lost.dtype}: {said}"
     return told
-
-
-def _whole(number: float) -> str:
-    """A length or a wavelength: a whole number in groups of three digits, or a few digits."""
-    return f"{number:,.0f}" if number >= 1000 or number == int(number) else f"{number:.4g}"
 
 
 def _given(number: float) -> str:
@@ -130,43 +124,33 @@ def show_one(path: Path, model: SetupNumbers, confirmed: Sequence[str] = ()) -> 
 
 def show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
     """Where two models differ, and only that."""
-    screen = _screen()
+    screen, differ = _screen(), False
     for letter, path, model in zip("AB", paths, models, strict=True):
         screen.print(f"{letter}  {path}: {_about(model)}")
     named = [{part.name: part for part in model.parts} for model in models]
-    differ, unread = False, False
     for name in dict.fromkeys([*named[0], *named[1]]):
-        one, other = (parts.get(name) for parts in named)
-        if one is None or other is None:
-            differ = True
-            screen.print(f"\n{name}: only in {'B' if one is None else 'A'}", style="bold")
-            continue
+        parts = [held.get(name) for held in named]
         before = f"{name}, " if max(map(len, named)) > 1 else ""
-        differ |= _compared(screen, one, other, before)
-        unread |= not one.layers or not all(layer.is_read for layer in one.layers)
-    if not differ and unread:
-        screen.print("\nWhat is told of positions is the same; some of it is words alone.")
-    elif not differ:
-        screen.print("\nWhat is done with positions is the same.")
+        pairs = list(zip_longest(*(part.layers if part else () for part in parts)))
+        found = [
+            (before + layers(places), [_typed(layer) for layer in pair])
+            for places, pair in grouped(pairs)
+            if pair[0] != pair[1]
+        ]
+        notes = [{"besides": "; ".join(part.notes) or "–"} if part else {} for part in parts]
+        for title, (one, other) in [*found, (name, notes)]:
+            labels = dict.fromkeys([*one, *other])
+            rows = [(label, one.get(label, "–"), other.get(label, "–")) for label in labels]
+            if rows := [row for row in rows if row[1] != row[2]]:
+                differ = True
+                screen.print(f"\n{title}", style="bold")
+                _rows(screen, rows)
+    if not differ:
+        screen.print(f"\n{SAME}")
 
 
-def _compared(screen: Screen, one: PartNumbers, other: PartNumbers, before: str) -> bool:
-    """Prints where one part differs; whether it does."""
-    pairs = list(zip(one.layers, other.layers, strict=False))
-    unequal = [(places, pair) for places, pair in grouped(pairs) if pair[0] != pair[1]]
-    for places, pair in unequal:
-        told = [{"type": layer.layer_type or "none given", **words_of(layer)} for layer in pair]
-        screen.print(f"\n{before}{layers(places)}", style="bold")
-        labels = dict.fromkeys([*told[0], *told[1]])
-        rows = [(label, *(each.get(label, "–") for each in told)) for label in labels]
-        _rows(screen, [row for row in rows if row[1] != row[2]])
-    for letter, part in (("A", one), ("B", other)):
-        if extra := range(len(pairs), len(part.layers)):
-            screen.print(f"\n{before}{layers(extra)}", style="bold")
-            screen.print(f"  only in {letter}")
-    if one.notes != other.notes:
-        _rows(screen, [("besides", *("; ".join(part.notes) or "–" for part in (one, other)))])
-    return bool(unequal) or one.notes != other.notes or len(one.layers) != len(other.layers)
+def _typed(layer: LayerNumbers | None) -> dict[str, str]:
+    return {"type": layer.layer_type or "none given", **words_of(layer)} if layer else {}
 
 
 def _screen() -> Screen:

@@ -32,20 +32,17 @@ class Walked:
 
 def show(found: Walked, *, whole: bool) -> None:
     """Prints the stages; where they are all of them, the words and what order does, too."""
-    screen = console()
+    screen, count = console(), len(found.tokens)
     for note in filter(None, (WARNING, note_of(found.positional))):
         screen.print(note, style="italic")
     if found.dropped:
-        screen.print(
-            f"Only the first {len(found.tokens)} tokens are shown; {found.dropped} more were given."
-        )
-    for turn, (name, words) in enumerate({"tokens": found.tokens, "ids": found.ids}.items(), 1):
-        if whole:
-            screen.print(f"\n{turn}. {name}  [{len(words)}]", style="bold")
+        screen.print(f"Only the first {count} tokens are shown; {found.dropped} more were given.")
+    if whole:
+        for number, (name, words) in enumerate((("tokens", found.tokens), ("ids", found.ids)), 1):
+            screen.print(f"\n{number}. {name}  [{count}]", style="bold")
             screen.print("  " + "  ".join(map(str, words)))
     for stage in found.stages:
-        shape = list(stage.values.shape)
-        screen.print(f"\n{stage.number}. {stage.name}  {shape}", style="bold")
+        screen.print(f"\n{stage.number}. {stage.name}  {list(stage.values.shape)}", style="bold")
         screen.print(f"   {stage.about}  {stage.equation}")
         _numbers(screen, stage, found.tokens)
     if whole:
@@ -74,13 +71,11 @@ def _order(screen: Screen, found: Walked) -> None:
         pairs = zip(words, effect.weights[0].tolist(), effect.reordered[0].tolist(), strict=True)
         rows = [[word, *map(number, (*first, *second))] for word, first, second in pairs]
         screen.print(f"   {name}")
-        headers = ["", *(f"{w} (1)" for w in words), *(f"{w} (2)" for w in words)]
-        screen.grid(headers, rows, left=(0,))
-        apart = effect.tells_apart(ROUNDING)
+        screen.grid(["", *(f"{w} ({n})" for n in (1, 2) for w in words)], rows, left=(0,))
+        apart = "are told apart" if effect.tells_apart(ROUNDING) else "look the same"
         screen.print(
             f"   Attention differs by {effect.attention_difference:.1e} at most, the output of a "
-            f"word by {effect.output_difference:.1e}: the two sentences "
-            f"{'are told apart' if apart else 'look the same'}."
+            f"word by {effect.output_difference:.1e}: the two sentences {apart}."
         )
 
 
@@ -88,23 +83,18 @@ def print_json(command: Any, found: Walked) -> None:
     """The same as one object."""
     encodings = [name_of(each) for place in PLACES for each in getattr(found.positional, place)]
     about = {"note": WARNING, **formats.asked(command), "encoding": encodings}
-    about |= {"tokens": found.tokens, "ids": found.ids}
     said = ("number", "name", "about", "equation")
     told = [
-        {
-            **{name: getattr(stage, name) for name in said},
-            "shape": list(stage.values.shape),
-            "values": stage.values.tolist(),
-        }
+        {name: getattr(stage, name) for name in said}
+        | {"shape": list(stage.values.shape), "values": stage.values.tolist()}
         for stage in found.stages
     ]
-    order = {
-        name: {
+    order: dict[str, object] = {"sentences": ORDERS}
+    for name, effect in found.effects.items():
+        order[name] = {
             "attention": effect.weights.tolist(),
             "attention_reordered": effect.reordered.tolist(),
             "attention_difference": effect.attention_difference,
             "output_difference": effect.output_difference,
         }
-        for name, effect in found.effects.items()
-    }
-    formats.print_json(about, stages=told, order={"sentences": ORDERS, **order})
+    formats.print_json(about, tokens=found.tokens, ids=found.ids, stages=told, order=order)

@@ -38,27 +38,25 @@ def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> list[Stag
 def _stages(
     encoder: Encoder, found: EncoderStages, embeddings: Tensor, tokens: tuple[str, ...]
 ) -> Iterator[Stage]:
-    block, feed_forward = found.blocks[0], found.blocks[0].feed_forward
-    pre = cast(Block, encoder.blocks[0]).norm == "pre"
+    block, forward = found.blocks[0], found.blocks[0].feed_forward
+    pre, x = cast(Block, encoder.blocks[0]).norm == "pre", "E"
     yield Stage("embeddings", "Each id picks its row of a table.", "E = W[ids]", embeddings)
-    x = "E"
     if found.token_tables:
         yield from _token_encodings(encoder, found, embeddings)
         x = "X"
     if pre:
         yield from _norm(block.attention_norm, x)
     yield from _attention(block.attention, tokens, encoder, "N" if pre else x)
-    about = "What came in is added."
-    yield Stage("residual", about, f"Y = {x} + attention", block.attention_sum[0])
+    added = "What came in is added."
+    yield Stage("residual", added, f"Y = {x} + attention", block.attention_sum[0])
     yield from _norm(block.feed_forward_norm if pre else block.attention_norm, "Y")
-    about = "A linear map of each token by itself."
-    yield Stage("feed-forward: inner", about, "N W₁ + b₁", feed_forward.inner[0])
-    about = "Negative numbers become 0."
-    yield Stage("feed-forward: activated", about, "max(0, inner)", feed_forward.activated[0])
-    about = "And back to the width of the model."
-    yield Stage("feed-forward", about, "activated W₂ + b₂", feed_forward.output[0])
-    about, equation = "Again what came in is added.", f"Z = {'Y' if pre else 'N'} + feed-forward"
-    yield Stage("residual", about, equation, block.feed_forward_sum[0])
+    yield Stage("feed-forward: inner", "A linear map of each token.", "N W₁ + b₁", forward.inner[0])
+    about, values = "Negative numbers become 0.", forward.activated[0]
+    yield Stage("feed-forward: activated", about, "max(0, inner)", values)
+    about, values = "And back to the width of the model.", forward.output[0]
+    yield Stage("feed-forward", about, "activated W₂ + b₂", values)
+    equation = f"Z = {'Y' if pre else 'N'} + feed-forward"
+    yield Stage("residual", added, equation, block.feed_forward_sum[0])
     if not pre:
         yield from _norm(block.feed_forward_norm, "Z")
     if found.final_norm is not None:
@@ -89,15 +87,13 @@ def _token_encodings(encoder: Encoder, found: EncoderStages, x: Tensor) -> Itera
 
 
 def _norm(norm: NormStages, of: str) -> Iterator[Stage]:
-    about = f"Over the features of each token of {of}."
-    yield Stage("layer norm: mean", about, "μ = Σ x_j / d", norm.mean[0])
-    about = "How far the features lie apart."
-    yield Stage("layer norm: variance", about, "σ² = Σ (x_j − μ)² / d", norm.variance[0])
-    about = "Every token has mean 0 and, where σ² is well above ε, variance 1."
-    equation = "(x − μ) / √(σ² + ε)"
-    yield Stage("layer norm: normalized", about, equation, norm.normalized[0])
-    about = "A learned scale and shift; 1 and 0 before training."
-    yield Stage("layer norm: scaled", about, "N = γ · normalized + β", norm.scaled[0])
+    for part, about, equation in (
+        ("mean", f"Over the features of each token of {of}.", "μ = Σ x_j / d"),
+        ("variance", "How far the features lie apart.", "σ² = Σ (x_j − μ)² / d"),
+        ("normalized", "Mean 0 and, where σ² is well above ε, variance 1.", "(x − μ) / √(σ² + ε)"),
+        ("scaled", "A scale and shift, 1 and 0 at first.", "N = γ · normalized + β"),
+    ):
+        yield Stage(f"layer norm: {part}", about, equation, getattr(norm, part)[0])
 
 
 def _attention(
@@ -110,32 +106,27 @@ def _attention(
     ):
         about = f"A linear map of each token: {role}; split among the heads."
         yield Stage(name, about, f"{name[-1]} = {of} W + b, split by head", values[0])
-    pairs = (found.encoded_queries, found.queries), (found.encoded_keys, found.keys)
-    q, k = "Q", "K"
-    if not all(torch.equal(encoded, plain) for encoded, plain in pairs):
-        q, k = "Q'", "K'"
-        about, equation = "Each query with its own position.", "Q' = encode(Q, position)"
-        yield Stage("queries with positions", about, equation, found.encoded_queries[0])
-        about, equation = "Each key with its own.", "K' = encode(K, position)"
-        yield Stage("keys with positions", about, equation, found.encoded_keys[0])
+    queries, keys, product = found.encoded_queries, found.encoded_keys, "Q Kᵀ"
+    if not (torch.equal(queries, found.queries) and torch.equal(keys, found.keys)):
+        for symbol, name, values in (("Q", "queries", queries), ("K", "keys", keys)):
+            equation = f"{symbol}' = encode({symbol}, position)"
+            yield Stage(f"{name} with positions", "By their own positions.", equation, values[0])
+        product = "Q' K'ᵀ"
     about = "How well each query (row) meets each key (column), in each head."
-    yield Stage("scaled scores", about, f"{q} {k}ᵀ / √depth", found.scores[0], tokens)
-    encodings = encoder.first.scores
-    if encodings or encoder.is_causal:
-        about, equation = "", "scores"
-        if encodings:
-            added = all(isinstance(encoding, ScoreBias) for encoding in encodings)
-            about = "A bias is added. " if added else "Positions change scores. "
-            equation = "scores + bias" if added else "encode(scores)"
-        if encoder.is_causal:
-            about, equation = f"{about}Keys after their query are hidden.", f"{equation} + mask"
-        name = "scores with positions" if encodings else "masked scores"
+    yield Stage("scaled scores", about, f"{product} / √depth", found.scores[0], tokens)
+    name, about, equation = "masked scores", "", "scores"
+    if encodings := encoder.first.scores:
+        added = all(isinstance(encoding, ScoreBias) for encoding in encodings)
+        about = "A bias is added. " if added else "Positions change scores. "
+        name, equation = "scores with positions", "scores + bias" if added else "encode(scores)"
+    if encoder.is_causal:
+        about, equation = f"{about}Keys after their query are hidden.", f"{equation} + mask"
+    if about:
         yield Stage(name, about.strip(), equation, found.encoded_scores[0], tokens)
     about, equation = "Positive weights, 1 in each row.", "exp(score) / Σ exp(scores of the row)"
     yield Stage("softmax", about, equation, found.weights[0], tokens)
     groups = found.weights.shape[1] // found.values.shape[1]
-    gathered = found.weights @ found.values.repeat_interleave(groups, 1)
-    plain = _near(found.heads, gathered)
+    plain = _near(found.heads, found.weights @ found.values.repeat_interleave(groups, 1))
     equation = "softmax · V" if plain else "encode(softmax · V, positions)"
     yield Stage("heads", "Each token gathers values by its weights.", equation, found.heads[0])
     about = "The heads of a token stand side by side."
