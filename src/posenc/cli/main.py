@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from posenc.cli.commands import COMMANDS, check_parts, command_named
@@ -53,15 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         posenc 0.3.0
         0
     """
-    for name in ("stdout", "stderr"):  # None where whoever started us closed them
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-    _on_unknown_letters("backslashreplace")
+    if argv is None:  # SIGTERM unwinds the stack as Ctrl-C does, so that temporary files go away
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # for letters that it lacks, as − in ASCII
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with _signals():
-            status = _run(list(sys.argv[1:] if argv is None else argv))
-            sys.stdout.flush()
-            return status
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
     except SystemExit as end:
         return int(end.code or 0)
     except KeyboardInterrupt:
@@ -98,8 +97,6 @@ def _run(words: list[str]) -> int:
     for option, most in MOST.items():
         if (getattr(command, option, None) or 0) > most:
             raise UserError(f"--{option} is {getattr(command, option)}; it must be at most {most}")
-    if getattr(command, "format", "text") != "text":
-        _on_unknown_letters("strict")  # data are as they are, or not at all
     return command.run() or 0
 
 
@@ -117,31 +114,10 @@ def _parsed(name: str, words: list[str]) -> Any:
     return tyro.cli(kind, prog=f"posenc {name}", args=words, description=description, config=config)
 
 
-def _on_unknown_letters(way: str) -> None:
-    """What becomes of letters that the encoding of standard output lacks, as − in ASCII."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors=way)
-
-
 def _leave_stdout() -> None:
     """Whoever read it has left, or its disk is full: Python would complain again when it exits."""
     with contextlib.suppress(OSError, io.UnsupportedOperation):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that temporary files go away."""
-
-    def stop(number: int, _frame: object) -> None:
-        sys.exit(128 + number)
-
-    with contextlib.ExitStack() as stack:
-        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
-                with contextlib.suppress(ValueError):  # they belong to the main thread
-                    stack.callback(signal.signal, number, signal.signal(number, stop))
-        yield
 
 
 if __name__ == "__main__":

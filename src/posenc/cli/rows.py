@@ -17,9 +17,6 @@ from posenc.positions import consecutive
 BLOCK = 1024
 """Positions that are worked out together."""
 
-MOST_QUERIES = 4096
-"""Queries and keys of a bias that is drawn as a matrix."""
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -37,15 +34,9 @@ class Rows:
     ) -> Iterator[tuple[list[int], Tensor]]:
         """What rows start … start + length − 1 are of, and the rows, some at a time."""
         check_range(start, length, first=self.first)  # before a header is printed
-        return self._blocks(start, start + length, dtype)
-
-    def _blocks(
-        self, start: int, end: int, dtype: torch.dtype
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        for begin in range(start, end, BLOCK):
-            counted = consecutive(min(BLOCK, end - begin), start=begin)
-            with torch.no_grad():
-                yield counted.tolist(), self.at(counted, dtype)
+        begins = range(start, start + length, BLOCK)
+        counts = (consecutive(min(BLOCK, start + length - n), start=n) for n in begins)
+        return ((counted.tolist(), self.at(counted, dtype).detach()) for counted in counts)
 
     def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """The rows alone, all at once."""
@@ -76,13 +67,10 @@ def rows_of(encoding: Encoding) -> Rows:
             return _bias_rows(encoding)
     except (ValueError, TypeError, IndexError) as error:
         raise UserError(f"{name_of(encoding)} cannot be shown along one line: {error}") from None
-    kind = type(encoding).__name__
+    kind, why = type(encoding).__name__, "has no table of its own; give one, as Rotary(64)"
     if isinstance(encoding, TokenEncoding | ScoreEncoding):
-        raise UserError(
-            f"{kind} goes by content, so positions alone give no numbers; posenc walk "
-            "shows it on a sentence"
-        )
-    raise UserError(f"{kind} has no table of its own; give one encoding, as Rotary(64) or ALiBi(8)")
+        why = "goes by content, so positions alone give no numbers; posenc walk shows it"
+    raise UserError(f"{kind} {why}")
 
 
 def _token_rows(encoding: TokenEncoding) -> Rows:
@@ -124,10 +112,10 @@ def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
 def _bias_rows(encoding: ScoreBias) -> Rows:
     names = [f"head {head}" for head in range(encoding.heads)]
     keys = [f"head_{head}" for head in range(encoding.heads)]
-    if isinstance(encoding, RelativeBias):
-        return Rows("distance", names, keys, lambda d, dtype: encoding.profile(d, dtype=dtype).mT)
 
     def at(distance: Tensor, dtype: torch.dtype) -> Tensor:
+        if isinstance(encoding, RelativeBias):
+            return encoding.profile(distance, dtype=dtype).mT
         # The first of both at 0, so that a distance has one number, whatever stands beside it.
         queries, keys = distance.clamp(min=0).unsqueeze(-1), (-distance).clamp(min=0).unsqueeze(-1)
         return encoding.table(queries, keys, dtype=dtype).flatten(1)
@@ -141,8 +129,6 @@ def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
     assert isinstance(encoding, ScoreBias)
     check_range(start, length)
     check_one_of("--head", head, encoding.heads)
-    if length > MOST_QUERIES:
-        raise UserError(f"--length is {length}; a bias is drawn for {MOST_QUERIES} queries at most")
     positions = consecutive(length, start=start)
     names = [str(position) for position in positions.tolist()]
 

@@ -54,15 +54,13 @@ def profile_of(encoding: Any, length: int) -> Profile:
 @torch.no_grad()
 def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
     """q · k of each head, both (1, …, 1) / √head_dim, the query so many positions after the key."""
-    heads, width, dtype = key_heads(encoding), encoding.head_dim, torch.float64
-    one = torch.full((heads, length, width), width**-0.5, dtype=dtype)
-    one = one if encoding.heads_first else one.transpose(0, 1).contiguous()
-    alone = one[:, :1] if encoding.heads_first else one[:1]
-    key = encoding.encode_keys(alone, encoding.table(consecutive(1), dtype=dtype))
-    queries = encoding.encode_queries(one, encoding.table(consecutive(length), dtype=dtype))
-    if not encoding.heads_first:
-        key, queries = key.transpose(0, 1), queries.transpose(0, 1)
-    return (queries @ key.mT).squeeze(-1)
+    heads, width, first = key_heads(encoding), encoding.head_dim, encoding.heads_first
+    shape = (heads, length, width) if first else (length, heads, width)
+    ones = torch.full(shape, width**-0.5, dtype=torch.float64)
+    table = encoding.table(consecutive(length), dtype=torch.float64)
+    queries = encoding.encode_queries(ones, table)
+    keys = encoding.encode_keys(ones, table)
+    return (queries @ keys[:, :1].mT).squeeze(-1) if first else (queries * keys[:1]).sum(-1).mT
 
 
 def show(found: Profile, encoding: Any) -> None:

@@ -28,27 +28,19 @@ def shift_of(encoding: Any, offset: int, length: int, side: Side = "keys") -> Sh
     if not isinstance(encoding, QueryKeyEncoding):
         return shift_map(encoding, offset, length=length)
     if _encoded(encoding, torch.zeros(1, 1, encoding.head_dim), consecutive(1), side).any():
-        raise UserError(
-            f"{type(encoding).__name__} changes {side} by more than a linear map (zeros do not "
-            "stay zeros), so no matrix moves them; posenc distance shows its scores"
-        )
-    here = _made(encoding, consecutive(length), side)
-    there = _made(encoding, consecutive(length) + offset, side)
-    first = _made(encoding, torch.tensor([offset]), side)[0]
-    unit = torch.equal(here[0], torch.eye(len(first), dtype=first.dtype))
-    matrix = first if unit else first @ torch.linalg.pinv(here[0])
+        kind = type(encoding).__name__
+        raise UserError(f"{kind} does not change {side} by a linear map; see posenc distance")
+    here, there = (
+        _encoded(encoding, torch.eye(encoding.head_dim).expand(length, -1, -1), positions, side).mT
+        for positions in (consecutive(length), consecutive(length, start=offset))
+    )
+    matrix = there[0] @ torch.linalg.pinv(here[0])
     if (worst := (matrix @ here - there).abs().max().item()) < ROUNDING:
         return ShiftMap(offset, matrix, worst, True, "")
     across, own = (there @ here.mT).sum(0), (here @ here.mT).sum(0)
     matrix = across @ torch.linalg.pinv(own, hermitian=True)
     worst = (matrix @ here - there).abs().max().item()
     return ShiftMap(offset, matrix, worst, False, f"no map takes {side} of every position along")
-
-
-def _made(encoding: QueryKeyEncoding, positions: Tensor, side: Side) -> Tensor:
-    """What each position makes of queries, or keys: [positions, head_dim, head_dim]."""
-    units = torch.eye(encoding.head_dim).expand(len(positions), -1, -1)
-    return _encoded(encoding, units, positions, side).mT
 
 
 def _encoded(encoding: QueryKeyEncoding, x: Tensor, positions: Tensor, side: Side) -> Tensor:
@@ -65,8 +57,8 @@ def _encoded(encoding: QueryKeyEncoding, x: Tensor, positions: Tensor, side: Sid
 @torch.no_grad()
 def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     """The largest change of a bias when all queries and keys move by ``offset``."""
-    here, there = consecutive(length), consecutive(length) + offset
-    one, other = (encoding.table(each, each, dtype=torch.float64) for each in (here, there))
+    both = consecutive(length), consecutive(length, start=offset)
+    one, other = (encoding.table(each, each, dtype=torch.float64) for each in both)
     return (one - other).abs().max().item()
 
 
