@@ -15,17 +15,11 @@ from posenc.positions import consecutive
 
 @dataclass(frozen=True)
 class AttentionEffect:
-    """Weights of every head, without and with positions.
+    """Weights of every head, without and with positions."""
 
-    Attributes:
-        without: ``[heads, seq, seq]``.
-        with_encoding: ``[heads, seq, seq]``.
-        difference: with − without.
-    """
-
-    without: Float[Tensor, "heads seq seq"]
-    with_encoding: Float[Tensor, "heads seq seq"]
-    difference: Float[Tensor, "heads seq seq"]
+    without: Float[Tensor, "heads seq seq"]  #: ``[heads, seq, seq]``
+    with_encoding: Float[Tensor, "heads seq seq"]  #: ``[heads, seq, seq]``
+    difference: Float[Tensor, "heads seq seq"]  #: with − without
 
 
 @torch.no_grad()

@@ -12,21 +12,13 @@ from posenc.positions import consecutive
 
 @dataclass(frozen=True)
 class Properties:
-    """What holds for positions 0 … length − 1.
+    """What holds for positions 0 … length − 1."""
 
-    Attributes:
-        largest: The largest size of any value.
-        closest: Distance of the closest pair of positions.
-        norm_spread: The longest row less the shortest.
-        shift_residual: What the best linear map for an offset of 10 misses.
-        distinct_in_bfloat16: Positions with a row of their own after one rounding to bfloat16.
-    """
-
-    largest: float
-    closest: float
-    norm_spread: float
-    shift_residual: float
-    distinct_in_bfloat16: int
+    largest: float  #: the largest size of any value
+    closest: float  #: distance of the closest pair of positions
+    norm_spread: float  #: the longest row less the shortest
+    shift_residual: float  #: what the best linear map for an offset of 10 misses
+    distinct_in_bfloat16: int  #: positions with a row of their own after one rounding to bfloat16
 
 
 def properties_of(encoding: TokenEncoding, length: int) -> Properties:

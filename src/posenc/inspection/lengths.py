@@ -12,23 +12,14 @@ from posenc.numerics.buckets import between_t5_borders
 
 @dataclass(frozen=True)
 class LengthStatistics:
-    """What a stream of documents asks of positions.
+    """What a stream of documents asks of positions."""
 
-    Attributes:
-        documents: Number of documents.
-        tokens: Number of tokens.
-        longest: Tokens of the longest.
-        beyond: Tokens at positions that training never reached.
-        documents_beyond: Documents that have such tokens.
-        buckets_never_met: Buckets of a T5 bias that no pair of tokens falls into, which learn
-            nothing from this stream.
-    """
-
-    documents: int
-    tokens: int
-    longest: int
-    beyond: int
-    documents_beyond: int
+    documents: int  #: number of documents
+    tokens: int  #: number of tokens
+    longest: int  #: tokens of the longest
+    beyond: int  #: tokens at positions that training never reached
+    documents_beyond: int  #: documents that have such tokens
+    #: buckets of a T5 bias that no pair of tokens falls into, which learn nothing from this stream
     buckets_never_met: tuple[int, ...]
 
     @property

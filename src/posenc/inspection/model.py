@@ -20,28 +20,19 @@ PLACES = "tokens", "queries_keys", "scores"
 
 @dataclass(frozen=True)
 class LayerNumbers:
-    """What one layer does with positions.
+    """What one layer does with positions."""
 
-    Attributes:
-        layer_type: As the configuration names it; None where all layers are alike.
-        tokens: Expressions that build the encodings of tokens.
-        queries_keys: Likewise, of queries and keys.
-        scores: Likewise, of scores.
-        is_read: Whether these expressions say all that the layer does.
-        softmax_scale: What attention multiplies its scores with; None where nothing says.
-        window: A query sees the keys at distances below this; None for all of them.
-        chunk: Queries see keys of their own chunk of so many positions; None without chunks.
-        rotary: The rotary encoding in numbers; None without one along one sequence.
-    """
-
-    layer_type: str | None
-    tokens: tuple[str, ...]
-    queries_keys: tuple[str, ...]
-    scores: tuple[str, ...]
-    is_read: bool
+    layer_type: str | None  #: as the configuration names it; None where all layers are alike
+    tokens: tuple[str, ...]  #: expressions that build the encodings of tokens
+    queries_keys: tuple[str, ...]  #: likewise, of queries and keys
+    scores: tuple[str, ...]  #: likewise, of scores
+    is_read: bool  #: whether these expressions say all that the layer does
+    #: what attention multiplies its scores with; None where nothing says
     softmax_scale: float | None
-    window: int | None
+    window: int | None  #: a query sees the keys at distances below this; None for all of them
+    #: queries see keys of their own chunk of so many positions; None without chunks
     chunk: int | None
+    #: the rotary encoding in numbers; None without one along one sequence
     rotary: RotaryNumbers | None
 
     @property
@@ -64,34 +55,21 @@ class LayerNumbers:
 
 @dataclass(frozen=True)
 class PartNumbers:
-    """One part of a model.
+    """One part of a model."""
 
-    Attributes:
-        name: What it is called.
-        model_type: Of the part.
-        layers: One a layer.
-        certainty: How sure the reading is; see ``posenc.interop.setup.Part``.
-        notes: Anything else, in words.
-    """
-
-    name: str
-    model_type: str
-    layers: tuple[LayerNumbers, ...]
-    certainty: Certainty
-    notes: tuple[str, ...]
+    name: str  #: what it is called
+    model_type: str  #: of the part
+    layers: tuple[LayerNumbers, ...]  #: one a layer
+    certainty: Certainty  #: how sure the reading is; see ``posenc.interop.setup.Part``
+    notes: tuple[str, ...]  #: anything else, in words
 
 
 @dataclass(frozen=True)
 class SetupNumbers:
-    """A whole model.
+    """A whole model."""
 
-    Attributes:
-        model_type: As the configuration names it.
-        parts: Its parts, that of text first.
-    """
-
-    model_type: str
-    parts: tuple[PartNumbers, ...]
+    model_type: str  #: as the configuration names it
+    parts: tuple[PartNumbers, ...]  #: its parts, that of text first
 
     def __getitem__(self, name: str) -> PartNumbers:
         return next(part for part in self.parts if part.name == name)

@@ -9,19 +9,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class NormShares:
-    """Lengths token by token.
+    """Lengths token by token."""
 
-    Attributes:
-        embedding: ``[seq]``, of the embeddings as they are used (scaled or not).
-        encoding: ``[seq]``, of the encodings.
-        total: ``[seq]``, of the sums.
-        share: ``[seq]``: encoding² / (embedding² + encoding²), from 0 to 1; NaN of a token both of
-            whose vectors are zero, as that of padding may be: neither has a share.
-    """
-
+    #: ``[seq]``, of the embeddings as they are used (scaled or not)
     embedding: Float[Tensor, "seq"]
-    encoding: Float[Tensor, "seq"]
-    total: Float[Tensor, "seq"]
+    encoding: Float[Tensor, "seq"]  #: ``[seq]``, of the encodings
+    total: Float[Tensor, "seq"]  #: ``[seq]``, of the sums
+    #: ``[seq]``: encoding² / (embedding² + encoding²), from 0 to 1; NaN of a token both of whose
+    #: vectors are zero, as that of padding may be: neither has a share
     share: Float[Tensor, "seq"]
 
 

@@ -12,19 +12,14 @@ from posenc.transformer import Encoder
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """The attention of the same tokens in two orders, token matched with token.
+    """The attention of the same tokens in two orders, token matched with token."""
 
-    Attributes:
-        weights: ``[heads, seq, seq]``: the first block's softmax matrices, tokens as they came.
-        reordered: The same for the other order, its rows and columns put back to match.
-        attention_difference: The largest |weights − reordered|.
-        output_difference: The largest difference between the outputs of one token.
-    """
-
+    #: ``[heads, seq, seq]``: the first block's softmax matrices, tokens as they came
     weights: Float[Tensor, "heads seq seq"]
+    #: the same for the other order, its rows and columns put back to match
     reordered: Float[Tensor, "heads seq seq"]
-    attention_difference: float
-    output_difference: float
+    attention_difference: float  #: the largest |weights − reordered|
+    output_difference: float  #: the largest difference between the outputs of one token
 
     def tells_apart(self, rounding: float) -> bool:
         """Whether a difference is more than rounding."""

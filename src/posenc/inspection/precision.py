@@ -16,23 +16,17 @@ WINDOW = 1024
 
 @dataclass(frozen=True)
 class Precision:
-    """What is lost at a length, where something is held in floating point.
+    """What is lost at a length, where something is held in floating point."""
 
-    Attributes:
-        dtype: In which positions and frequencies are held.
-        float32_error: Largest error of a cosine or sine among the last positions, with frequencies
-            and angles in float32.
-        frequency_error: The same with frequencies that were rounded to ``dtype`` before, as those
-            of a module after ``.to(dtype)``.
-        first_shared: The first position p that is the same number as p + 1 in ``dtype``.
-        sharing: How many positions are the same number as the last one in ``dtype``.
-    """
-
-    dtype: str
+    dtype: str  #: in which positions and frequencies are held
+    #: largest error of a cosine or sine among the last positions, with frequencies and angles in
+    #: float32
     float32_error: float
+    #: the same with frequencies that were rounded to ``dtype`` before, as those of a module after
+    #: ``.to(dtype)``
     frequency_error: float
-    first_shared: int
-    sharing: int
+    first_shared: int  #: the first position p that is the same number as p + 1 in ``dtype``
+    sharing: int  #: how many positions are the same number as the last one in ``dtype``
 
 
 def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfloat16) -> Precision:

@@ -11,19 +11,12 @@ from posenc.positions import consecutive
 
 @dataclass(frozen=True)
 class Resolution:
-    """Positions that can still be told apart.
+    """Positions that can still be told apart."""
 
-    Attributes:
-        length: Number of positions that were looked at.
-        positions: Different numbers among the positions themselves, held in the dtype.
-        rows: Different rows of the table, rounded to the dtype once.
-        rows_from_positions: Different rows of the table at the rounded positions.
-    """
-
-    length: int
-    positions: int
-    rows: int
-    rows_from_positions: int
+    length: int  #: number of positions that were looked at
+    positions: int  #: different numbers among the positions themselves, held in the dtype
+    rows: int  #: different rows of the table, rounded to the dtype once
+    rows_from_positions: int  #: different rows of the table at the rounded positions
 
 
 def resolution(

@@ -19,73 +19,46 @@ from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 @dataclass(frozen=True)
 class RotaryNumbers:
-    """The rotary encoding of one layer.
+    """The rotary encoding of one layer."""
 
-    Attributes:
-        layer_type: As the configuration names it; None where all layers are alike.
-        base: Base of the powers.
-        scaling: Rope type; ``"default"`` without scaling.
-        factor: Of the rope type, if it has one.
-        long_factors: Whether ``longrope`` uses its long factors; None for other types.
-        rotated_dim: Number of channels that are rotated.
-        head_dim: Width of a head.
-        rotated: Whether these are the first (``"prefix"``) or the last (``"suffix"``) channels.
-        pairing: ``"half"`` or ``"interleaved"``.
-        pairing_is_known: Whether the pairing of this model type is known.
-        sections: Pairs of time, height and width; None where there is one coordinate.
-        arrangement: Of the sections.
-        attention_factor: What cosines and sines are multiplied with.
-        softmax_scale: What attention multiplies its scores with; None where nothing says.
-        trained_length: Positions before any extension; None where nothing says.
-        target_length: Positions that are asked for.
-        pairs: Number of pairs.
-        shortest: Shortest wavelength, in positions.
-        longest: Longest wavelength of those that turn at all.
-        still: Number of pairs that do not turn.
-        unfinished: Pairs that turn but complete no turn in the trained length, by the frequencies
-            of that length: the unscaled ones for ``yarn`` and ``llama3``, those of the short
-            factors for ``longrope``, and otherwise those that transformers starts with. None where
-            the trained length is unknown.
-        finished_later: How many of these complete a turn in the target length; None as before.
-        precision: What other implementations lose at the target length.
-    """
-
-    layer_type: str | None
-    base: float
-    scaling: str
-    factor: float | None
-    long_factors: bool | None
-    rotated_dim: int
-    head_dim: int
-    rotated: str
-    pairing: str
-    pairing_is_known: bool
+    layer_type: str | None  #: as the configuration names it; None where all layers are alike
+    base: float  #: base of the powers
+    scaling: str  #: rope type; ``"default"`` without scaling
+    factor: float | None  #: of the rope type, if it has one
+    long_factors: bool | None  #: whether ``longrope`` uses its long factors; None for other types
+    rotated_dim: int  #: number of channels that are rotated
+    head_dim: int  #: width of a head
+    rotated: str  #: whether these are the first (``"prefix"``) or the last (``"suffix"``) channels
+    pairing: str  #: ``"half"`` or ``"interleaved"``
+    pairing_is_known: bool  #: whether the pairing of this model type is known
+    #: pairs of time, height and width; None where there is one coordinate
     sections: tuple[int, ...] | None
-    arrangement: str | None
-    attention_factor: float
+    arrangement: str | None  #: of the sections
+    attention_factor: float  #: what cosines and sines are multiplied with
+    #: what attention multiplies its scores with; None where nothing says
     softmax_scale: float | None
-    trained_length: int | None
-    target_length: int | None
-    pairs: int
-    shortest: float
-    longest: float
-    still: int
+    trained_length: int | None  #: positions before any extension; None where nothing says
+    target_length: int | None  #: positions that are asked for
+    pairs: int  #: number of pairs
+    shortest: float  #: shortest wavelength, in positions
+    longest: float  #: longest wavelength of those that turn at all
+    still: int  #: number of pairs that do not turn
+    #: pairs that turn but complete no turn in the trained length, by the frequencies of that
+    #: length: the unscaled ones for ``yarn`` and ``llama3``, those of the short factors for
+    #: ``longrope``, and otherwise those that transformers starts with. None where the trained
+    #: length is unknown.
     unfinished: int | None
+    #: how many of these complete a turn in the target length; None as before
     finished_later: int | None
-    precision: Precision | None
+    precision: Precision | None  #: what other implementations lose at the target length
 
 
 @dataclass(frozen=True)
 class ModelNumbers:
-    """The rotary encoding of a model.
+    """The rotary encoding of a model."""
 
-    Attributes:
-        model_type: As the configuration names it.
-        layers: One a layer; None where there is no rotary encoding.
-    """
-
-    model_type: str
-    layers: tuple[RotaryNumbers | None, ...]
+    model_type: str  #: as the configuration names it
+    layers: tuple[RotaryNumbers | None, ...]  #: one a layer; None where there is no rotary encoding
 
 
 def inspect_config(

@@ -22,17 +22,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """Of one file.
+    """Of one file."""
 
-    Attributes:
-        entries: The tensors, as they are listed.
-        metadata: Text by name; None without any.
-        start: Where the bytes of the first tensor begin.
-    """
-
-    entries: dict[str, Entry]
-    metadata: dict[str, str] | None
-    start: int
+    entries: dict[str, Entry]  #: the tensors, as they are listed
+    metadata: dict[str, str] | None  #: text by name; None without any
+    start: int  #: where the bytes of the first tensor begin
 
     def with_metadata(self, name: str, value: str | None) -> "Header":
         """The same with one entry of the metadata changed, or left out."""

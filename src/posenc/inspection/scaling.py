@@ -10,26 +10,16 @@ Band = Literal["kept", "mixed", "stretched"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """A schedule beside the plain one.
+    """A schedule beside the plain one."""
 
-    Attributes:
-        before: Wavelengths of the plain schedule, in positions; negative of pairs that turn
-            backwards.
-        after: Those of the scaled one.
-        bands: What happened to each pair.
-        turns: Turns of each pair in the trained length, before.
-        unseen: Number of pairs that never completed a turn in the trained length.
-        unseen_after: Number of pairs that complete none in the target length, after.
-        attention_factor: What cosines and sines are multiplied with.
-    """
-
+    #: wavelengths of the plain schedule, in positions; negative of pairs that turn backwards
     before: tuple[float, ...]
-    after: tuple[float, ...]
-    bands: tuple[Band, ...]
-    turns: tuple[float, ...]
-    unseen: int
-    unseen_after: int
-    attention_factor: float
+    after: tuple[float, ...]  #: those of the scaled one
+    bands: tuple[Band, ...]  #: what happened to each pair
+    turns: tuple[float, ...]  #: turns of each pair in the trained length, before
+    unseen: int  #: number of pairs that never completed a turn in the trained length
+    unseen_after: int  #: number of pairs that complete none in the target length, after
+    attention_factor: float  #: what cosines and sines are multiplied with
 
     def count(self, band: Band) -> int:
         """Number of pairs in a band."""

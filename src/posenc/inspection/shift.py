@@ -15,22 +15,15 @@ from posenc.positions import consecutive
 
 @dataclass(frozen=True)
 class ShiftMap:
-    """M with PE(p + k) ≈ M PE(p) for all positions p that were looked at.
+    """M with PE(p + k) ≈ M PE(p) for all positions p that were looked at."""
 
-    Attributes:
-        offset: k, in positions.
-        matrix: ``[dim, dim]``.
-        residual: The largest error that it leaves in any channel.
-        exact: Whether M is the rotation of the pairs; otherwise it is the best map in the sense of
-            least squares.
-        reason: Why there is no rotation; empty where there is.
-    """
-
-    offset: int
-    matrix: Float[Tensor, "dim dim"]
-    residual: float
+    offset: int  #: k, in positions
+    matrix: Float[Tensor, "dim dim"]  #: ``[dim, dim]``
+    residual: float  #: the largest error that it leaves in any channel
+    #: whether M is the rotation of the pairs; otherwise it is the best map in the sense of least
+    #: squares
     exact: bool
-    reason: str
+    reason: str  #: why there is no rotation; empty where there is
 
 
 def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> ShiftMap:

@@ -15,17 +15,11 @@ BLOCK = 1024  # rows of the Gram matrix that are held at a time
 
 @dataclass(frozen=True)
 class ClosestPair:
-    """The two positions whose encodings lie nearest to each other.
+    """The two positions whose encodings lie nearest to each other."""
 
-    Attributes:
-        first: The smaller position.
-        second: The larger one.
-        distance: The Euclidean distance between their rows.
-    """
-
-    first: int
-    second: int
-    distance: float
+    first: int  #: the smaller position
+    second: int  #: the larger one
+    distance: float  #: the Euclidean distance between their rows
 
 
 def dot_products(
