@@ -18,7 +18,7 @@ DTYPES = [torch.bfloat16, torch.float16, torch.float32]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("length", [1, 100, 257, 2049, 4097, 40_000, 131_072])
+@pytest.mark.parametrize("length", [1, 257, 4097, 131_072])
 def test_shared_positions_by_brute_force(dtype, length):
     lost = precision_of(Geometric(4), length, dtype)
     held = torch.arange(length).to(dtype)
@@ -29,21 +29,10 @@ def test_shared_positions_by_brute_force(dtype, length):
     assert lost.first_shared == round(2 / torch.finfo(dtype).eps)
 
 
-def test_shared_positions_at_the_end_of_the_line():
-    lost = precision_of(Geometric(4), 2**62, torch.float32)
-    assert lost.first_shared == 2**24
-    # Spaced by 2^38 below 2^62: half a step is rounded up, and the tie goes to 2^62, which is even.
-    assert lost.sharing == 2**37
-
-
 def error_of(rope: dict, length: int, dtype: torch.dtype, schedule) -> float:
-    """The largest error of transformers' float32 table in the last positions, against float64.
-
-    Of its module after ``.to(dtype)``.
-    """
-    module = LlamaRotaryEmbedding(
-        LlamaConfig(**SIZES, max_position_embeddings=4096, rope_parameters=rope)
-    )
+    """The largest error of transformers' module after ``.to(dtype)``, against float64."""
+    config = LlamaConfig(**SIZES, max_position_embeddings=4096, rope_parameters=rope)
+    module = LlamaRotaryEmbedding(config)
     module.inv_freq = module.inv_freq.to(dtype)
     positions = torch.arange(max(0, length - 1024), length)
     cos, sin = module(torch.zeros(1), positions[None])
@@ -65,12 +54,9 @@ CASES = [
 @pytest.mark.parametrize("length", [500, 32_768, 1_000_000])
 def test_errors_are_those_of_transformers(rope, schedule, length):
     lost = precision_of(schedule, length)
-    assert lost.float32_error == pytest.approx(
-        error_of(rope, length, torch.float32, schedule), abs=3e-7
-    )
-    assert lost.frequency_error == pytest.approx(
-        error_of(rope, length, torch.bfloat16, schedule), abs=3e-7
-    )
+    plain, rounded = (error_of(rope, length, d, schedule) for d in (torch.float32, torch.bfloat16))
+    assert lost.float32_error == pytest.approx(plain, abs=3e-7)
+    assert lost.frequency_error == pytest.approx(rounded, abs=3e-7)
 
 
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
@@ -122,17 +108,12 @@ def test_turns_are_counted_over_both_lengths(rope, before, trained, target):
 
 
 def test_lengths_and_factors_are_those_of_the_file():
-    assert inspect_config(LLAMA).layers[0].target_length == 4096
     yarn = {**YARN, "original_max_position_embeddings": 4096}
     assert inspect_config({**LLAMA, "rope_parameters": yarn}).layers[0].target_length == 32_768
     config = {**LLAMA, "rope_parameters": LONGROPE}
     short, long = (inspect_config(config, length=n).layers[0] for n in (2048, 2049))
     assert (short.long_factors, long.long_factors) == (False, True)
     assert long.shortest == pytest.approx(2 * short.shortest)
-    rope = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e4}
-    numbers = inspect_config({**LLAMA, "rope_parameters": rope}).layers[0]
-    assert (numbers.pairs, numbers.still) == (32, 24)
-    assert math.isfinite(numbers.longest)
 
 
 def test_layers_without_rotation_are_none_and_differences_name_what_changed():
