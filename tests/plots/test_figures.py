@@ -1,6 +1,5 @@
 """Figures: where things stand and what can be read. Goldens hold the data."""
 
-import io
 import runpy
 from functools import partial
 from itertools import pairwise
@@ -109,12 +108,10 @@ def test_a_shift_map_loses_no_weight_and_a_row_of_means_says_so():
     ("values", "limit", "extend", "ends", "said"),
     [
         ([[0.5, -1.0]], 1.0, "neither", (-1.0, 0.5), "value"),
-        ([[0.98, 0.2]], 1.0, "neither", (0.2, 1.0), "value"),
         ([[3.0, 1.0]], None, "neither", (1.0, 3.0), "value"),
         ([[0.5, -3.0]], 1.0, "min", (-1.0, 0.5), "value; from -3 to 0.5 in all"),
         ([[2.5, -3.0], [np.nan, 0.0]], 1.0, "both", (-1.0, 1.0), "value; from -3 to 2.5 in all"),
         ([[np.inf, 0.0]], 1.0, "max", (0.0, 1.0), "value; from 0 to inf in all"),
-        ([[np.nan, np.nan]], 1.0, "neither", (-1.0, 1.0), "value"),
     ],
 )
 def test_a_color_bar_ends_where_values_end_and_says_what_it_does_not_reach(
@@ -126,19 +123,6 @@ def test_a_color_bar_ends_where_values_end_and_says_what_it_does_not_reach(
     assert scale.ax.get_ylabel() == said
     picture, bar = ax.images[0], scale.mappable
     np.testing.assert_allclose(bar.to_rgba(ends), picture.to_rgba(ends))
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ([[1e-5, 2e-5]], ["1.0e-05", "2.0e-05"]),
-        ([[-0.001, 1.0]], ["0.00", "1.00"]),
-        ([[-0.0, 3e7]], ["0", "3.0e+07"]),
-        ([[float("nan"), -0.25]], ["nan", "-0.25"]),
-    ],
-)
-def test_numbers_tell_the_largest_and_zero_has_no_sign(values, said):
-    assert [text.get_text() for text in plots.heatmap(values, limit=None).texts] == said
 
 
 @pytest.mark.parametrize("each", [1, 10])
@@ -184,9 +168,6 @@ def test_pairs_that_turn_backwards_stand_where_others_of_their_size_do():
     one, other = (plots.wavelengths({"of": lengths}).lines[0] for lengths in (signed, plain))
     np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
     assert len(one.get_xdata()) == 2  # what does not turn is left out
-    line = plots.scaling(signed[:2], {"of": np.multiply(signed[:2], 2)}, trained_length=9).lines[0]
-    np.testing.assert_allclose(line.get_xdata(), [9 / length for length in plain[:2]])
-    np.testing.assert_array_equal(line.get_ydata(), [2.0, 2.0])
 
 
 def test_heads_and_buckets_stand_apart():
@@ -243,21 +224,6 @@ def test_tensors_that_train_are_drawn_in_any_dtype(draw):
     draw(torch.eye(4, dtype=torch.bfloat16, requires_grad=True) * 1)
     with pytest.raises(TypeError, match="complex"):
         draw(torch.eye(4, dtype=torch.complex64))
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: plots.bias(np.zeros((2, 3)), [1, 2]),
-        lambda: plots.embedding_sum(ROWS, ROWS, tokens=["a"]),
-        lambda: plots.distance_profile([float("nan")]),
-        lambda: plots.grid_channels(np.ones((5, 2)), (2, 2)),
-        lambda: plots.save(plots.heatmap(ROWS).figure, io.BytesIO(), "gif"),
-    ],
-)
-def test_what_does_not_fit_is_an_error(draw):
-    with pytest.raises(ValueError):  # noqa: PT011
-        draw()
 
 
 def test_the_gallery_is_drawn_by_its_script_and_shown_on_its_page():
