@@ -126,9 +126,7 @@ def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, sto
 def test_extensions_wait_for_what_they_extend(tiny, store):
     plan = planned(tiny(ROTARY + LINEAR), store)
     extended = [run for run in plan.runs if run.kind == "extended"]
-    assert [run.encoding for run in extended[:4]] == [
-        "Linear ×2", "Linear ×2, tuned 3 steps", "Linear ×4", "Linear ×4, tuned 3 steps"
-    ]  # fmt: skip
+    assert {run.encoding.partition(",")[0] for run in extended} == {"Linear ×2", "Linear ×4"}
     assert len(extended) == 2 * 4
     assert extended[2].configuration.options["tested"] == [4, 16]
     assert not extended[0].is_ready(store)

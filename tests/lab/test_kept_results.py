@@ -1,7 +1,7 @@
 """The results that lie beside the documentation, what its pages say of them, and why."""
 
-import importlib.util
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,8 @@ NAMES = ("standard", "extension")
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    return {
-        name: compared(
-            grid_from(name, check=False),
-            taken_out(HERE / f"{name}.json", tmp_path_factory.mktemp(name)),
-        )
-        for name in NAMES
-    }
+    stores = {n: taken_out(HERE / f"{n}.json", tmp_path_factory.mktemp(n)) for n in NAMES}
+    return {n: compared(grid_from(n, check=False), store) for n, store in stores.items()}
 
 
 @pytest.mark.parametrize(
@@ -43,10 +38,7 @@ def test_the_published_orderings_hold_as_paired_gaps(kept, task, better, bar):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pages_are_what_the_results_say(kept, name, tmp_path):
     """Figures aside, which other fonts would draw with other pixels."""
-    specification = importlib.util.spec_from_file_location("pages", DOCS / "make_lab_results.py")
-    pages = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(pages)
-    made = pages.page(kept[name], tmp_path)
+    made = runpy.run_path(str(DOCS / "make_lab_results.py"))["page"](kept[name], tmp_path)
     # How many runs are of an earlier source changes with the source.
     both = [re.sub("- runs: .*", "", text) for text in (made, (HERE / f"{name}.md").read_text())]
     assert both[0] == both[1]

@@ -147,19 +147,11 @@ def test_an_extension_is_held_against_the_very_run_that_it_extends(tiny, store, 
                 altered(store, run, scores={"4": score if run.kind == "reported" else 0.3, "8": 0})
 
     made(("reported", "extended"), 1.0)
-    old = {run.id for run in planned(grid, store).runs if run.kind == "reported"}
     monkeypatch.setattr("posenc.lab.encodings.version", lambda use: "changed")
     made(("reported",), 0.5)
     (task,) = compared(grid, store).tasks
     assert task.encodings["Same ×2"].before == 1.0
     assert all(task.encodings["Same ×2"].fits)
-    keep(store, store.root / "kept.json", grid)
-    again = compared(grid, taken_out(store.root / "kept.json", store.root / "again"))
-    assert again.tasks[0].encodings["Same ×2"].before == 1.0
-    for run in old:
-        store.path("results", run).unlink(missing_ok=True)
-    (task,) = compared(grid, store).tasks
-    assert "Same ×2" not in task.encodings
 
 
 def test_results_in_one_file_give_the_same_report(tiny, store, tmp_path):
@@ -194,26 +186,3 @@ def test_queries_and_parquet(comparison, store, tmp_path):
     assert count == 18
     with pytest.raises(ValueError, match="nothing_here"):
         asked(store, "SELECT nothing_here FROM runs")
-
-
-@pytest.mark.slow("draws a page in Chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_in_a_browser(comparison, tmp_path, browser, scheme):
-    """The button turns light and dark, nothing is too wide, nothing is asked of a network."""
-    address = write(comparison, tmp_path / "report.html")[0].as_uri()
-    page = browser.new_context(color_scheme=scheme).new_page()
-    said: list[str] = []
-    page.on("request", lambda request: said.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(address)
-    grounds = []
-    for _ in range(2):
-        grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.click("#theme")
-    both = ["rgb(255, 255, 255)", "rgb(23, 24, 28)"]
-    assert grounds == (both if scheme == "light" else both[::-1])
-    page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert page.locator("figure svg").count() == 4
-    assert set(said) == {address}

@@ -1,6 +1,7 @@
 """Many runs at once: nothing twice, nothing lost, and the same numbers however they are made."""
 
 import errno
+import io
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tests.lab.conftest import TINY, configuration
 
 from posenc.lab import Store, files, planned, trained
 from posenc.lab.configuration import Extension
+from posenc.lab.progress import Told
 from posenc.lab.running import FullDiskError, Runner, end_of
 from posenc.lab.working import FAILED, MADE, NO_SPACE, made, make
 
@@ -63,11 +65,9 @@ def test_a_source_that_has_changed_since_the_plan_makes_no_run(store):
 
 
 def test_a_run_whose_process_dies_is_given_up_after_three_times(tiny, store):
-    run = planned(tiny(), store).runs[0]
+    run, other, *_ = planned(tiny(), store).runs
     said = [end_of(run, -9, store) for _ in range(3)]
-    assert [each.rpartition("; ")[2] for each in said] == ["begun again", "begun again", "given up"]
-    other = planned(tiny(), store).runs[1]
-    assert "given up" in end_of(other, 1, store)
+    assert ["given up" in each for each in (*said, end_of(other, 1, store))] == [0, 0, 1, 1]
 
 
 def test_a_lock_says_who_runs_and_clean_leaves_it(store):
@@ -83,15 +83,13 @@ def test_a_lock_says_who_runs_and_clean_leaves_it(store):
 @PROCESSES
 def test_two_invocations_repeat_nothing(tiny, store, tmp_path):
     grid = tiny(text=TWO.replace("steps = 4", "steps = 40"))
-    words = [sys.executable, "-m", "posenc.cli.main", "lab", "run", str(tmp_path / "tiny.toml")]
-    both = [
-        subprocess.Popen([*words, "--folder", str(tmp_path / "all")], stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    said = [each.communicate()[1].decode() for each in both]
+    words = [sys.executable, "-m", "posenc.cli.main", "lab", "run", str(tmp_path / "tiny.toml"),
+             "--folder", str(store.root)]  # fmt: skip
+    both = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [each.communicate()[1] for each in both]
     assert [each.returncode for each in both] == [0, 0]
     assert sum(each.count(": made in") for each in said) == 2
-    assert len(outcomes(Store(tmp_path / "all"))) == len(planned(grid, store).runs) == 2
+    assert len(outcomes(store)) == len(planned(grid, store).runs) == 2
 
 
 class Killing:
@@ -116,8 +114,32 @@ def test_a_killed_worker_costs_no_run(tiny, store):
     grid, watcher = tiny(text=TWO.replace("steps = 4", "steps = 400")), Killing(store)
     watcher.runner = Runner(grid, store, watcher=watcher)
     watcher.runner.run()
-    assert watcher.said == [
-        "killed", "its process ended with status -9; begun again", "made", "made"
-    ]  # fmt: skip
+    assert watcher.said[0] == "killed"
+    assert "begun again" in watcher.said[1]
+    assert watcher.said[2:] == ["made", "made"]
     for run in planned(grid, store).runs:
         assert trained(run.configuration).written == outcomes(store)[run.id]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_a_line_for_each_run_and_a_bar_on_a_terminal(tiny, store, monkeypatch, stream):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    plan = planned(tiny(), store)
+    run = plan.runs[0]
+    with Told(store, 1, stream) as told:
+        make(run.configuration, store)
+        told.ended(run, "made")
+        told.changed(plan, 0)
+    text = stream.getvalue()
+    assert f"{run.id} k_front · NoPE · seed 0: made in " in text
+    if stream.isatty():
+        assert "1 of 4 made, 0 running, 0 failed, 3 left" in text
+    else:
+        assert text.count("\n") == 1
+        assert "\x1b" not in text

@@ -7,7 +7,6 @@ from scipy import stats
 from posenc.lab.statistics import (
     Interval,
     Pair,
-    agreement,
     bootstrap,
     holm,
     interquartile_mean,
@@ -86,8 +85,3 @@ def test_places_are_shared_where_nothing_is_clear():
     five = {name: dict(list(of.items())[:5]) for name, of in scores.items()}
     assert set(ranks(list(five), pairs(five)).values()) == {1}  # p is .0625 at the least
     assert why_never_clear(pairs(five)).startswith("5 seeds are too few")
-
-
-def test_agreement_counts_pairs_in_the_same_order():
-    assert agreement({"a": 3, "b": 2, "c": 1}, {"a": 0.9, "b": 0.1, "c": 0.5, "z": 0}) == (2, 3)
-    assert agreement({"a": 1, "b": 2}, {"a": 2, "b": 2}) == (0, 0)

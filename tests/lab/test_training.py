@@ -73,15 +73,3 @@ def test_what_diverges_is_a_result_and_says_so():
     assert found["loss"] is None
     assert set(found["scores"].values()) == {None}  # not those of the largest of no numbers
     json.dumps(found, allow_nan=False)  # which other readers of JSON would not take
-
-
-def test_a_batch_that_asks_nothing_is_no_step():
-    """Batches of one row, of which many have too few letters to ask for the fourth last."""
-    options = {"trained": 8, "tested": [8], "k": 4}
-    training = Training(steps=30, batch=1, examined=8)
-    found = trained(
-        replace(configuration(), task="k_back", options=options, training=training)
-    ).written
-    assert not found["diverged"]
-    assert found["steps"] == len(found["curve"]) == 30
-    assert all(point[1] > 0 for point in found["curve"])
