@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.audit.report import Fault, Report, Verdict
 from posenc.audit.subjects import Subject
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
-from posenc.encodings.tokens.axial_learned import AxialLearned
+from posenc.encodings.tokens.learned import AxialLearned
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.testing.battery import Check, battery
 from posenc.testing.cases import Case

@@ -71,8 +71,7 @@ class Positional(nn.Module):
     ) -> Int64[Tensor, "*batch seq"] | Coordinates:
         """Where the tokens are taken to stand: all changes of positions, in order.
 
-        Changes that act in training only are left out in evaluation. Each call draws anew: call it
-        once, and hand the result to queries and keys alike.
+        Each call draws anew: call it once, and hand the result to queries and keys alike.
 
         Args:
             positions: ``[seq]`` for all rows alike, or ``[batch, seq]``.

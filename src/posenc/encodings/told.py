@@ -26,3 +26,14 @@ class Described(nn.Module):
 
     def extra_repr(self) -> str:
         return arguments_told(self)
+
+
+class Drawn(nn.Module):
+    """A module whose parameters all begin alike."""
+
+    std: float
+
+    def reset_parameters(self) -> None:
+        """Draw every number anew from N(0, std²)."""
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, std=self.std)

@@ -15,10 +15,9 @@ from posenc.arguments import check_whole
 class Graph:
     """Nodes 0, 1, 2, … and the edges between them; several graphs are one with several parts.
 
-    PyTorch Geometric's ``Data`` and ``Batch`` hold the same tensors:
-    ``Graph(data.edge_index, data.num_nodes, data.edge_weight, data.batch)``. An edge goes one way,
-    from ``edge_index[0]`` to ``edge_index[1]``. Edges that are listed twice add their weights, and
-    an edge of weight 0 is none.
+    PyTorch Geometric's ``Data`` and ``Batch`` hold the same tensors: ``Graph(data.edge_index,
+    data.num_nodes, data.edge_weight, data.batch)``. Edges that are listed twice add their weights,
+    and an edge of weight 0 is none.
 
     Args:
         edge_index: ``[2, edges]``, whole numbers below ``num_nodes``.

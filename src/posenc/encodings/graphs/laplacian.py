@@ -10,10 +10,9 @@ from torch import Tensor
 
 from posenc.arguments import check_choice, check_positive_number, check_whole
 from posenc.encodings.graphs.canonical import basis, groups, signed
-from posenc.encodings.graphs.components import Blocks, Components
+from posenc.encodings.graphs.components import Blocks, Candidates, Components
 from posenc.encodings.graphs.graph import Graph, is_directed, scipy_sparse
 from posenc.encodings.graphs.modes import sparse_modes
-from posenc.encodings.graphs.ranking import Candidates
 from posenc.guards import floating
 
 Normalization = Literal["sym", "rw", "none"]

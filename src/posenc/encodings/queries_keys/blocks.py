@@ -57,7 +57,8 @@ class LearnedBlocks(LearnedRotation):
 class LieRE(LearnedBlocks):
     """Heads are multiplied with exp(Σ_a p_a A_a), where the A_a are learned skew matrices.
 
-    A_a = U_a − U_aᵀ, with U_a an upper triangle. Matrices of two axes need not commute: a product
+    A_a = U_a − U_aᵀ, with U_a an upper triangle of ``generators``, ``[axes, heads, blocks, block,
+    block]``, at first uniform between 0 and 2π. Matrices of two axes need not commute: a product
     then depends on both points, not on their difference alone. Norms are kept. Exponentials are
     float64, rounded once.
 
@@ -67,10 +68,6 @@ class LieRE(LearnedBlocks):
             ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
         block: Channels that are rotated together, a divisor of d; all of a head if not given.
         heads: Number of heads, each with matrices of its own; all alike if not given.
-
-    Attributes:
-        generators: ``[axes, heads, blocks, block, block]``; the upper triangles count. At first
-            uniform between 0 and 2π, as ``generator_raw_params[:, layer]`` of the authors.
 
     Reference:
         Ostmeier et al. 2024, "LieRE", section 3 (arXiv:2406.10322); ``models/rope_vit.py`` of
@@ -119,10 +116,10 @@ Variant = Literal["LD", "AP"]
 class ComRoPE(LearnedBlocks):
     """Blocks of heads are multiplied with exp(Σ_a p_a A_a), where the A_a commute.
 
-    A = F − Fᵀ with a learned matrix F for each block. ``"LD"``, linearly dependent: A_a = m_a · A
-    with a learned m_a for each axis and block. ``"AP"``, axial partition: block n follows axis n
-    mod axes alone. Products depend on the difference of points; norms are kept. Exponentials are
-    float64.
+    A = F − Fᵀ with a learned matrix F for each block (``freqs``, ``[heads, blocks, block,
+    block]``). ``"LD"``, linearly dependent: A_a = m_a · A with a learned m_a for each axis and
+    block (``multiplier``). ``"AP"``, axial partition: block n follows axis n mod axes alone.
+    Products depend on the difference of points; norms are kept. Exponentials are float64.
 
     Args:
         head_dim: d.
@@ -132,10 +129,6 @@ class ComRoPE(LearnedBlocks):
         heads: Number of heads, each with matrices of its own; all alike if not given.
         variant: ``"LD"`` or ``"AP"``; for this the number of blocks is a multiple of the axes.
         std: Standard deviation of F at first.
-
-    Attributes:
-        freqs: F, ``[heads, blocks, block, block]``.
-        multiplier: m, ``[axes, blocks]``, at first normal; of ``"LD"`` alone.
 
     Reference:
         Yu et al. 2025, "ComRoPE", section 4 (arXiv:2506.03737); ``model.py`` of Longin-Yu/ComRoPE.

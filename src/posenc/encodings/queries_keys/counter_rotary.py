@@ -11,8 +11,7 @@ class CounterRotary(AroundRotary):
     out_i = R(−p_i) Σ_j w_ij R(p_j) v_j = Σ_j w_ij R(p_j − p_i) v_j
 
     So values too are relative. DeepSeek V4 has one vector for key and value: ``attention(q, kv,
-    kv)``, with ``keys_encoded=True`` for what its cache holds. Values are as wide as keys. An
-    attention factor of the schedule multiplies values and output too.
+    kv)``, with ``keys_encoded=True`` for what its cache holds.
 
     Reference:
         DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su's

@@ -143,7 +143,7 @@ class DirectedRotary(QueryKeyEncoding):
 
     Args:
         vectors: w, ``[pairs, axes]`` or ``[heads, pairs, axes]``, in radians a unit: a tensor or
-            nested lists. ``golden_gate`` and ``spiral`` build the published ones.
+            nested lists.
 
     Reference:
         Xiong 2025, "On N-dimensional Rotary Positional Embeddings"

@@ -27,9 +27,10 @@ class FoPE(QueryKeyEncoding):
     """Rotary, with Σ_ω C[ω, i] cos pω and Σ_ω S[ω, i] sin pω for the cosine and sine of pair i.
 
     The sums are over the frequencies that make a whole turn in the trained length, ω > 2π/L. C and
-    S are learned, one matrix of each a key head, shared by its query heads. They begin near the
-    identity, where this is rotary. Slower pairs are multiplied by (1, 0) in the paper, and by (1,
-    1) in the authors' code, which has a quarter of the columns at most, and in Intern-S1-Pro.
+    S are learned for each key head (``cos_coef`` and ``sin_coef``, ``[heads, frequencies, pairs]``,
+    as in checkpoints). They begin near the identity, where this is rotary. Slower pairs are
+    multiplied by (1, 0) in the paper, and by (1, 1) in the authors' code, which has a quarter of
+    the columns at most, and in Intern-S1-Pro.
 
     Args:
         frequencies: A schedule, a list or tensor of radians per position, or the width of a head
@@ -40,10 +41,6 @@ class FoPE(QueryKeyEncoding):
         gain: How far C and S begin from the identity, as the gain of Xavier: 0.3 in the authors'
             code (the paper's σ), 0.5 in Intern-S1-Pro.
         slow: What multiplies slower pairs, by the ``"paper"`` or by the ``"code"``.
-
-    Attributes:
-        cos_coef: C, ``[heads, frequencies, pairs]``, under the name that checkpoints have.
-        sin_coef: S, likewise.
 
     Reference:
         Hua et al. 2024, "Fourier Position Embedding", equation 13 and appendix B

@@ -8,27 +8,25 @@ from posenc.arguments import check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows
 from posenc.encodings.shapes import Device, Dtype, Heads, Row
-from posenc.encodings.told import arguments_told
+from posenc.encodings.told import Drawn, arguments_told
 from posenc.guards import floating
 from posenc.numerics.product import products
 from posenc.positions import checked, in_float64
 
 
-class GRAPE(QueryKeyEncoding):
+class GRAPE(Drawn, QueryKeyEncoding):
     """x → exp(p ω L) x,  L = a bᵀ − b aᵀ,  with learned a and b for each head.
 
-    By Rodrigues' formula, with s = √(|a|² |b|² − (a · b)²) and t = p ω s, it is
-    x + (sin t / s) L x + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b. Norms
-    stay, and products depend on distance alone. Angles are float64.
+    By Rodrigues' formula, with s = √(|a|² |b|² − (a · b)²) and t = p ω s, it is x + (sin t / s) L x
+    + ((1 − cos t) / s²) L² x: a rotation by t in the plane of a and b. Norms stay, and products
+    depend on distance alone. ``generators`` are a and b, ``[2, heads, head_dim]``. Angles are
+    float64.
 
     Args:
         head_dim: Width of a head, 2 or more.
         heads: Number of key heads; query heads share the plane of theirs.
         speed: ω.
         std: Standard deviation of the normal initialization of a and b; head_dim^−½ if not given.
-
-    Attributes:
-        generators: a and b, ``[2, heads, head_dim]``.
 
     Reference:
         Zhang et al. 2025, "Group Representational Position Encoding" (arXiv:2512.07805), with the
@@ -64,9 +62,6 @@ class GRAPE(QueryKeyEncoding):
         shape = (2, heads, head_dim)
         self.generators = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        nn.init.normal_(self.generators, std=self.std)
 
     def table(self, positions: Row, *, dtype: Dtype = None) -> Float[Tensor, "*batch seq 2 heads"]:
         """(sin t) / s and (1 − cos t) / s² for every head."""

@@ -11,6 +11,7 @@ from posenc.arguments import check_multiple, check_positive_number, check_whole
 from posenc.encodings.base import QueryKeyEncoding, working_dtype
 from posenc.encodings.queries_keys.rotation import check_rows, rotate_each_head, rotate_heads
 from posenc.encodings.shapes import CosSinRows, Device, Dtype, Heads
+from posenc.encodings.told import Drawn
 from posenc.frequencies import Geometric, Powers
 from posenc.guards import floating
 from posenc.kernels.rotary.front import RotaryLayout
@@ -58,15 +59,13 @@ class RoPEMixed(LearnedAngles):
 
     At first half of the pairs of a head look in a random direction and half across it, with
     magnitudes base^(−4i/d). Positions are ``[*batch, seq, 2]`` with (y, x), as of
-    ``posenc.positions.grid(height, width)``. Angles are float64.
+    ``posenc.positions.grid(height, width)``. ``frequencies`` are ``[2, heads, pairs]``, those of x
+    first, as in the authors' checkpoints. Angles are float64.
 
     Args:
         head_dim: d, a multiple of 4.
         heads: Number of heads; keys need as many, since each head has its own frequencies.
         base: 10 in the paper.
-
-    Attributes:
-        frequencies: ``[2, heads, pairs]``, those of x first, as in the authors' checkpoints.
 
     Reference:
         Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", equation 9
@@ -130,18 +129,15 @@ class RoPEMixed(LearnedAngles):
 class CayleySTRING(LearnedAngles):
     """z → RoPE(p) P z: pair i of P z turns by Σ_a p_a f_a,i, with an orthogonal matrix P.
 
-    P = (I − S)(I + S)⁻¹ with a skew matrix S; S and the frequencies f are learned. P serves queries
-    and keys of all heads, so products depend on the difference of points, and norms are kept. At
-    first P is near the identity. Angles are float64.
+    P = (I − S)(I + S)⁻¹ with a skew matrix S. The frequencies f (``[axes, d/2]``) are learned, and
+    so is S, the upper triangle of ``skew`` less its transpose. P serves queries and keys of all
+    heads, so products depend on the difference of points, and norms are kept. At first P is near
+    the identity. Angles are float64.
 
     Args:
         head_dim: d, even.
         base: The frequencies begin as base^(−2i/d) along each axis.
         std: Standard deviation of the upper triangle of S at first; the paper does not say it.
-
-    Attributes:
-        frequencies: f, ``[axes, d/2]``.
-        skew: ``[d, d]``; S is its upper triangle less the transpose of that.
 
     Reference:
         Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
@@ -198,19 +194,17 @@ class CayleySTRING(LearnedAngles):
         return rotated.to(q.dtype)
 
 
-class CirculantSTRING(LearnedAngles):
+class CirculantSTRING(Drawn, LearnedAngles):
     """z → exp(Σ_a p_a (C_a − C_aᵀ)) z with learned circulant matrices C_a.
 
     Fourier waves diagonalize all of them: wave j of z, 0 < j < d/2, turns by −2 Σ_a p_a Σ_m c_a,m
-    sin(2πjm/d), where c_a is the first column of C_a; its mean, and for even d its alternating sum,
-    stay. Products depend on the difference of points, and norms are kept. Angles are float64.
+    sin(2πjm/d), where c_a is the first column of C_a (``columns``, ``[axes, d]``); its mean, and
+    for even d its alternating sum, stay. Products depend on the difference of points, and norms are
+    kept. Angles are float64.
 
     Args:
         head_dim: d, 3 or more.
         std: Standard deviation of c at first; the paper does not say it.
-
-    Attributes:
-        columns: c, ``[axes, d]``.
 
     Reference:
         Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING",
@@ -236,10 +230,6 @@ class CirculantSTRING(LearnedAngles):
         self.std = std
         self.columns = nn.Parameter(torch.empty(axes, head_dim, device=device, dtype=dtype))
         self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        nn.init.normal_(self.columns, std=self.std)
 
     def angles(self, points: Float[Tensor, "*shape axes"]) -> Float[Tensor, "*shape pairs"]:
         sines = _fourier(self.head_dim, points).sin()

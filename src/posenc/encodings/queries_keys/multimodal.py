@@ -28,9 +28,8 @@ class MultimodalRotary(AroundRotary):
         sections: Number of pairs of each axis; together all pairs.
         arrangement: ``"contiguous"``: one run of pairs an axis (Qwen2-VL). ``"interleaved"``: dealt
             out t, h, w, t, h, w, …, the rest to t (Qwen3-VL); pairs of h or w beyond the last fall
-            to t, as in transformers. Or the axis of every pair: ``(1, 2) * 24 + (0,) * 16``
-            (VideoRoPE; HoPE with ``Proportional(128, 0.75)``), (0, 0, 1, 2, 1, 2, 1, 2) again and
-            again (MM-RoPE).
+            to t. Or the axis of every pair: ``(1, 2) * 24 + (0,) * 16`` (VideoRoPE; HoPE with
+            ``Proportional(128, 0.75)``), (0, 0, 1, 2, 1, 2, 1, 2) again and again (MM-RoPE).
 
     Reference:
         Wang et al. 2024, "Qwen2-VL", section 2.1 (arXiv:2409.12191); Bai et al. 2025, "Qwen3-VL"

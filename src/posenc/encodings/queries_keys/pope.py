@@ -33,8 +33,8 @@ class PoPE(QueryKeyEncoding):
     k_c → softplus(k_c) · (cos(pω_c + δ_c), sin(pω_c + δ_c))
 
     A channel becomes a pair: encoded heads are wider (``encoded_dim``), with the two numbers of a
-    channel side by side. Scores are scaled by the width that went in. δ is learned, for each key
-    head, and held within [−2π, 0].
+    channel side by side. Scores are scaled by the width that went in. δ is learned (``bias``,
+    ``[heads, channels]``), and held within [−2π, 0].
 
     Args:
         frequencies: A schedule with ω_c for channel c, a list or tensor of radians per position,
@@ -43,9 +43,6 @@ class PoPE(QueryKeyEncoding):
         base: 10000 if not given; a schedule has its own.
         head_dim: Width of a head, where it is more than the channels that are encoded.
         phases: How δ begins: all ``"zero"``, or ``"uniform"`` within its bounds.
-
-    Attributes:
-        bias: δ, ``[heads, channels]``, under the name that it has in PoPE-pytorch.
 
     Reference:
         Gopalakrishnan et al. 2025, "Decoupling the What and Where With Polar Coordinate Positional

@@ -23,8 +23,8 @@ class VJEPA2Rotary(QueryKeyEncoding):
 
     with φ_c = p · b^(−2(c mod n/2)/n) in the n channels of an axis. The published weights were
     trained so: the angles are repeated as for pairs of halves and applied to pairs of neighbors.
-    That is no rotation: norms change, and q·k depends on more than differences. The rotation that
-    was meant is ``AxialRotary(d, split=(n, n, n), form="wan")``.
+    That is no rotation. The rotation that was meant is ``AxialRotary(d, split=(n, n, n),
+    form="wan")``.
 
     Positions are ``[*batch, seq, 3]`` with (t, h, w); n is 2⌊d/6⌋, and the rest of a head stays.
 

@@ -25,9 +25,8 @@ class XPos(AroundRotary):
     ζ_i = (2i/d + γ) / (1 + γ)
 
     The product of a query at m and a key at n has ζ_i^((m − n)/B) in it, which fades with distance
-    where the key lies behind the query: this is for causal attention. The factors depend on the
-    position alone, so decoding equals prefill. With the paper's numbers they leave float32 some
-    30,000 positions from the origin, and float16 some 4,000.
+    where the key lies behind the query: this is for causal attention. With the paper's numbers the
+    factors leave float32 some 30,000 positions from the origin, and float16 some 4,000.
 
     Args:
         rotary: The rotation; its rotated width is d.

@@ -53,9 +53,9 @@ def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
 class SHAPE(PositionRemapping):
     """p → p + k,  k ~ U{0 … most}, in training only
 
-    One shift is drawn for each row of ``positions``; ``[seq]`` draws one for all. Hand one result
-    to queries and keys of a row. The paper's shift reaches K, as here; the code draws from 0 … K −
-    1, which is ``SHAPE(K - 1)``, and begins every row at K in evaluation.
+    One shift is drawn for each row of ``positions``; ``[seq]`` draws one for all. The paper's shift
+    reaches K, as here; the code draws from 0 … K − 1, which is ``SHAPE(K - 1)``, and begins every
+    row at K in evaluation.
 
     Args:
         most: K, the largest shift.
@@ -218,7 +218,7 @@ class CAPE(PositionRemapping):
     scale), one for each row, and a local shift ε_i ~ U(−local_shift, local_shift) of each token.
     Order stays up to a local shift of half the distance between tokens. In evaluation positions
     stay; the paper centers those in seconds on their mean before. Results are real coordinates, so
-    encodings must take reals. Hand one result to queries and keys of a row.
+    encodings must take reals.
 
     Public implementations measure local shifts by the distance of neighboring tokens: where tokens
     stand 0.03 seconds apart, their 0.5 is ``local_shift=0.015`` here.

@@ -1,12 +1,20 @@
-"""What score encodings share that read content: products, chosen rows, tables of distances."""
+"""What encodings of scores share that read content, or the tokens between a key and its query.
 
+They know documents and padding by positions: where positions fall a document begins, and a token at
+the position of the one before it is padding (``posenc.positions.left_padded``).
+"""
+
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from math import sqrt
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.nn import functional as F
 
+from posenc.arguments import check_whole
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.shapes import (
     Distances,
@@ -18,6 +26,7 @@ from posenc.encodings.shapes import (
     WholeKeyRow,
     WholeQueryRow,
 )
+from posenc.guards import may_look, widest
 from posenc.positions import checked, checked_distances
 
 
@@ -116,3 +125,48 @@ def grouped_keys(
 ) -> Float[Tensor, "*batch heads k_len head_dim"]:
     """Keys repeated for the query heads that share them."""
     return k.repeat_interleave(heads // k.shape[-3], dim=-3)
+
+
+def steps_of_keys(distance: Distances) -> Int64[Tensor, "*rows steps"]:
+    """From each key to the next, how far positions go."""
+    step = distance[..., :1, :-1] - distance[..., :1, 1:]
+    return step.sum(-2)  # over one query, or over none
+
+
+def sums_after_key(
+    values: Float[Tensor, "*batch #heads #q_len k_len"], distance: Distances
+) -> Float[Tensor, "*batch #heads q_len k_len"]:
+    """Σ values[i, l] over tokens l of a document after key j and up to query i, in float64."""
+    step = steps_of_keys(distance).unsqueeze(-2)
+    # The first token of a document comes after none of it.
+    rises = F.pad(step > 0, (1, 0), value=False)
+    counted = (rises & (distance >= 0)).unsqueeze(-3)
+    wide = torch.promote_types(values.dtype, widest(values.device))
+    counted_values = torch.where(counted, values, 0).to(wide)
+    after = counted_values.flip(-1).cumsum(-1).flip(-1) - counted_values
+    last = _last_of_document(step < 0).unsqueeze(-3).expand(after.shape)
+    return (after - after.gather(-1, last)).to(values.dtype)
+
+
+def _last_of_document(falls: Bool[Tensor, "*rows steps"]) -> Int64[Tensor, "*rows k_len"]:
+    """For each key the index of the last key of its document."""
+    ends = F.pad(falls, (0, 1), value=True)
+    index = torch.arange(ends.shape[-1], device=ends.device)
+    at_ends = torch.where(ends, index, ends.shape[-1])
+    return at_ends.flip(-1).cummin(-1).values.flip(-1)
+
+
+def trained_rows(row_of: Callable[[Tensor], Tensor], length: int | None) -> frozenset[int] | None:
+    """The rows of all distances in a sequence of ``length`` tokens; ``None`` without a length."""
+    if length is None:
+        return None
+    check_whole(trained_length=length)
+    return frozenset(row_of(torch.arange(1 - length, length, device="cpu")).unique().tolist())
+
+
+def warn_untrained(rows: Tensor, trained: frozenset[int] | None, length: int | None) -> None:
+    """Tell of rows that were not trained, in the same words each time: Python shows them once."""
+    if trained is None or not may_look(rows) or trained.issuperset(rows.unique().tolist()):
+        return
+    told = f"A distance has a bucket that no sequence of trained_length {length} reaches."
+    warnings.warn(told, stacklevel=3)

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from posenc.arguments import check_whole
-from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.scores.content import Content, OfDistance, sums_after_key
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
@@ -18,7 +17,7 @@ class CoPE(OfDistance):
 
     It is causal: a key after its query opens no gate. Gates come from the scores as they arrive,
     so put it first. All heads share the vectors. For documents and padding see
-    ``posenc.encodings.scores.between``.
+    ``posenc.encodings.scores.content``.
 
     The paper's listing adds q·e to scaled scores, as here; the authors' code scales q·e too
     (``scaled``). Its gates may have keys of their own, there of the hidden state

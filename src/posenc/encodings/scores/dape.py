@@ -22,8 +22,7 @@ class DAPE(OfContent):
     numbers: one hidden layer, leaky ReLU. B is any bias: ``ALiBi``, ``KERPLE``, ``FIRE`` in the
     paper. Without one it is scores + f(scores), as the authors have it over rotary positions.
 
-    Load layers 0 and 2 of a checkpoint's ``mlp2`` as ``expand`` and ``contract``. Where the bias is
-    FIRE, its ``mlp`` goes into ``FIRE(heads, negative_slope=0.01)``.
+    Load layers 0 and 2 of a checkpoint's ``mlp2`` as ``expand`` and ``contract``.
 
     Args:
         bias: The bias B, for as many heads, or None.

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.encodings.scores.content import Content, OfContent, picked
-from posenc.encodings.scores.untrained import trained_rows, warn_untrained
+from posenc.encodings.scores.content import Content, OfContent, picked, trained_rows, warn_untrained
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores, WholeKeyRow, WholeQueryRow
+from posenc.encodings.told import Drawn
 from posenc.numerics.buckets import between_deberta_ends, deberta_ends
 from posenc.numerics.product import products
 from posenc.positions import checked_distances
@@ -20,7 +20,7 @@ Term = Literal["c2p", "p2c"]
 Far = Literal["authors", "transformers"]
 
 
-class DeBERTa(OfContent):
+class DeBERTa(Drawn, OfContent):
     """score(q, k) = ( q·k + q · K[δ] + k · Q[δ] ) · scale / √(1 + terms),  δ = bucket(q − k)
 
     with scale = 1/√head_dim, which scores already have. K and Q are the keys and queries of the
@@ -82,11 +82,6 @@ class DeBERTa(OfContent):
         if "p2c" in terms:
             self.position_queries = nn.Parameter(torch.empty(shape, **factory))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw every vector from N(0, std²)."""
-        for vectors in self.parameters():
-            nn.init.normal_(vectors, std=self.std)
 
     @torch.no_grad()
     def load(

@@ -18,8 +18,7 @@ class FIRE(ScoreBias):
     """bias(h, q, k) = f_h( ψ(q − k) / (ψ(max(q, L)) + 10⁻⁶) ),   ψ(x) = ln(|c·x| + 1)
 
     with f a network of one hidden layer (ReLU). For keys from position 0 up to their query the
-    argument lies in [0, 1] at every length. It depends on the query's own position: another start
-    of a text changes the bias beyond L.
+    argument lies in [0, 1] at every length.
 
     Args:
         threshold: L, which a learned factor scales; the factor begins at 1.

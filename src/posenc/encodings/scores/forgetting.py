@@ -7,8 +7,7 @@ from torch.nn import functional as F
 
 from posenc.arguments import check_number, check_whole
 from posenc.encodings.base import working_dtype
-from posenc.encodings.scores.between import sums_after_key
-from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.scores.content import Content, OfDistance, sums_after_key
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 from posenc.positions import Integers, checked_distances, consecutive
@@ -23,7 +22,7 @@ def forgetting_bias(
 
     It is the paper's bias for gates that a model computes itself: pass it to ``posenc.attention``
     as ``attn_mask``. ``log_forget`` must be finite: clamp that of a closed gate, as
-    ``log_forget.clamp(min=-1e4)``. Without positions, the queries are all of the keys.
+    ``log_forget.clamp(min=-1e4)``.
 
     Reference:
         Lin et al. 2025, "Forgetting Transformer" (arXiv:2503.02130).
@@ -48,7 +47,7 @@ class Forgetting(OfDistance):
 
     The paper computes the gate from the hidden state, this from the key; for the paper's own use
     ``forgetting_bias``. It is causal: pairs whose key comes after its query stay. For documents and
-    padding see ``posenc.encodings.scores.between``.
+    padding see ``posenc.encodings.scores.content``.
 
     Args:
         bias: First value of b; gates begin around σ(bias), 1/2 in the authors' code.
@@ -102,7 +101,7 @@ class CABLE(OfDistance):
 
     so each token lengthens the way to all before it by as much as it says. It is causal: pairs
     whose key comes after its query stay. For documents and padding see
-    ``posenc.encodings.scores.between``.
+    ``posenc.encodings.scores.content``.
 
     Checkpoints of the authors' code take ``scale=1.0``; load ``h_attn`` as ``weight`` and ``bias``.
 

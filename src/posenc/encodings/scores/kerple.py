@@ -28,6 +28,14 @@ Kernel = Literal["log", "power"]
 LEAST, MOST = 0.01, 2.0  # of the parameters, as the authors clamp them
 
 
+def _drawn(kernel: "KERPLE | KERPLEWeight") -> None:
+    """Draw p from U(0, 2), a from U(0, 1) and r from U(0, 2)."""
+    nn.init.uniform_(kernel.p, 0.0, 2.0)
+    nn.init.uniform_(kernel.a, 0.0, 1.0)
+    if kernel.r is not None:
+        nn.init.uniform_(kernel.r, 0.0, 2.0)
+
+
 class KERPLE(RelativeBias):
     """A penalty that grows with the logarithm, or with a power, of the distance.
 
@@ -55,6 +63,7 @@ class KERPLE(RelativeBias):
 
     takes_reals = True
     head_axes: ClassVar[Mapping[str, int] | None] = {"p": 0, "a": 0, "r": 0}
+    reset_parameters = _drawn
 
     def __init__(
         self,
@@ -77,13 +86,6 @@ class KERPLE(RelativeBias):
         self.a = nn.Parameter(torch.empty(heads, **factory))
         self.r = nn.Parameter(torch.empty(heads, **factory)) if exponent else None
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw p from U(0, 2), a from U(0, 1) and r from U(0, 2)."""
-        nn.init.uniform_(self.p, 0.0, 2.0)
-        nn.init.uniform_(self.a, 0.0, 1.0)
-        if self.r is not None:
-            nn.init.uniform_(self.r, 0.0, 2.0)
 
     def profile(self, distance: Distance, *, dtype: Dtype = None) -> Profile:
         """The kernel of each head at each distance."""
@@ -117,18 +119,15 @@ class KERPLEWeight(OfContent):
 
     is_relative = is_pairwise = takes_reals = True
 
+    reset_parameters = _drawn
+
     def __init__(self, heads: int, *, device: Device = None, dtype: Dtype = None):
         super().__init__()
         check_whole(heads=heads)
-        self.heads = heads
+        self.heads, self.r = heads, None
         self.p = nn.Parameter(torch.empty(heads, device=device, dtype=dtype))
         self.a = nn.Parameter(torch.empty(heads, device=device, dtype=dtype))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw p from U(0, 2) and a from U(0, 1)."""
-        nn.init.uniform_(self.p, 0.0, 2.0)
-        nn.init.uniform_(self.a, 0.0, 1.0)
 
     def table(self, q_positions: QueryRow, k_positions: KeyRow, *, dtype: Dtype = None) -> Biases:
         """The weight of every pair, at most 1."""

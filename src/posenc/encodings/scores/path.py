@@ -8,8 +8,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotation import check_key_heads
-from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.scores.content import Content, OfDistance, steps_of_keys
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.numerics.product import products
 
@@ -26,7 +25,7 @@ class PaTH(OfDistance):
     to the scores; with ``Forgetting`` or ``CABLE`` beside it, it is PaTH-FoX.
 
     It is causal: pairs whose key comes after its query stay. For documents and padding see
-    ``posenc.encodings.scores.between``. The paper also passes u through a convolution over three
+    ``posenc.encodings.scores.content``. The paper also passes u through a convolution over three
     tokens: a model that has it passes ``k_features=torch.cat([w.flatten(-2), beta], dim=-1)`` to
     ``encode``.
 

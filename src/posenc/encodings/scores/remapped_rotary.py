@@ -27,9 +27,9 @@ class RemappedRotary(OfBothPositions):
     as it was elsewhere
 
     It stands beside the rotary encoding, whose rotated q̂ = R(p) q and k̂ = R(n) k it rotates
-    further, for one rounding more; a cache of rotated keys serves as it is. Scores of far pairs
-    replace what came before, so it comes first among score encodings. In a ``Positional`` without a
-    rotary encoding it takes queries and keys to be rotated already.
+    further; a cache of rotated keys serves as it is. Scores of far pairs replace what came before,
+    so it comes first among score encodings. In a ``Positional`` without a rotary encoding it takes
+    queries and keys to be rotated already.
 
     Args:
         rotary: The rotary encoding of queries and keys.

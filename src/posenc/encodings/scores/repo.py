@@ -12,11 +12,12 @@ from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.scores.content import Content, OfBothPositions, of_each
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
 from posenc.encodings.shapes import BothPositions, Device, Dtype, Scores
+from posenc.encodings.told import Drawn
 from posenc.numerics.product import products
 from posenc.positions import in_float64
 
 
-class RePo(OfBothPositions):
+class RePo(Drawn, OfBothPositions):
     """score_ij = (R(z_i) q_i) · (R(z_j) k_j) · scale,  z = (1 − β) F (silu(G x) ⊙ C x) + β p
 
     where x is the hidden state of a token, p its position, and z a real number for each head.
@@ -68,11 +69,6 @@ class RePo(OfBothPositions):
         self.content = nn.Parameter(torch.empty(hidden, dim, **factory))
         self.final = nn.Parameter(torch.empty(heads, hidden, **factory))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw G, C and F from N(0, std²)."""
-        for weight in (self.gate, self.content, self.final):
-            nn.init.normal_(weight, std=self.std)
 
     def query_features(
         self, hidden: Float[Tensor, "*batch q_len dim"]

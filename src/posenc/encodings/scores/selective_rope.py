@@ -10,8 +10,7 @@ from posenc.encodings.base import working_dtype
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.repeats import check_repeats
-from posenc.encodings.scores.between import steps_of_keys
-from posenc.encodings.scores.content import Content, OfDistance
+from posenc.encodings.scores.content import Content, OfDistance, steps_of_keys
 from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.guards import may_look
@@ -31,8 +30,8 @@ class SelectiveRoPE(OfDistance):
     options. φ = 1 at every token is ``Rotary``.
 
     Scores are computed anew from unrotated queries and keys, so it comes first among encodings of
-    scores, without a rotary encoding. A cache keeps u beside unrotated keys. Sums and angles are
-    float64. Padding must not lie between the tokens of a document.
+    scores, without a rotary encoding. A cache keeps u beside unrotated keys. Padding must not lie
+    between the tokens of a document.
 
     The paper makes u of the query; the authors' code, and this, of the hidden state.
 

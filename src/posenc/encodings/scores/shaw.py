@@ -8,10 +8,11 @@ from posenc.arguments import check_whole
 from posenc.encodings.base import working_dtype
 from posenc.encodings.scores.content import Content, OfDistance, picked
 from posenc.encodings.shapes import Attended, Device, Distances, Dtype, Scores
+from posenc.encodings.told import Drawn
 from posenc.numerics.product import products
 
 
-class Shaw(OfDistance):
+class Shaw(Drawn, OfDistance):
     """score(q, k) += q · a[clip(k − q, −r, r)] · scale, with vectors shared by all heads.
 
     The scale is 1/√head_dim in the paper. With ``values=True`` each value has a vector
@@ -51,11 +52,6 @@ class Shaw(OfDistance):
         self.values = nn.Parameter(torch.empty_like(self.keys)) if values else None
         self.changes_output = values
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw every vector from N(0, std²)."""
-        for vectors in self.parameters():
-            nn.init.normal_(vectors, std=self.std)
 
     def _met(self, distance: Int64[Tensor, "*shape"]) -> Int64[Tensor, "*shape"]:
         """Which vector each pair meets: clip(k − q) + reach."""

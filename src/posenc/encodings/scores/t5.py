@@ -8,17 +8,18 @@ from torch import Tensor, nn
 
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias
-from posenc.encodings.scores.untrained import trained_rows, warn_untrained
+from posenc.encodings.scores.content import trained_rows, warn_untrained
 from posenc.encodings.shapes import Device, Dtype, Profile, WholeDistance
+from posenc.encodings.told import Drawn
 from posenc.guards import floating, working_dtype
 from posenc.numerics.buckets import between_t5_borders, t5_borders
 from posenc.positions import checked
 
 
-class T5Bias(RelativeBias):
+class T5Bias(Drawn, RelativeBias):
     """bias(h, q, k) = w[bucket(q − k), h]: exact buckets near by, logarithmic ones far off.
 
-    T5 adds it to unscaled products, with ``scale=1.0``, and all layers share one. Load
+    T5 adds it to unscaled products (``scale=1.0``). Load
     ``encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight`` as ``weight``.
 
     Args:
@@ -62,10 +63,6 @@ class T5Bias(RelativeBias):
         self.trained = trained_rows(self._buckets, trained_length)
         self.weight = nn.Parameter(torch.empty(buckets, heads, device=device, dtype=dtype))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw every number from N(0, std²)."""
-        nn.init.normal_(self.weight, std=self.std)
 
     def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = checked(distance, "distance")

@@ -42,8 +42,7 @@ class Temperature(QueryFactor):
     """score · scale · max(1, ln(p + 1) / ln(trained_length)), with p the query's position.
 
     It is log-n scaling: softmax over p + 1 keys stays as sharp as over the trained ones. Without a
-    trained length the factor is constant, as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN. An
-    encoder whose queries all see n keys takes ``scale=log(n) / log(trained_length)``.
+    trained length the factor is constant, as (0.1 · mscale · ln s + 1)² of DeepSeek's YaRN.
 
     Args:
         trained_length: The length up to which nothing changes; ``None`` for a constant.

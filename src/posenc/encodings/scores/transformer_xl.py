@@ -7,11 +7,12 @@ from posenc.arguments import check_multiple, check_whole
 from posenc.encodings.scores.content import Content, OfDistance, picked
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
+from posenc.encodings.told import Drawn
 from posenc.guards import may_look
 from posenc.numerics.product import products
 
 
-class TransformerXL(OfDistance):
+class TransformerXL(Drawn, OfDistance):
     """score(q, k) += ( u · k + (q + v) · W R[q − k] ) · scale
 
     so that with the content it is (q + u) · k + (q + v) · W R[q − k], times 1/√head_dim. R[d] is
@@ -22,8 +23,7 @@ class TransformerXL(OfDistance):
     Args:
         dim: Width of the sinusoids; heads · head_dim if not given.
         clamp_len: The distance from which on all are one, on either side, as the authors evaluate
-            beyond the trained length: 400 for the base model of WikiText-103, 820 for enwik8, 1000
-            with the large ones.
+            beyond the trained length.
 
     Reference:
         Dai et al. 2019, "Transformer-XL", section 3.3 (arXiv:1901.02860);
@@ -63,11 +63,6 @@ class TransformerXL(OfDistance):
         self.v = nn.Parameter(torch.empty(heads, head_dim, **factory))
         self.weight = nn.Parameter(torch.empty(heads * head_dim, self.dim, **factory))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw u, v and W from N(0, std²)."""
-        for parameter in (self.u, self.v, self.weight):
-            nn.init.normal_(parameter, std=self.std)
 
     def changed(self, scores: Scores, table: Distances, content: Content) -> Scores:
         if self.clamp_len is not None:

@@ -45,8 +45,6 @@ class AxialSinusoidal(Added):
         base: n; 20 in DAB-DETR.
         stretch: What coordinates are divided by, exactly: one number an axis or one for all.
             PixArt: grid size / base size · interpolation scale; CogVideoX: (1, 1.875, 1.875).
-        scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"``, a number, or
-            nothing.
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas;
             normalized forms are exact only, and take no stretch.
 

@@ -130,9 +130,7 @@ class Convolutional(TokenEncoding):
     def encode(self, x: Embeddings, table: Int64[Tensor, "*rows seq one"]) -> Embeddings:
         """``x + GELU(conv(x))``, in float32 at least and rounded once.
 
-        Where tokens follow one another, torch convolves; otherwise, and in graphs, the k products
-        are summed one by one. In graphs of tokens that follow one another, call ``ordered``.
-        """
+        Where tokens follow one another, torch convolves; in graphs, call ``ordered`` for that."""
         check_fit("Convolutional", x.shape, (*table.shape[:-1], self.dim))
         positions = table[..., 0]
         follows = positions[..., 1:] == positions[..., :-1] + 1

@@ -145,15 +145,13 @@ class RandomFourierFeatures(Added):
     """γ(p) = [cos 2πBp | sin 2πBp], the rows of B drawn from N(0, σ²) once and for all.
 
     Coordinates are real (``posenc.positions.Coordinates``). One seed gives one B on every machine;
-    B is no parameter, and in no state dict. ``from_directions`` takes the B of a trained model.
+    B (``directions``, rows of fractions) is no parameter. ``from_directions`` takes the B of a
+    trained model.
 
     Args:
         dim: Width, twice the number of rows of B.
         std: σ, in turns a unit; 10 is a good one for images on [0, 1]² in the paper.
         sines_first: Whether the sines come before the cosines, as in SAM and score models.
-
-    Attributes:
-        directions: B, a list of rows of fractions.
 
     Reference:
         Tancik et al. 2020, "Fourier Features Let Networks Learn High Frequency Functions in Low

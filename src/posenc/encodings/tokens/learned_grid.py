@@ -36,8 +36,7 @@ class LearnedGrid(Added):
 
     and likewise for any number of axes, the last one fastest. Positions are ``[*batch, seq, axes]``
     as of ``posenc.positions.grid(H, W)``. Class tokens and registers have the first rows, as
-    ``posenc.positions.prefixed`` places them; padding gets zeros. For another resolution use
-    ``resized``, or ``resampled`` if the trained weight shall learn from it.
+    ``posenc.positions.prefixed`` places them; padding gets zeros.
 
     Args:
         size: Number of points along each axis, (H, W) for images.

@@ -18,15 +18,12 @@ class Time2Vec(Added):
     """t2v(τ)[0] = ω_0 τ + φ_0,   t2v(τ)[i] = f(ω_i τ + φ_i) for i from 1 on, all learned.
 
     With f = sin this is also the time embedding of mTAN, which has one for each head. Times are
-    whole or real (``posenc.positions.Coordinates``). Angles are computed in float64.
+    whole or real (``posenc.positions.Coordinates``). ``weight`` is ω and ``bias`` φ, ``[dim]``.
+    Angles are float64.
 
     Args:
         dim: Width; one channel is linear.
         function: f, ``"sin"`` or ``"cos"``.
-
-    Attributes:
-        weight: ω, ``[dim]``.
-        bias: φ, ``[dim]``.
 
     Reference:
         Kazemi et al. 2019, "Time2Vec", equation 1 (arXiv:1907.05321); Shukla & Marlin 2021,
