@@ -124,10 +124,9 @@ class TokenEncoding(Described, ABC):
 class QueryKeyEncoding(Described, ABC):
     """Place two: a change of queries and keys inside attention.
 
-    Queries and keys have separate methods: some encodings treat them differently, grouped-query
-    attention has fewer key heads, and decoding stores encoded keys. Both keep their shape, except
-    where an encoding makes heads wider: then ``encoded_dim`` tells the new width. Scores are scaled
-    by the width before that.
+    Queries and keys have separate methods, since keys have heads of their own and are cached. Both
+    keep their shape; where heads become wider, ``encoded_dim`` tells the new width, and scores are
+    scaled by the old one.
 
     Attributes:
         head_dim: Width of one head.

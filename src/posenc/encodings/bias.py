@@ -132,10 +132,7 @@ class FunctionBias(RelativeBias):
         made, n = self.function(distance.flatten()), distance.numel()
         if getattr(made, "shape", None) not in ((n,), (1, n), (self.heads, n)):
             got = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
-            raise ValueError(
-                f"The function gave {got} for {n} distances; it must give a tensor [{n}] or "
-                f"[{self.heads}, {n}]."
-            )
+            raise ValueError(f"The function gave {got} for {n} distances, and not [heads, {n}].")
         made = made.to(dtype or torch.float32)
         return made.expand(self.heads, -1).unflatten(-1, distance.shape)
 
@@ -243,9 +240,7 @@ def chosen_heads(every: range, index: int | slice) -> range:
         chosen = every[index]
         if chosen and chosen.step > 0:
             return chosen
-        start, stop, step = ("" if n is None else n for n in (index.start, index.stop, index.step))
-        told = f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
-        raise IndexError(f"bias[{told}] takes none of {len(every)} heads in their order.")
+        raise IndexError(f"bias[{index}] takes none of {len(every)} heads in their order.")
     index = operator.index(index)
     if not -len(every) <= index < len(every):
         raise IndexError(f"bias[{index}] was asked of {len(every)} heads; they count from 0.")

@@ -81,10 +81,7 @@ class Positional(nn.Module):
         if not self.remaps:
             return positions
         if positions.ndim > 2:
-            shape = tuple(positions.shape)
-            raise ValueError(
-                f"positions are {shape}; {self.positions} takes [seq] or [batch, seq]."
-            )
+            raise ValueError(f"{self.positions} takes [seq] or [batch, seq], no points.")
         for remapping in self.positions:
             if self.training or not remapping.training_only:
                 positions = remapping(positions, generator=generator)  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.directed import DirectedRotary
 from posenc.encodings.queries_keys.learned import RoPEMixed
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
-from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary, VJEPA2Rotary
 
 
 def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pairs axes"]:

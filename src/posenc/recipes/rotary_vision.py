@@ -11,9 +11,8 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.dinov3 import DINOv3Rotary
 from posenc.encodings.queries_keys.learned import RoPEMixed
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary, VJEPA2Rotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.encodings.queries_keys.vjepa2 import VJEPA2Rotary
 from posenc.frequencies import Geometric
 
 

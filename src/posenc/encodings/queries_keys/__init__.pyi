@@ -1,9 +1,11 @@
 # The public names, one line an export.
+from .around_rotary import CounterRotary as CounterRotary
+from .around_rotary import StartTokenRotary as StartTokenRotary
+from .around_rotary import XPos as XPos
 from .axial import AxialRotary as AxialRotary
 from .axial_forms import AxialForm as AxialForm
 from .blocks import ComRoPE as ComRoPE
 from .blocks import LieRE as LieRE
-from .counter_rotary import CounterRotary as CounterRotary
 from .dinov3 import DINOv3Rotary as DINOv3Rotary
 from .directed import DirectedRotary as DirectedRotary
 from .fope import FoPE as FoPE
@@ -16,9 +18,7 @@ from .moving import move_keys as move_keys
 from .moving import rerotate as rerotate
 from .multimodal import MHRoPE as MHRoPE
 from .multimodal import MultimodalRotary as MultimodalRotary
+from .multimodal import VJEPA2Rotary as VJEPA2Rotary
 from .pope import PoPE as PoPE
 from .rotary import Rotary as Rotary
-from .start_tokens import StartTokenRotary as StartTokenRotary
 from .temperature import QueryTemperature as QueryTemperature
-from .vjepa2 import VJEPA2Rotary as VJEPA2Rotary
-from .xpos import XPos as XPos

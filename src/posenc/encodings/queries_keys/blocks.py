@@ -155,8 +155,8 @@ class ComRoPE(LearnedBlocks):
         super().__init__(head_dim, axes, block, heads, heads_first)
         check_choice(get_args(Variant), variant=variant)
         blocks = head_dim // block
-        if variant == "AP" and blocks % axes:
-            raise ValueError(f"{blocks} blocks cannot be shared evenly by {axes} axes.")
+        if variant == "AP":
+            check_multiple(axes, blocks=blocks)
         self.variant: Variant = variant
         self.std = std
         factory = {"device": device, "dtype": dtype}

@@ -58,14 +58,6 @@ def golden_gate_vectors(
         fastest: That of the last.
         still: Share of the pairs, from the first on, that do not turn.
         spread: ``"angle"`` for two axes unless ``"normal"`` is asked for.
-
-    Reference:
-        Xiong 2025, "On N-dimensional Rotary Positional Embeddings"
-        (https://jerryxio.ng/posts/nd-rope).
-
-    Example:
-        >>> golden_gate_vectors(4, slowest=1.0, fastest=10.0)[0, 0]
-        tensor([0., 1.], dtype=torch.float64)
     """
     check_multiple(2, head_dim=head_dim)
     check_whole(axes=axes, heads=heads)
@@ -114,10 +106,6 @@ def spiral_vectors(
         "Spiral RoPE", ``RoPE_DeiT/rope.py`` of huajianduzhuo-code/Spiral_RoPE, whose code turns a
         sampled map of angles about its middle. This is the linear formula: inside the image it is
         the same up to one angle for all tokens.
-
-    Example:
-        >>> spiral_vectors(16)[:, 1] > 0  # which of the pairs look along x
-        tensor([False, False,  True,  True,  True,  True,  True,  True])
     """
     check_multiple(2, directions=directions)
     check_multiple(4 * directions, head_dim=head_dim)

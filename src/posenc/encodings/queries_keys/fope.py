@@ -76,9 +76,7 @@ class FoPE(QueryKeyEncoding):
         lengths = self.frequencies.wavelengths()
         kept = tuple(i for i, length in enumerate(lengths) if abs(length) < trained_length)
         if not kept:
-            raise ValueError(
-                f"trained_length is {trained_length}: no frequency makes a whole turn."
-            )
+            raise ValueError(f"No frequency turns once in trained_length={trained_length}.")
         self.head_dim, self.heads, self.trained_length = 2 * len(lengths), heads, trained_length
         self.gain, self.slow, self.heads_first = gain, slow, heads_first
         self.sincos = SinCos(Selected(self.frequencies, kept))

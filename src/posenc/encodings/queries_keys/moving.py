@@ -5,7 +5,7 @@ from torch import Tensor
 
 from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotary import Rotary, check_alike
 from posenc.encodings.queries_keys.rotation import rotation_table
 from posenc.encodings.shapes import Heads
 from posenc.frequencies.given import Difference
@@ -83,9 +83,6 @@ def _placed(
     return with_places(start, nowhere), with_places(end, later)
 
 
-ALIKE = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first")
-
-
 def rerotate(
     keys: Heads,
     positions: Int64[Tensor, "*rows seq"] | Positions,
@@ -114,9 +111,7 @@ def rerotate(
         >>> torch.allclose(rerotate(cached, positions, old, new), wanted, atol=1e-6)
         True
     """
-    differ = [name for name in ALIKE if getattr(old, name) != getattr(new, name)]
-    if differ:
-        raise ValueError(f"{old} and {new} differ in {', '.join(differ)}; frequencies alone may.")
+    check_alike(old, new)
     if old.arithmetic != "exact" or new.arithmetic != "exact":
         raise ValueError(f"arithmetic is {old.arithmetic!r} and {new.arithmetic!r}; not 'exact'.")
     step, dtype = Difference(new.frequencies, old.frequencies), working_dtype(keys.dtype)

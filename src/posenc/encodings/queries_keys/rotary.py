@@ -179,13 +179,7 @@ class Rotary(QueryKeyEncoding):
         return self.encode_queries(x, self.table(at, dtype=working_dtype(x.dtype)))
 
     def with_frequencies(self, frequencies: int | Schedule | Tensor | Sequence[float]) -> "Rotary":
-        """The same encoding with another schedule, as to extend the context of a model.
-
-        Example:
-            >>> longer = Rotary(8, pairing="interleaved").with_frequencies(Geometric(8, 1e6))
-            >>> longer
-            Rotary(Geometric(dim=8, base=1000000.0), pairing='interleaved')
-        """
+        """The same encoding with another schedule, as to extend the context of a model."""
         return Rotary(
             frequencies,
             head_dim=self.head_dim,
@@ -215,6 +209,14 @@ def schedule_of(
     if base is not None:
         raise TypeError(f"base is {base}, and {frequencies!r} has its own.")
     return as_schedule(frequencies)  # type: ignore[arg-type]
+
+
+def check_alike(one: Rotary, other: Rotary) -> None:
+    """Refuse two encodings that differ in more than their frequencies."""
+    names = ("head_dim", "rotated_dim", "pairing", "rotated", "heads_first", "profile")
+    differ = [name for name in names if getattr(one, name) != getattr(other, name)]
+    if differ:
+        raise ValueError(f"{one} and {other} differ in {', '.join(differ)}; frequencies alone may.")
 
 
 class AroundRotary(QueryKeyEncoding):

@@ -25,9 +25,7 @@ def checked_row(positions: WholeRow, longest: int, *, name: str) -> Int64[Tensor
     if positions.is_cpu and positions.numel() and may_look(positions):
         first, last = (int(end) for end in positions.aminmax())
         if first < 0 or last >= seq:
-            raise ValueError(
-                f"positions run from {first} to {last}; {name} takes whole rows, 0 … {seq - 1}."
-            )
+            raise ValueError(f"positions are {first} to {last}; {name} takes 0 … {seq - 1}.")
     return positions
 
 
@@ -184,11 +182,6 @@ class Randomized(PositionRemapping):
 
         The authors' form for ALiBi and Transformer-XL: hand the profile of a bias at these
         distances to attention as its mask.
-
-        Example:
-            >>> from posenc import ALiBi
-            >>> ALiBi(8).profile(Randomized(2048).distances(range(6))).shape
-            torch.Size([8, 6])
         """
         distance = checked(distance, "distance")
         reach = int(distance.abs().amax()) if distance.numel() else 0

@@ -158,10 +158,9 @@ class DualChunk(PairRemapping):
     distance(p, n) = min(p′ + s, c) − n′   for n in the chunk before,
     distance(p, n) = min(2s − 1, c) − n′   for n in an earlier one
 
-    ``RemappedRotary`` puts it into attention with rotary positions. For texts of L′ tokens beyond
-    the trained length L the authors' code for Llama multiplies cosines and sines with m = 0.05 ·
-    ln(L′ / L) + 1 besides, as ``Temperature(heads, scale=m**2)`` behind it does; the paper's
-    results are without.
+    ``RemappedRotary`` puts it into attention with rotary positions. The authors' code for Llama has
+    ``Temperature(heads, scale=m**2)`` behind it too, m = 0.05 · ln(L′ / L) + 1, for L′ tokens
+    beyond the trained length L; the paper has not.
 
     Args:
         chunk: c; three quarters of the trained length in the authors' code.

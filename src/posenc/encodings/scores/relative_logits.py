@@ -17,8 +17,7 @@ class RelativeLogits(OfDistance):
     """score(q, k) += r_q · W[:, q − k]  for 0 ≤ q − k < extent, and nothing elsewhere
 
     with r_q = (P x_q) of each head, ``width`` numbers that a query reads in its hidden state x, and
-    W a bank of ``width`` profiles over distance that all heads share. Nothing is scaled. Decoding
-    needs the hidden state of the new token alone.
+    W a bank of ``width`` profiles over distance that all heads share. Nothing is scaled.
 
     Inkling 2 scales r by learned numbers and clips its length first (``clip``). Both multiply the
     full-attention layers by a temperature: ``Positional(scores=(RelativeLogits(...),

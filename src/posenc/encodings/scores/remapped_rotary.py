@@ -52,8 +52,6 @@ class RemappedRotary(OfBothPositions):
         super().__init__()
         check_whole(heads=heads)
         check_rotary(rotary)
-        if not isinstance(remapping, PairRemapping):
-            raise ValueError(f"remapping is {remapping!r}; it must remap pairs, as SelfExtend.")
         self.heads, self.rotary, self.remapping = heads, rotary, remapping
         self.is_relative = remapping.is_relative
         parts = remapping.parts

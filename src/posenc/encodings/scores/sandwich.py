@@ -37,8 +37,7 @@ class Sandwich(RelativeBias):
         super().__init__()
         check_whole(heads=heads)
         check_multiple(2, dim=dim)
-        if first not in (0, 1):
-            raise ValueError(f"first is {first!r}; it must be 0 or 1.")
+        check_whole(0, first=first)
         self.heads, self.dim, self.base, self.first = heads, dim, base, first
         self.sincos = SinCos(Powers(base, tuple(range(2 * first, 2 * first + dim, 2)), dim))
 

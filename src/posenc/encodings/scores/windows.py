@@ -23,8 +23,6 @@ def checked_window(window: int | tuple[int, int], name: str = "window") -> tuple
     sizes = window if isinstance(window, tuple) else (window, window)
     for size in sizes:
         check_whole(**{name: size})
-    if len(sizes) != 2:
-        raise ValueError(f"{name} is {window!r}; it must be a number, or (height, width).")
     return sizes
 
 

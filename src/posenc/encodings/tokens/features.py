@@ -33,8 +33,8 @@ class NeRFFeatures(Added):
     """γ(p) = (sin 2^0 πp, cos 2^0 πp, …, sin 2^(L−1) πp, cos 2^(L−1) πp) for each coordinate p.
 
     Coordinates are real, in the paper from −1 to 1 (``posenc.positions.Coordinates``). Octaves are
-    exact. Usually a network reads the features: use ``table``. The authors' code leaves π out and
-    goes through the coordinates within each octave, another order of the same channels.
+    exact. The authors' code leaves π out and goes through the coordinates within each octave,
+    another order of the same channels.
 
     Args:
         bands: L, at most 64: 10 for places and 4 for directions in the paper.
@@ -83,8 +83,7 @@ class PerceiverFeatures(Added):
     """γ(p) = [p | sin π f_ak p_a | cos π f_ak p_a],  f_ak = 1 + (μ_a/2 − 1) · k / (K − 1).
 
     a counts axes, k the K bands of each, from 1 to the Nyquist frequency μ_a/2. Coordinates run
-    from −1 to 1, as of ``posenc.positions.normalized_grid(H, W, at="corners")``. Bands are exact
-    fractions. Usually a network reads the features: use ``table``.
+    from −1 to 1, as of ``posenc.positions.normalized_grid(H, W, at="corners")``.
 
     Args:
         resolution: μ of each axis, in samples: (224, 224) for images.

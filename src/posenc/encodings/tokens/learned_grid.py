@@ -83,10 +83,6 @@ class LearnedGrid(Added):
             weight: ``[rows, dim]`` or ``[1, rows, dim]``, or ``[1, *size, dim]`` as of SAM.
             size: The sizes of its grid; by default those of the weight, or of a square.
             prefix: Rows before the grid; by default what a square leaves, if that is 2 or less.
-
-        Example:
-            >>> LearnedGrid.from_weight(torch.zeros(1, 197, 8))
-            LearnedGrid(8, size=(14, 14), prefix=1)
         """
         if weight.ndim > 3:
             size, prefix = weight.shape[1:-1], 0

@@ -24,9 +24,8 @@ class Sinusoidal(Added):
     Args:
         base: n. The longest wavelength approaches 2π·n positions.
         convention: A name, or a ``Convention`` of your own.
-        scale: What the embeddings are multiplied with before the sum: ``"sqrt_dim"`` for the
-            paper's √d, a number, or nothing.
-        dropout: Probability of dropping an element of the sum while training; 0.1 in the paper.
+        scale: A factor of the embeddings before the sum: ``"sqrt_dim"`` for the paper's √d, a
+            number.
         offset: Number of the first position: 2 in M2M100 (padding index + 1).
         arithmetic: ``"exact"``, or ``"float32"`` / ``"float32-log"`` for the common formulas bit
             for bit: the power 1/n^(2i/d), or the tutorials' exp(−2i·ln n/d).

@@ -1,16 +1,16 @@
-"""xPos: a rotary encoding whose products fade with distance."""
+"""Rotary and more: xPos, the first tokens of LongRoPE, and the values of DeepSeek V4."""
 
 from decimal import localcontext
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from posenc._rounding import rounded
 from posenc.arguments import MOST, check_positive_number, check_whole
-from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
-from posenc.encodings.queries_keys.rotation import rotation_table
-from posenc.encodings.shapes import Dtype, Heads, Row
+from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary, check_alike
+from posenc.encodings.queries_keys.rotation import rotate_heads, rotation_table
+from posenc.encodings.shapes import CosSin, CosSinRows, Dtype, Heads, Row
 from posenc.frequencies.schedule import PRECISION, exact
 from posenc.guards import floating, has_float64, may_look
 from posenc.positions import checked, floats
@@ -84,3 +84,89 @@ class XPos(AroundRotary):
     ) -> Heads:
         """``k`` rotated and multiplied by ζ^(−p/B)."""
         return self.rotary.encode_queries(k, table[..., 2:, :], out=out)
+
+
+class StartTokenRotary(AroundRotary):
+    """Rows of ``start`` for positions below ``count``, and of ``rotary`` from there on.
+
+    LongRoPE leaves the first n̂ tokens unscaled, without the attention factor.
+
+    Args:
+        rotary: The encoding of all later tokens, extended.
+        start: That of the first tokens, with other frequencies and nothing else.
+        count: n̂, the number of first tokens.
+
+    Reference:
+        Ding et al. 2024, "LongRoPE", equation 2 with n̂ (arXiv:2402.13753);
+        ``MixedLongRoPEScaledRotaryEmbedding`` of microsoft/LongRoPE.
+
+    Example:
+        >>> from posenc.frequencies import Geometric, LongRoPE
+        >>> plain = Geometric(4)
+        >>> longrope = LongRoPE(plain, (1.0, 1.0), (1.0, 32.0), 4096, factor=32.0)
+        >>> extended = StartTokenRotary(Rotary(longrope.at(9000)), Rotary(plain), count=4)
+        >>> torch.equal(extended.table([3]), Rotary(plain).table([3]))
+        True
+    """
+
+    is_relative = False
+    reads_rows = True
+
+    def __init__(self, rotary: Rotary, start: Rotary, count: int):
+        super().__init__(rotary)
+        check_whole(0, count=count)
+        check_alike(rotary, start)
+        self.start, self.count = start, count
+
+    def table(self, positions: Row, *, dtype: Dtype = None) -> CosSin:
+        positions = checked(positions, reals=True)
+        first = (positions < self.count)[..., None, None]
+        near = self.start.table(positions, dtype=dtype)
+        return torch.where(first, near, self.rotary.table(positions, dtype=dtype))
+
+    def encode_both(
+        self,
+        q: Heads,
+        k: Heads,
+        table: CosSinRows,
+        positions: Int64[Tensor, "..."] | None = None,
+        *,
+        out: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return self.rotary.encode_both(q, k, table, positions, out=out)
+
+
+class CounterRotary(AroundRotary):
+    """Queries, keys and values are rotated as by ``rotary``, and the output by the opposite angle.
+
+    out_i = R(−p_i) Σ_j w_ij R(p_j) v_j = Σ_j w_ij R(p_j − p_i) v_j
+
+    So values too are relative. DeepSeek V4 has one vector for key and value: ``attention(q, kv,
+    kv)``, with ``keys_encoded=True`` for what its cache holds.
+
+    Reference:
+        DeepSeek-AI 2026, DeepSeek-V4, ``DeepseekV4Attention`` in transformers; Su's
+        "VO-RoPE", which turns values and output (kexue.fm/archives/10862), beside rotary.
+
+    Example:
+        >>> import torch
+        >>> from posenc import Positional, Rotary, attention
+        >>> counter = CounterRotary(Rotary(8, pairing="interleaved"))
+        >>> q, kv = torch.randn(1, 4, 5, 8), torch.randn(1, 1, 5, 8)
+        >>> attention(q, kv, kv, positional=Positional(queries_keys=counter)).shape
+        torch.Size([1, 4, 5, 8])
+    """
+
+    changes_values = changes_output = True
+
+    def table(self, positions: Row, *, dtype: Dtype = None) -> CosSin:
+        return self.rotary.table(positions, dtype=dtype)
+
+    def encode_values(self, v: Heads, table: CosSinRows) -> Heads:
+        """``v`` rotated as keys are."""
+        return self.rotary.encode_keys(v, table)
+
+    def encode_output(self, out: Heads, table: CosSinRows) -> Heads:
+        """``out`` rotated by the opposite angle."""
+        rotary, back = self.rotary, self.rotary.layout.backwards()
+        return rotate_heads(out, table, back, rotary.head_dim, rotary.rotated_dim)
