@@ -102,5 +102,5 @@ def test_the_paper_of_yarn_has_a_ramp_of_its_own(dim, base, factor, trained):
                                    (Geometric(8, 1.0), 2.0, 64), (Geometric(8, 2.0), 4.0, 4096),
                                    (Geometric(128), 4.0, 3)])  # fmt: skip
 def test_yarn_needs_a_ramp(given):
-    with pytest.raises(ValueError, match="factor|ramp|base"):
+    with pytest.raises(ValueError, match=r"factor|ramp|base"):
         YaRN(*given)
