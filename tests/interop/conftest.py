@@ -39,13 +39,6 @@ class Oracle:
         return getattr(module, f"{layer_type}_inv_freq" if layer_type else "inv_freq").double()
 
     @staticmethod
-    def factor_of(module: torch.nn.Module, layer_type: str | None = None) -> float:
-        """What cosines and sines are multiplied with."""
-        return getattr(
-            module, f"{layer_type}_attention_scaling" if layer_type else "attention_scaling"
-        )
-
-    @staticmethod
     def rotary(encoding: Rotary | MultimodalRotary | None) -> Rotary:
         """The rotary encoding, with the axes of a multimodal one left aside."""
         assert encoding is not None
@@ -57,13 +50,15 @@ class Oracle:
 
         A ramp that ends near 1 is off by some 2^-23, and so is a frequency of which a 64th is left.
         """
-        schedule = Oracle.rotary(encoding).frequencies
+        schedule, prefix = (
+            Oracle.rotary(encoding).frequencies,
+            f"{layer_type}_" if layer_type else "",
+        )
         ours = torch.tensor([2 * math.pi / length for length in schedule.wavelengths()]).double()
         theirs = Oracle.frequencies_of(module, layer_type)
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-12)
-        assert math.isclose(
-            schedule.attention_factor, Oracle.factor_of(module, layer_type), rel_tol=1e-12
-        )
+        factor = getattr(module, f"{prefix}attention_scaling")
+        assert math.isclose(schedule.attention_factor, factor, rel_tol=1e-12)
 
 
 @pytest.fixture(scope="session")

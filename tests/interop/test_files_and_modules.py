@@ -8,7 +8,9 @@ held to it.
 
 import copy
 import importlib
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,73 +23,7 @@ from posenc.interop.rope_layers import checked
 from posenc.interop.rotary_config import layers_by_type
 
 SIZES = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}
-YARN = {"rope_type": "yarn", "factor": 4.0}
-LINEAR = {"rope_type": "linear", "factor": 4.0}
-LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-OLD = {"type": "linear", "factor": 4.0}
-BY_LENGTH = {"rope_type": "longrope", "factor": 4.0, "short_mscale": 1.2,
-             "short_factor": [1.5] * 32, "long_factor": [2.5] * 32}  # fmt: skip
-FULL, SLIDING = "full_attention", "sliding_attention"
-
-FIELDS: tuple[dict[str, Any], ...] = (
-    {},
-    {"rope_theta": 77777.0},
-    {"rope_theta": None},
-    {"partial_rotary_factor": 0.25},
-    {"partial_rotary_factor": None},
-    {"rotary_pct": 0.75},
-    {"rotary_dim": 32},
-    {"qk_rope_head_dim": 32},
-    {"head_dim": None},
-    {"head_dim": 32},
-    {"kv_channels": 32},
-    {"rope_scaling": None},
-    {"rope_parameters": {}},
-    {"rope_scaling": OLD},
-    {"rope_scaling": {"type": "dynamic", "factor": 4.0}},
-    {"rope_parameters": LINEAR},
-    {"rope_parameters": {"rope_type": "default", "rope_theta": 5e4}},
-    {"rope_theta": 5e3, "rope_parameters": LINEAR},
-    {"rope_theta": 5e3, "rope_parameters": {**LINEAR, "rope_theta": 7e4}},
-    {"partial_rotary_factor": 1.0, "rope_scaling": LINEAR},
-    {"max_position_embeddings": 8192, "rope_parameters": {**YARN, "truncate": None,
-                                                          "original_max_position_embeddings": 512}},
-    {"original_max_position_embeddings": 1024, "max_position_embeddings": 8192,
-     "rope_scaling": LLAMA3},
-    {"max_position_embeddings": 8192, "rope_parameters": YARN},
-    {"max_position_embeddings": 8192, "rope_theta": 3e4, "rope_scaling": LLAMA3},
-    {"rope_scaling": BY_LENGTH},
-    {"rope_theta": 5e3, "rope_parameters": {FULL: LINEAR, SLIDING: {"rope_type": "default"}}},
-    {"rope_parameters": {FULL: LINEAR, SLIDING: {"rope_type": "default"}}},
-    {"layer_types": [FULL, SLIDING] * 2, "rope_theta": 5e3, "partial_rotary_factor": 1.0,
-     "rope_scaling": LINEAR},
-    {"layer_types": [FULL, SLIDING] * 2, "partial_rotary_factor": 0.5, "rope_scaling": LINEAR},
-    {"rope_scaling": LLAMA3, "rope_parameters": {FULL: {**LINEAR, "rope_theta": 3e4},
-                                                 SLIDING: {"rope_type": "default",
-                                                           "rope_theta": 1e4}}},
-    {"layer_types": [FULL, SLIDING] * 2, "rope_theta": 5e3,
-     "rope_parameters": {FULL: LINEAR, SLIDING: {"rope_type": "default"}}},
-    {"layer_types": [FULL, SLIDING] * 2, "max_position_embeddings": 8192,
-     "rope_parameters": {FULL: {**YARN, "rope_theta": 3e4}, SLIDING: None}},
-    {"rope_parameters": {FULL: {**YARN, "rope_theta": 3e4,
-                                "original_max_position_embeddings": 2048},
-                         SLIDING: {"rope_type": "default", "rope_theta": 1e4}}},
-    {"partial_rotary_factor": 0.25, "rope_parameters": {FULL: {**LINEAR, "rope_theta": 3e4},
-                                                        SLIDING: {"rope_type": "default",
-                                                                  "rope_theta": 1e4}}},
-    {"partial_rotary_factor": 0.25, "rope_parameters": {FULL: {"rope_type": "default",
-                                                               "rope_theta": 3e4},
-                                                        SLIDING: {"rope_type": "default",
-                                                                  "rope_theta": 1e4}}},
-    {"partial_rotary_factor": 0.25, "rope_parameters": {"rope_type": "proportional"}},
-    {"partial_rotary_factor": 0.25, "layer_types": [FULL, SLIDING] * 2,
-     "rope_parameters": {FULL: {"rope_type": "proportional", "rope_theta": 3e4},
-                         SLIDING: {"rope_type": "default", "rope_theta": 1e4}}},
-    {"layer_types": [FULL, SLIDING] * 2,
-     "rope_parameters": {FULL: {"rope_type": "default", "partial_rotary_factor": 0.5},
-                         SLIDING: {"rope_type": "default", "partial_rotary_factor": 0.5}}},
-    {"global_head_dim": 32},
-)  # fmt: skip
+FIELDS = json.loads(Path(__file__).with_name("odd_fields.json").read_text(encoding="utf-8"))
 """What stands in a file beside its sizes."""
 
 TINY = {"vocab_size": 64, "intermediate_size": 64, "moe_intermediate_size": 32,

@@ -12,7 +12,6 @@ from transformers import (
     Swin2SRModel,
     Swinv2Config,
     Swinv2Model,
-    TimesformerModel,
 )
 
 from posenc import LearnedGrid
@@ -73,12 +72,3 @@ def test_patches_of_ltx_video_are_as_large_as_its_file_says():
     ours = rotary.table(grid(3, 2, 5)).flatten(-2)
     torch.testing.assert_close(ours[:, 0], cos[0, :, ::2], rtol=0, atol=5e-3)
     torch.testing.assert_close(ours[:, 1], sin[0, :, ::2], rtol=0, atol=5e-3)
-
-
-def test_frames_have_no_table_where_attention_is_of_patches_alone():
-    for kind, held in (("divided_space_time", True), ("space_only", False)):
-        sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-        file = {"model_type": "timesformer", "attention_type": kind, **sizes}
-        model = TimesformerModel(AutoConfig.for_model(**file))
-        told = " ".join(positional_setup(file)["vision"].notes)
-        assert hasattr(model.embeddings, "time_embeddings") == ("frames" in told) == held

@@ -46,25 +46,6 @@ def test_a_layer_that_no_dictionary_is_for_is_not_taken_for_one_that_does_not_tu
     assert [each is None for each in read] == [False, True] * 2
 
 
-@pytest.mark.slow("imports the code of every model")
-def test_classes_with_dictionaries_by_layer_type_are_known(oracle):
-    """Those whose rotation keeps its frequencies under the names of layer types."""
-    found = set()
-    for kind in names():
-        if "rope_parameters" not in known(kind).get("derived", ()):
-            continue
-        family = kind.replace("-", "_").removesuffix("_model").removesuffix("_text")
-        try:
-            module = oracle.module_of(AutoConfig.for_model(kind))
-        except (AttributeError, ImportError, LookupError, TypeError, ValueError):
-            continue
-        if any(name.endswith("attention_inv_freq") for name, _ in module.named_buffers()):
-            found.add(family)
-    assert {"gemma3", "modernbert", "olmo3"} <= found
-    by_type = {family_of(name) for name in names() if "by_type" in known(name)}
-    assert found - {"deepseek_v4"} <= by_type
-
-
 @pytest.mark.parametrize(
     ("kind", "text"),
     [

@@ -59,20 +59,6 @@ def test_what_turns_of_a_latent_head_may_have_the_name_of_the_whole():
     assert (rotary.head_dim, rotary.rotated_dim, rotary.rotated) == (192 + 32, 32, "suffix")
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        {"model_type": "bart", "encoder_layers": 6, "num_hidden_layers": 12},
-        {"model_type": "glm4_moe_lite", "head_dim": 256, "qk_rope_head_dim": 64},
-        {"model_type": "llava", "text_config": {"model_type": "gpt2", "n_embd": 8,
-                                                "hidden_size": 16}},
-    ],
-)  # fmt: skip
-def test_two_names_of_a_field_with_two_values_are_refused(file):
-    with pytest.raises(ValueError, match="keep one"):
-        positional_setup(file)
-
-
 @pytest.mark.parametrize("value", [{"n_embd": 64, "hidden_size": None}, {"n_embd": 64}])
 def test_a_name_that_is_null_says_nothing(value):
     file = {"model_type": "gpt2", "n_head": 4, **value}

@@ -4,24 +4,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interop.conftest import Oracle
 from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from posenc import MultimodalRotary, Rotary
+from posenc import MultimodalRotary
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 
 SIZES = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 7}
 PLAIN_MODELS = [
-    "llama",
-    "mistral",
-    "qwen2",
-    "qwen3",
-    "gpt_neox",
-    "cohere",
-    "stablelm",
-    "phi",
-    "glm",
-]
+    "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "cohere", "stablelm", "phi", "glm",
+]  # fmt: skip
 NESTED_MODELS = ["gemma3_text", "gemma3n_text", "modernbert", "olmo3"]
 RANDOM = settings(max_examples=40, deadline=None)
 
@@ -52,16 +45,10 @@ def ropes(draw: st.DrawFn, pairs: int) -> dict:
     return rope
 
 
-def plain(encoding) -> Rotary:
-    """The rotary encoding, with the axes of a multimodal one left aside."""
-    return encoding.rotary if isinstance(encoding, MultimodalRotary) else encoding
-
-
-def pairs_of(model: str) -> int:
-    return len(plain(rotary_from_config(AutoConfig.for_model(model, **SIZES))).sincos)
-
-
-PAIRS = {model: pairs_of(model) for model in PLAIN_MODELS}
+PAIRS = {
+    model: len(Oracle.rotary(rotary_from_config(AutoConfig.for_model(model, **SIZES))).sincos)
+    for model in PLAIN_MODELS
+}
 
 
 @RANDOM
@@ -76,12 +63,8 @@ def test_every_type_in_every_model(oracle, data):
     oracle.agree(rotary_from_config(config), module)
     # The dictionary that a file would hold says the same, with and without what the model adds.
     oracle.agree(rotary_from_config(config.to_dict()), module)
-    written = {
-        **SIZES,
-        "model_type": model,
-        "head_dim": config.to_dict().get("head_dim"),
-        "max_position_embeddings": 131072,
-    }
+    written = {"model_type": model, "max_position_embeddings": 131072, **SIZES}
+    written["head_dim"] = config.to_dict().get("head_dim")
     oracle.agree(rotary_from_config({**written, "rope_parameters": rope}), module)
     old = as_version_4(rope)
     if model == "gpt_neox":  # its name of the base is the only one that its class reads
@@ -92,12 +75,8 @@ def test_every_type_in_every_model(oracle, data):
 def as_version_4(rope: dict) -> dict:
     """The same dictionary as transformers 4 wrote it."""
     scaling = {key: value for key, value in rope.items() if key not in ("rope_type", "rope_theta")}
-    if rope["rope_type"] == "default":
-        return {"rope_theta": rope["rope_theta"], "rope_scaling": None}
-    return {
-        "rope_theta": rope["rope_theta"],
-        "rope_scaling": {"type": rope["rope_type"], **scaling},
-    }
+    given = None if rope["rope_type"] == "default" else {"type": rope["rope_type"], **scaling}
+    return {"rope_theta": rope["rope_theta"], "rope_scaling": given}
 
 
 @RANDOM
@@ -128,7 +107,7 @@ def test_types_that_depend_on_the_length(oracle, data, length):
 def test_each_layer_type_has_its_own(oracle, data):
     model = data.draw(st.sampled_from(NESTED_MODELS))
     default = AutoConfig.for_model(model, **SIZES)
-    pairs = len(plain(rotaries_from_config(default)[0]).sincos)
+    pairs = len(oracle.rotary(rotaries_from_config(default)[0]).sincos)
     nested = {kind: data.draw(ropes(pairs)) for kind in ("full_attention", "sliding_attention")}
     for rope in nested.values():
         rope.pop("truncate", None)  # transformers looks for it beside the layer types
@@ -149,7 +128,7 @@ def test_proportional_as_gemma_4_has_it(oracle):
         oracle.agree(encoding, module, kind)
     full = rotary_from_config(config, layer_type="full_attention")
     assert full.head_dim == 512
-    assert plain(full).frequencies.wavelengths()[-1] == float("inf")
+    assert oracle.rotary(full).frequencies.wavelengths()[-1] == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -173,10 +152,3 @@ def test_sections_of_time_height_and_width(oracle, model, arrangement):
     table = encoding.table(thw)
     torch.testing.assert_close(table[:, 0], cos[0, :, :pairs], rtol=0, atol=2e-6)
     torch.testing.assert_close(table[:, 1], sin[0, :, :pairs], rtol=0, atol=2e-6)
-
-
-def test_frequencies_of_a_base_of_its_own_in_each_layer_type(oracle):
-    config = AutoConfig.for_model("modernbert", **SIZES)
-    full = rotary_from_config(config, layer_type="full_attention")
-    assert plain(full).frequencies.base == 160_000.0
-    assert oracle.frequencies_of(oracle.module_of(config), "full_attention")[1] < 1

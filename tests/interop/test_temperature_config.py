@@ -1,7 +1,5 @@
 """Temperatures of queries, read from the configurations of the models that have them."""
 
-import json
-
 import pytest
 import torch
 from transformers import (
@@ -18,44 +16,26 @@ from posenc import LogTemperature, Positional, QueryTemperature, attention
 from posenc.interop.huggingface import rotary_from_config, temperatures_from_config
 
 
-def places(found) -> list[int]:
-    return [index for index, each in enumerate(found) if each is not None]
-
-
 @pytest.mark.parametrize(
     ("config", "wanted", "said"),
     [
-        (
-            Llama4TextConfig(num_hidden_layers=8, floor_scale=100, attn_scale=0.2),
-            [3, 7],
-            QueryTemperature(128, 0.2, 100),
-        ),
-        (Ministral3Config(num_hidden_layers=2), [0, 1], QueryTemperature(128, 0.1, 16_384,
-                                                                         form="mistral")),
-        (Mistral4Config(num_hidden_layers=2), [0, 1], QueryTemperature(128, 0.1, 8192,
-                                                                       form="mistral")),
+        (Llama4TextConfig(num_hidden_layers=8, floor_scale=100, attn_scale=0.2), [3, 7],
+         QueryTemperature(128, 0.2, 100)),
+        (Ministral3Config(num_hidden_layers=2), [0, 1],
+         QueryTemperature(128, 0.1, 16_384, form="mistral")),
+        (Mistral4Config(num_hidden_layers=2), [0, 1],
+         QueryTemperature(128, 0.1, 8192, form="mistral")),
         (BeamConfig(num_hidden_layers=8), [5, 7], QueryTemperature(128, 0.1, 2048, form="beam")),
-        (
-            InklingTextConfig(num_hidden_layers=6, log_scaling_n_floor=500, log_scaling_alpha=0.3),
-            [5],
-            LogTemperature(64, 500, 0.3),
-        ),
+        (InklingTextConfig(num_hidden_layers=6, log_scaling_n_floor=500, log_scaling_alpha=0.3),
+         [5], LogTemperature(64, 500, 0.3)),
         (Inkling2TextConfig(num_hidden_layers=3), [0, 1, 2], LogTemperature(48)),
     ],
     ids=lambda each: type(each).__name__,
 )  # fmt: skip
 def test_each_layer_that_has_one_is_told(config, wanted, said):
     found = temperatures_from_config(config)
-    assert places(found) == wanted
+    assert [index for index, each in enumerate(found) if each is not None] == wanted
     assert {repr(found[index]) for index in wanted} == {repr(said)}
-
-
-def test_a_file_is_read_as_its_object(tmp_path):
-    path, config = tmp_path / "config.json", BeamConfig(num_hidden_layers=7)
-    path.write_text(json.dumps(config.to_dict()))
-    assert repr(temperatures_from_config(path)) == repr(temperatures_from_config(config))
-    bare = {"model_type": "beam", "num_hidden_layers": 6, "layer_types": config.layer_types[:6]}
-    assert places(temperatures_from_config({**bare, "head_dim": 64})) == [5]
 
 
 def test_rotary_and_temperature_are_the_attention_of_ministral_3(monkeypatch):

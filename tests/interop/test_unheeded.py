@@ -3,7 +3,6 @@
 import pytest
 
 from posenc import Rotary
-from posenc.interop.families import known, names
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
@@ -36,23 +35,6 @@ def test_a_file_that_names_its_own_class_is_of_an_unknown_one(model_type, field)
         rotary_from_config({**own, "rope_ratio": 50})
     with pytest.raises(ValueError, match="no rotary encoding"):
         rotary_from_config({**file, "auto_map": {"AutoTokenizer": "tokens.NewTokens"}})
-
-
-@pytest.mark.slow("all types")
-def test_no_type_without_a_rotation_rotates_by_a_stray_base():
-    for model_type in names():
-        file = {"model_type": model_type}
-        if known(model_type).get("parts"):
-            continue  # it may be that of a part
-        try:
-            plain = positional_setup(file)
-            rotary_from_config(file)
-        except ValueError as error:
-            if "no rotary encoding" in str(error):
-                stray = positional_setup({**file, "rope_theta": 1e4})
-                assert repr(stray.parts[0].layers) == repr(plain.parts[0].layers), model_type
-                with pytest.raises(ValueError, match="no rotary encoding"):
-                    rotary_from_config({**file, "rope_theta": 1e4})
 
 
 def test_switches_of_the_first_qwen_are_told():

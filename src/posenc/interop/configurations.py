@@ -16,14 +16,10 @@ NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_
 SENSES = ("vision_config", "audio_config")
 """Parts whatever they hold."""
 
+SIZES = ("layers", "hidden_size", "heads")
+
 ESSENTIAL = ("text_config", "vision_config")
 """Parts that a model has although its file leaves them out: those of the defaults of its class."""
-
-BESIDE = (
-    "quantization_config", "attn_config", "ffn_config", "generation_config",
-    "dual_chunk_attention_config", "streaming_config",
-)  # fmt: skip
-"""Nested objects that are no part of their own: they speak of the model that they stand in."""
 
 
 def read(config: object) -> Configuration:
@@ -41,7 +37,7 @@ def read_whole(config: object) -> Configuration:
     named = values.get("model_type") or ""
     if not isinstance(named, str):
         raise ValueError(f"model_type is {named!r}; a name is needed.")
-    return Configuration(respelled(named, values), spelled(named, values))
+    return Configuration(respelled(named, values), spelled(named))
 
 
 def _values(config: object) -> Mapping[str, Any]:
@@ -53,7 +49,7 @@ def _values(config: object) -> Mapping[str, Any]:
         raise TypeError(f"config is a {type(config).__name__}; a path or a dictionary is needed.")
     try:
         values = json.loads(Path(config).read_text(encoding="utf-8-sig"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{config} is not JSON ({error}).") from None
     if not isinstance(values, dict):
         raise ValueError(f"{config} holds a {type(values).__name__}; an object is needed.")
@@ -76,16 +72,13 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     types = config.facts.get("parts", {})
     found = {}
     for name, value in config.values.items():
-        named = name in types or name in NESTS
-        if (named or name in SENSES) and not isinstance(value, Mapping | None):
-            raise ValueError(f"{name} is {value!r}; an object is needed.")
-        if name in BESIDE or not isinstance(value, Mapping) or not value:
+        if not isinstance(value, Mapping) or not value:
             continue
-        if named or _is_model(config, name, value):
+        if name in types or name in NESTS or _is_model(config, name, value):
             model_type = _type_of(config, name, value)
             filled = respelled(model_type, config.facts.get("filled", {}).get(name, {}))
             value = {**filled, **respelled(model_type, value)}
-            found[name] = Configuration(value, spelled(model_type, value))
+            found[name] = Configuration(value, spelled(model_type))
     absent = not any(isinstance(config.values.get(name), Mapping) for name in types)
     for name, model_type in types.items():
         if name == "text_config" and config.facts.get("flat"):
@@ -94,11 +87,10 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
             beside = _beside(config) if name == "text_config" else {}
             value = respelled(model_type, {**beside, "model_type": model_type})
             found[name] = Configuration(value, model_type)
-    if has_own_class(config):
+    if has_own_class(config):  # the code of a whole is that of its parts
         code = {"auto_map": config.values["auto_map"]}
         found = {
-            name: part if has_own_class(part) else replace(part, values={**part.values, **code})
-            for name, part in found.items()
+            name: replace(part, values={**code, **part.values}) for name, part in found.items()
         }
     return dict(sorted(found.items(), key=lambda each: (each[0] not in NESTS, each[0])))
 
@@ -136,13 +128,13 @@ def unreached(config: Configuration) -> list[str]:
         return [name for name in there if name in config.facts.get("dropped", ())]
     told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
     for name in nests:
-        part = Configuration({}, parts[name] or config.facts.get("usual", {}).get(name, ""))
-        stacks = part.facts.get("tokens", ())
-        counts = any(each.get("first") == "pad_token_id" for each in stacks)
-        told |= part.own if counts else part.own - {"pad_token_id"}
-    told -= _kept(config)
-    turns = lambda name: "rope_" in name or "rotary_" in name  # noqa: E731
-    return [name for name in there if name in told or (turns(name) and name not in _kept(config))]
+        told |= Configuration({}, parts[name] or config.facts.get("usual", {}).get(name, "")).own
+    told -= {*_kept(config), "pad_token_id"}
+    return [
+        name
+        for name in there
+        if name in told or (("rope_" in name or "rotary_" in name) and name not in _kept(config))
+    ]
 
 
 def is_made_of_parts(config: Configuration) -> bool:
@@ -176,9 +168,8 @@ def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> boo
     """Whether an object is a part although the class of the whole does not list it as one."""
     named = value.get("model_type")
     if config.is_known or not name.endswith("_config"):
-        return isinstance(named, str) and bool(known(spelled(named, value)))
-    sizes = ("layers", "hidden_size", "heads")
-    sized = any(alias in value for size in sizes for alias in ALIASES[size])
+        return isinstance(named, str) and bool(known(spelled(named)))
+    sized = any(alias in value for size in SIZES for alias in ALIASES[size])
     return sized or name in SENSES or (isinstance(named, str) and named != config.model_type)
 
 
@@ -193,5 +184,5 @@ def _type_of(config: Configuration, name: str, value: Mapping[str, Any]) -> str:
     usual = config.facts.get("usual", {}).get(name)
     usual = usual or (config.model_type if name in NESTS else "")
     named = str(value.get("model_type") or usual)
-    within = known(spelled(named, value)).get("parts", {})
+    within = known(spelled(named)).get("parts", {})
     return named if name in value or not within.get(name) else within[name]

@@ -53,7 +53,7 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
         model_type: As in the file.
         values: The fields.
     """
-    facts = known(spelled(model_type, values))
+    facts = known(spelled(model_type))
     _, old = _file()["spellings"].get(model_type, ("", {}))
     fields = {**facts.get("names", {}), **old}
     found: dict[str, Any] = {}
@@ -68,14 +68,11 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def spelled(model_type: str, values: Mapping[str, Any] = NOTHING) -> str:
+def spelled(model_type: str) -> str:
     """The name of a type as transformers has it."""
-    if model_type in _file()["types"]:
-        return model_type
-    if model_type in _file()["spellings"]:
-        return _file()["spellings"][model_type][0]
     dashed = model_type.replace("_", "-")
-    return dashed if dashed in _file()["types"] else model_type
+    named, _ = _file()["spellings"].get(model_type, (model_type, {}))
+    return next((name for name in (model_type, named, dashed) if name in _file()["types"]), named)
 
 
 def diffusers() -> Mapping[str, Any]:

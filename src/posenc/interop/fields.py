@@ -19,9 +19,6 @@ ALIASES = {
 }  # fmt: skip
 """What models call the same thing."""
 
-MOST = 1 << 20
-"""No model is as wide or as deep."""
-
 
 @dataclass(frozen=True)
 class Configuration:
@@ -84,8 +81,8 @@ class Configuration:
         if field is None:
             raise ValueError(f"The configuration has no {ALIASES.get(name, (name,))[0]}.")
         value = self.values[field]
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
-            raise ValueError(f"{field} is {value!r}; a whole number from 1 to {MOST:,} is needed.")
+        if type(value) is not int or not 0 < value <= 1 << 20:  # no model is as wide or as deep
+            raise ValueError(f"{field} is {value!r}; a whole number from 1 to 2^20 is needed.")
         return value
 
     def number(self, *names: str) -> float | None:
@@ -139,8 +136,8 @@ def _filled(config: Configuration) -> Configuration:
     except Exception as error:  # whatever a class raises of its fields
         raise ValueError(f"{config.model_type} takes no such fields: {error}") from None
     kept = () if "rope_parameters" in needed else given
-    said = {name: config.values[name] for name in config.values if made.get(name) is None}
-    return replace(config, values={**said, **made, **{name: config.get(name) for name in kept}})
+    made = {name: value for name, value in made.items() if value is not None and name not in kept}
+    return replace(config, values={**config.values, **made})
 
 
 def _is_partial(config: Configuration) -> bool:

@@ -1,6 +1,5 @@
 """Which layers of a model are alike, which do not rotate, and which keys they see."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from posenc.interop.fields import Configuration
@@ -13,8 +12,15 @@ ELSEWHERE = (
 )  # fmt: skip
 """Layer types without queries and keys to rotate."""
 
-LISTED = {"full_attn_idxs": "conv", "attn_layer_indices": LINEAR}
-"""Fields that list the layers with attention, and what the others have."""
+INDICES = {
+    "full_attn_idxs": (FULL, "conv"),
+    "attn_layer_indices": (FULL, LINEAR),
+    "cross_attention_layers": ("cross_attention", FULL),
+}
+"""Fields that list some layers: the type of these, and that of the others."""
+
+CYCLES = {"block_types": ("attention", SLIDING, "recurrent"), "attn_type_list": (1, FULL, LINEAR)}
+"""Fields that list all layers, or a period of them: a value, its type, and that of the others."""
 
 WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
 """Fields with the number of keys that a query of a sliding layer sees."""
@@ -25,24 +31,14 @@ def layer_types(config: Configuration) -> list[str] | None:
     if (listed := config.listed("layer_types")) is not None:
         types = [str(each) for each in listed]
         return [*types[:-1], FULL] if types and config.facts.get("ends_full") else types
-    if (types := _by_lists(config)) is not None:
-        return types
+    for name, (inside, outside) in INDICES.items():
+        if (given := config.listed(name)) is not None:
+            return [inside if i in given else outside for i in range(config.whole("layers"))]
+    for name, (value, same, other) in CYCLES.items():
+        if given := config.listed(name):
+            kinds = [same if each == value else other for each in given]
+            return [kinds[i % len(kinds)] for i in range(config.whole("layers"))]
     return _by_rule(config) if "layers" in config.facts else None
-
-
-def _by_lists(config: Configuration) -> list[str] | None:
-    """The types, where another field lists them or the layers of one."""
-    if blocks := config.listed("block_types"):  # Griffin's, repeated until all layers have one
-        kinds = [SLIDING if each == "attention" else "recurrent" for each in blocks]
-        return [kinds[i % len(kinds)] for i in range(config.whole("layers"))]
-    if (kinds := config.listed("attn_type_list")) is not None:  # MiniMax's
-        return [FULL if kind else LINEAR for kind in kinds]
-    for name, elsewhere in LISTED.items():
-        if (full := config.listed(name)) is not None:
-            return [FULL if i in full else elsewhere for i in range(config.whole("layers"))]
-    if (crossed := config.listed("cross_attention_layers")) is not None:  # Llama 3.2's
-        return ["cross_attention" if i in crossed else FULL for i in range(config.whole("layers"))]
-    return None
 
 
 def _by_rule(config: Configuration) -> list[str] | None:
@@ -59,19 +55,14 @@ def _by_rule(config: Configuration) -> list[str] | None:
         return [rest[0] if rotates else FULL for rotates in _flags(config, count)]
     field, usual, other = rest
     period = config.get(field) or usual
-    if config.facts.get("nope_windowed") and _windowless(config) and field:
+    if field and _has_no_window(config):
         return None
     if isinstance(period, str):  # "LLLG": local, local, local, global, and the last global too
         local = [period[i % len(period)] == "L" and i != count - 1 for i in range(count)]
-    else:
-        full = {
-            "last": lambda i: (i + 1) % period == 0,
-            "first": lambda i: i % period == 0,
-            "both": lambda i: i == 0 or (i + 1) % period == 0,
-            "end": lambda i: (count - 1 - i) % period == 0,
-        }[kind]
-        local = [not full(i) for i in range(count)]
-    return [other if each else FULL for each in local]
+        return [other if each else FULL for each in local]
+    first = {"first": 0, "last": period - 1, "both": period - 1, "end": (count - 1) % period}[kind]
+    full = {*range(first, count, period), *([0] if kind == "both" else [])}
+    return [FULL if i in full else other for i in range(count)]
 
 
 def unrotated(config: Configuration, types: list[str] | None, count: int) -> list[bool]:
@@ -86,7 +77,7 @@ def unrotated(config: Configuration, types: list[str] | None, count: int) -> lis
         return [(count - 1 - i) % 4 == 0 for i in range(count)]
     if how == "flags":
         return [not each for each in _flags(config, count)]
-    if how == FULL and types and not (config.facts.get("nope_windowed") and _windowless(config)):
+    if how == FULL and types and not _has_no_window(config):
         return [
             kind != SLIDING and not dense
             for kind, dense in zip(types, _dense(config, count), strict=True)
@@ -110,8 +101,10 @@ def _dense(config: Configuration, count: int) -> list[bool]:
     return [index < (config.get("first_k_dense_replace") or 0) for index in range(count)]
 
 
-def _windowless(config: Configuration) -> bool:
-    return "sliding_window" in config.values and config.get("sliding_window") is None
+def _has_no_window(config: Configuration) -> bool:
+    """Whether a null window makes all layers full and rotating, in models that look at it so."""
+    null = "sliding_window" in config.values and config.get("sliding_window") is None
+    return null and "nope_windowed" in config.facts
 
 
 # Windows ----------------------------------------------------------------------------------------
@@ -131,11 +124,12 @@ def window_of(config: Configuration, index: int, kind: str | None) -> int | None
     for layer, own in config.dictionary("per_layer_config").items():
         if int(layer) == index and "sliding_window" in own:
             config = replace(config, values={**config.values, **own})
-    beside = {name.removesuffix("+1"): int(name.endswith("+1")) for name in _rule(config)[1:]}
+    how, *fields = config.facts.get("window", ("some", *WINDOWS)) or ("some",)
+    beside = {name.removesuffix("+1"): int(name.endswith("+1")) for name in fields}
     field = config.field(*beside)
-    if not _slides(config, index, kind, field) or "window_words" in config.facts:
+    if field is None or "window_words" in config.facts or not _slides(config, index, kind, how):
         return None
-    size = config.whole(str(field)) + beside[str(field)]
+    size = config.whole(field) + beside[field]
     if config.facts.get("halved") and config.get("use_bidirectional_attention"):
         return size // 2 + 1  # EmbeddingGemma's, of which half lies to either side
     return size
@@ -150,27 +144,15 @@ def unverified(config: Configuration) -> str | None:
     return config.facts.get("window_words", usual)
 
 
-def _rule(config: Configuration) -> Sequence[str]:
-    return config.facts.get("window", ("some", *WINDOWS))
-
-
-def _slides(config: Configuration, index: int, kind: str | None, field: str | None) -> bool:
-    facts = config.facts
-    off = "switch" in facts and not config.get(facts["switch"])
-    if (
-        facts.get("switch")
-        and config.family == "qwen2_moe"
-        and kind == SLIDING
-        and (off or field is None)
-    ):
-        raise ValueError("layer_types names sliding layers, and no sliding_window is used.")
-    if off or field is None:
+def _slides(config: Configuration, index: int, kind: str | None, how: str) -> bool:
+    """Whether a layer does where a window is given: by its type, or by where it stands."""
+    facts, last = config.facts, config.get("max_window_layers")
+    if "switch" in facts and not config.get(facts["switch"]):
         return False
-    if _rule(config)[0] == "everywhere":
+    if how == "everywhere":
         return kind != LINEAR
     if config.get("layer_types") is not None or kind is not None:
         return kind is not None and "sliding" in kind
-    last = config.get("max_window_layers")
     if "first_sliding" in facts:
         return index >= (facts["first_sliding"] if last is None else last)
     if config.family == "qwen2_moe":

@@ -25,7 +25,7 @@ SIGNS = (
 )  # fmt: skip
 """Fields of which a rotary model has at least one, be it null."""
 
-SWITCHES_OFF = {"alibi": True, "use_mem_rope": False, "qk_rope_head_dim": 0}
+OFF = {"alibi": True, "use_mem_rope": False, "qk_rope_head_dim": 0}
 """Fields that say that a model does not rotate, and the value that says so."""
 
 Dictionary = Mapping[str, Any]
@@ -34,18 +34,18 @@ Dictionary = Mapping[str, Any]
 def checked(config: Configuration) -> Configuration:
     """``config`` if it is of a rotary model that can be read."""
     kind = config.model_type or "a model without model_type"
-    if why := refusal(config):
+    config, given = of_its_own_code(config), config
+    why, words = refusal(given), given.facts.get("words", "")
+    if why is None and not rotates(config) and "rotat" in words:
+        why = words
+    if why is not None:
         raise ValueError(f"The rotation of {kind} cannot be read: {why}.")
-    if "axial" in config.facts:
+    if "axial" in given.facts:
         raise ValueError(f"{kind} rotates by the coordinates of an image; see positional_setup.")
-    if is_made_of_parts(config):
-        parts = ", ".join(config.facts["parts"])
+    if is_made_of_parts(given):
+        parts = ", ".join(given.facts["parts"])
         raise ValueError(f"{kind} is made of parts ({parts}). Pass one of them.")
-    config = of_its_own_code(config)
     if not rotates(config):
-        words = config.facts.get("words", "")
-        if "rotat" in words:
-            raise ValueError(f"The rotation of {kind} cannot be read: {words}.")
         raise ValueError(f"There is no rotary encoding in this configuration of {kind}.")
     if config.missing:
         raise ValueError(
@@ -69,8 +69,7 @@ def rotates(config: Configuration) -> bool:
     """Whether a model turns its queries and keys, in some layers at least."""
     facts, values = config.facts, config.values
     own = facts.get("defaults", values)
-    off = any(name in own and values.get(name) is not None and values[name] == value
-              for name, value in SWITCHES_OFF.items())  # fmt: skip
+    off = any(name in own and values.get(name) == value for name, value in OFF.items())
     if off or facts.get("rotates") is False or is_made_of_parts(config):
         return False
     kind = config.get("position_embedding_type", "position_embeddings_type")
@@ -112,26 +111,25 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
     if "rope_scaling" in config.facts.get("unread", ()):
         old = {}
     fields = {} if given and config.facts.get("flat_rope") else _by_fields(config, old)
-    nested = {key: value for key, value in given.items() if _is_layer_type(key, value)}
-    if nested:
-        if stray := sorted({*given} - {*nested} - COMMON):
-            raise ValueError(f"rope_parameters has {', '.join(stray)} beside its layer types.")
-        if config.is_known and "by_type" not in config.facts:
-            raise ValueError(f"{config.model_type} has one rope dictionary for all its layers.")
-        kinds = {rope_type_of(each, config.family).name for each in nested.values() if each}
-        if config.facts.get("share_inside") and config.get(SHARE_FIELDS[0]) and len(kinds) > 1:
-            raise ValueError(f"{SHARE_FIELDS[0]} must stand in each dictionary of rope_parameters.")
-        bases = {kind: {"rope_theta": (each or {})["rope_theta"]} for kind, each in fields.items()}
-        told = {k: each and {**bases.get(k, {}), **each} for k, each in nested.items()}
-        return {**fields, **told}
-    if fields and given:
+    keys = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
+    nested = {
+        key: value
+        for key, value in given.items()
+        if key not in keys and isinstance(value, Mapping | None)
+    }
+    if not nested and fields and given:
         raise ValueError(f"{config.model_type} has a rope dictionary for each type of its layers.")
-    return fields or {None: old or given}
-
-
-def _is_layer_type(key: str, value: object) -> bool:
-    known = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
-    return key not in known and isinstance(value, Mapping | None)
+    if not nested:
+        return fields or {None: old or given}
+    if stray := sorted({*given} - {*nested} - COMMON):
+        raise ValueError(f"rope_parameters has {', '.join(stray)} beside its layer types.")
+    if config.is_known and "by_type" not in config.facts:
+        raise ValueError(f"{config.model_type} has one rope dictionary for all its layers.")
+    kinds = {rope_type_of(each, config.family).name for each in nested.values() if each}
+    if config.facts.get("share_inside") and config.get(SHARE_FIELDS[0]) and len(kinds) > 1:
+        raise ValueError(f"{SHARE_FIELDS[0]} must stand in each dictionary of rope_parameters.")
+    bases = {kind: {"rope_theta": (each or {})["rope_theta"]} for kind, each in fields.items()}
+    return {**fields, **{k: each and {**bases.get(k, {}), **each} for k, each in nested.items()}}
 
 
 def _by_fields(config: Configuration, scaling: Dictionary) -> dict[Any, Dictionary | None]:
@@ -156,16 +154,9 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     """A rope dictionary with what the rest of the configuration adds to it."""
     rope_type = rope_type_of(dictionary, config.family)
     values = {key: value for key, value in dictionary.items() if value is not None}
-    nested = layer_type is not None and config.get("rope_parameters")
-    if nested and "share_needed" in config.facts and SHARE_FIELDS[0] not in values:
+    needed = "share_needed" in config.facts and config.get("rope_parameters")
+    if layer_type and needed and SHARE_FIELDS[0] not in values:
         raise ValueError(f"rope_parameters has no {SHARE_FIELDS[0]} for {layer_type!r}.")
-    renamed = "max_position_embeddings" in config.facts.get("names", {})
-    start = "original_max_position_embeddings"
-    told = start in values or config.get(start) or not config.get("max_position_embeddings")
-    if renamed and rope_type.keeps_trained_length and not told:
-        raise ValueError(
-            f"rope_parameters has no {start}, for which its class takes another field."
-        )
     if "truncate" in dictionary:  # null is false; that of a layer type is not looked at
         values["truncate"] = bool(dictionary["truncate"]) or layer_type is not None
     if config.is_known and "by_length" not in config.facts:
@@ -175,35 +166,35 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     if layer_type and config.facts.get("share_inside"):
         values.setdefault(SHARE_FIELDS[0], 1.0)
     switch, long = config.facts.get("longest_if", ("", None))
-    longest = long if config.get(switch) else _positions(config, "longest")
-    trained = longest
+    start = "original_max_position_embeddings"
+    outside, longest = (_length(config.number(name)) for name in (start, "longest"))
+    trained = longest = long if config.get(switch) else longest
     if rope_type.keeps_trained_length:
-        inside = values.get("original_max_position_embeddings")
-        outside = _positions(config, "original_max_position_embeddings")
-        trained = inside if layer_type else outside or inside  # Phi-3 keeps it outside
-        trained = int(trained) if trained and trained == int(trained) else trained or longest
+        inside = values.get(start)
+        renamed = "max_position_embeddings" in config.facts.get("names", {})
+        if renamed and longest and not (inside or outside):
+            raise ValueError(f"rope_parameters has no {start}, and its class takes another field.")
+        # Phi-3 keeps it outside.
+        trained = _length(inside if layer_type else outside or inside) or longest
     head_dim = latent_width(config) or width_of_head(config, layer_type)
     width = rotated_width(config, values, head_dim)
     base = float(_base(config, values, layer_type))
     return Rope(rope_type, values, head_dim, width, base, trained, longest)
 
 
-def _positions(config: Configuration, name: str) -> int | None:
-    length = config.number(name)
-    return None if length is None else int(length)
+def _length(number: float | None) -> int | None:
+    return None if number is None else int(number)
 
 
 def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> float:
-    named = values.get("rope_theta")
-    if named is None:
-        named = config.number(*heeded(config, "base"))
-    if named is None:
-        named = config.facts.get("theta", 10_000.0)
-        if isinstance(named, Mapping):  # by layer type, where the class has more than one
-            named = named.get(layer_type, next(iter(named.values())))
-    if finite("rope_theta", named) <= 0:
-        raise ValueError(f"rope_theta is {named}; a number above 0 is needed.")
-    return named
+    usual = config.facts.get("theta", 10_000.0)
+    if isinstance(usual, Mapping):  # by layer type, where the class has more than one
+        usual = usual.get(layer_type, next(iter(usual.values())))
+    given = (values.get("rope_theta"), config.number(*heeded(config, "base")), usual)
+    base = next(each for each in given if each is not None)
+    if finite("rope_theta", base) <= 0:
+        raise ValueError(f"rope_theta is {base}; a number above 0 is needed.")
+    return base
 
 
 def heeded(config: Configuration, role: str) -> Sequence[str]:
@@ -232,9 +223,8 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
         here = str(layer).isdecimal() and types[int(layer) : int(layer) + 1] == [layer_type]
         if here and isinstance(fields, Mapping) and fields.get("head_dim"):
             return Configuration(fields, "").whole("head_dim")
-    usual_names = ["head_dim"] if config.is_known else ["head_dim", "kv_channels"]
-    names = config.facts.get("head", usual_names)
-    name = next((name for name in names if config.get(name)), None)
+    names = ["head_dim"] if config.is_known else ["head_dim", "kv_channels"]
+    name = next((name for name in config.facts.get("head", names) if config.get(name)), None)
     return config.whole(name) if name else config.whole("hidden_size") // config.whole("heads")
 
 
@@ -248,12 +238,17 @@ def latent_width(config: Configuration) -> int | None:
 
 def rotated_width(config: Configuration, values: Dictionary, head_dim: int) -> int:
     """How much of a head is rotated; cut off to a whole number, as models do."""
+    kind = values.get("rope_type", values.get("type"))
     partial = "proportional" not in (values.get("rope_type"), values.get("type"))
-    whole = config.is_known and not config.facts.get("partly")
-    if latent_width(config) or (partial and whole):
-        _check_whole(config, values, head_dim)
-        return head_dim
     share = values.get(SHARE_FIELDS[0])
+    if latent_width(config) or (partial and config.is_known and not config.facts.get("partly")):
+        # Whole heads rotate; frequencies of a share would not fit.
+        share = config.number(SHARE_FIELDS[0]) if share is None else share
+        scaled = kind not in ("default", None) or latent_width(config)
+        widths = {head_dim, width_of_head(config) if latent_width(config) else head_dim}
+        if share is not None and scaled and head_dim not in {int(x * share) for x in widths}:
+            raise ValueError(f"{config.model_type} rotates whole heads; {share!r} of one is asked.")
+        return head_dim
     reads_channels = config.facts.get("rotary_dim", not config.is_known)
     if share is None and reads_channels and config.get("rotary_dim") is not None:
         share = Fraction(config.whole("rotary_dim"), head_dim)
@@ -262,16 +257,6 @@ def rotated_width(config: Configuration, values: Dictionary, head_dim: int) -> i
     if not 0 <= share <= 1 or (partial and not width):
         raise ValueError(f"{float(share):g} of a head of {head_dim} channels cannot be rotated.")
     return width
-
-
-def _check_whole(config: Configuration, values: Dictionary, head_dim: int) -> None:
-    """Refuse the share of a model that rotates whole heads: its frequencies would not fit."""
-    share = values.get(SHARE_FIELDS[0], config.number(SHARE_FIELDS[0]))
-    plain = values.get("rope_type", values.get("type", "default")) in ("default", None)
-    widths = {head_dim, width_of_head(config) if latent_width(config) else head_dim}
-    scaled = not plain or latent_width(config)
-    if share is not None and scaled and not any(int(each * share) == head_dim for each in widths):
-        raise ValueError(f"{config.model_type} rotates whole heads, and {share!r} of one is asked.")
 
 
 def share_of(config: Configuration) -> float:

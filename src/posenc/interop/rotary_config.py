@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
-from posenc.encodings.queries_keys.rotary import Rotary
+from posenc.encodings.queries_keys.rotary import Rotary, Rotated
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.configurations import read, warn_of_strays
@@ -176,22 +176,15 @@ def _one_by_one(
         return layers
     given: Sequence[Any] = config.listed(field) or ()
     made: dict[tuple[float, str], RotaryLayer] = {}
-    found: list[RotaryLayer | None] = []
-    for index, layer in enumerate(layers):
-        if layer is None:
-            found.append(None)
-            continue
+
+    def own(index: int, rope: Rope) -> RotaryLayer:
         if field == "layer_rope_theta":
-            rope = replace(layer.rope, base=float(given[index]))
-        elif index in given:
-            rope = layer.rope
-        else:
-            rope = replace(layer.rope, rope_type=ROPE_TYPES["default"], values={})
-        key = (rope.base, rope.kind)
-        if key not in made:
-            made[key] = layer_of(config, None, rope, length)
-        found.append(made[key])
-    return found
+            rope = replace(rope, base=float(given[index]))
+        elif index not in given:
+            rope = replace(rope, rope_type=ROPE_TYPES["default"], values={})
+        return made.setdefault((rope.base, rope.kind), layer_of(config, None, rope, length))
+
+    return [layer and own(index, layer.rope) for index, layer in enumerate(layers)]
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:
@@ -210,15 +203,9 @@ def layer_of(
     schedule, width = schedule_of(rope, length), width_of_head(config, layer_type)
     if config.facts.get("backwards"):
         schedule = Backwards(schedule)
-    if 2 * len(schedule) > width:
-        raise ValueError(f"{2 * len(schedule)} channels would rotate of a head of {width}.")
-    rotary = Rotary(
-        schedule,
-        head_dim=width,
-        pairing=pairing_of(config),
-        # DeepSeek's heads are what does not turn, then what does.
-        rotated="suffix" if latent_width(config) else "prefix",
-    )
+    # DeepSeek's heads are what does not turn, then what does.
+    place: Rotated = "suffix" if latent_width(config) else "prefix"
+    rotary = Rotary(schedule, head_dim=width, pairing=pairing_of(config), rotated=place)
     return RotaryLayer(
         layer_type,
         rope,

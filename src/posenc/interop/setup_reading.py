@@ -19,17 +19,8 @@ from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
 from posenc.interop.unheeded import unheeded
 
-NAMES = {
-    "text_config": "text",
-    "llm_config": "text",
-    "language_config": "text",
-    "thinker_config": "thinker",
-    "vision_config": "vision",
-    "audio_config": "audio",
-    "encoder_config": "encoder",
-    "decoder_config": "decoder",
-}
-"""What the parts are called; any other field by its own name, less ``_config``."""
+TEXTS = ("text_config", "llm_config", "language_config")
+"""Fields of parts that are called ``text``; others by their own name, less ``_config``."""
 
 UNREAD = "what its code does with positions is not read here"
 
@@ -74,28 +65,30 @@ def positional_setup(
 
 
 def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+    """All parts, with what there is to say of code of its own and of fields beside parts."""
     found = list(_read_parts(config, name, length))
     if has_own_class(config):
         found = [
-            part if OWN_CODE in part.notes else
-            replace(part, certainty="assumed", notes=(*part.notes, OWN_CODE))
+            replace(part, certainty="assumed", notes=(*dict.fromkeys((*part.notes, OWN_CODE)),))
             for part in found
-        ]  # fmt: skip
+        ]
     if words := stray_words(config):
-        first, strays = found[0], tuple(unreached(config))
-        notes = (*first.notes, words)
-        found[0] = replace(first, certainty="assumed", notes=notes, strays=strays)
+        strays, notes = tuple(unreached(config)), (*found[0].notes, words)
+        found[0] = replace(found[0], certainty="assumed", notes=notes, strays=strays)
     return found
 
 
 def _read_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
-    nested = parts_of(config)
+    nested, whole = parts_of(config), config.with_defaults()
     if not nested:
-        return _own(config.with_defaults(), name, length)
-    found = _beside(config, nested, name, length)
+        return _own(whole, name, length)
+    # Layers whose fields stand beside nested parts, as those of CSM's text model.
+    rotated = rotates(config) and whole.field("layers") and whole.field("hidden_size")
+    beside = not {*NESTS} & {*nested} and (rotated or "words" in config.facts)
+    found = [*_own(whole, name, length)] if beside else []
     own = [part.name for part in found]
     for field, inner in nested.items():
-        called = NAMES.get(field, field.removesuffix("_config"))
+        called = "text" if field in TEXTS else field.removesuffix("_config")
         if not inner.facts and not rotates(inner):
             usual = f"its type is {inner.model_type or 'not named'}, and is not known here"
             words = config.facts.get("untyped", {}).get(field)
@@ -108,17 +101,6 @@ def _read_parts(config: Configuration, name: str, length: int | None) -> Sequenc
     return found
 
 
-def _beside(
-    config: Configuration, nested: dict[str, Configuration], name: str, length: int | None
-) -> list[Part]:
-    """The parts of layers whose fields stand beside those of nested parts, as CSM's text model."""
-    whole = config.with_defaults()
-    rotated = rotates(config) and whole.field("layers") and whole.field("hidden_size")
-    if {*NESTS} & {*nested} or not (rotated or "words" in config.facts):
-        return []
-    return list(_own(whole, name, length))
-
-
 def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
     """The parts of a configuration that holds no others."""
     config = of_its_own_code(config)
@@ -126,59 +108,53 @@ def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]
     who = "the model does not look at it" if config.is_known else "it is not read here"
     said = [f"{field} stands in the file, and {who}" for field in unheeded(config)]
     parts = [replace(first, notes=(*first.notes, *said)), *others]
-    sure = config.facts.get("verified") and SHORT_ALONE not in first.notes
-
-    def is_verified(part: Part) -> bool:
-        told = any(layer.positional is not None for layer in part.layers)
-        return bool(sure) and told and part.model_type == config.model_type
-
-    return [replace(p, certainty="verified") if is_verified(p) else p for p in parts]
+    if not config.facts.get("verified") or SHORT_ALONE in first.notes:
+        return parts
+    return [
+        replace(part, certainty="verified")
+        if part.model_type == config.model_type and any(layer.positional for layer in part.layers)
+        else part
+        for part in parts
+    ]
 
 
 def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
-    facts = config.facts
+    facts, turns = config.facts, rotates(config)
     if "axial" in facts or "patches" in facts:
         return [image_part(config, name)]
     if (parts := added_parts(config, name)) is not None:
         return parts
-    if facts.get("none") and not rotates(config):
+    if facts.get("none") and not turns:
         types = layer_types(config) or [None] * config.whole("layers")
         held = Positional()
         return [Part(name, config.model_type, tuple(LayerSetup(kind, held) for kind in types))]
     architecture = config.values.get("architecture")
     if config.model_type == "timm_wrapper" and is_told_by_name(architecture):
         return [replace(timm_part(str(architecture), config.values), model_type="timm_wrapper")]
-    words = facts.get("words") if not rotates(config) else None
-    if why := refusal(config):
-        words = f"no encoding of the library is this: {why}"
-    if words is not None:
-        return [Part(name, config.model_type, _empty(config), notes=(words,))]
-    if rotates(config):
+    why, sure = refusal(config), "read"
+    words = f"no encoding of the library is this: {why}" if why else None
+    if turns and words is None:
         return _rotary(config, name, length)
-    if config.is_known:
-        parts = facts.get("parts")
-        words = f"as its parts do: {', '.join(parts)}" if parts else UNREAD
-        return [Part(name, config.model_type, _empty(config), None, "assumed", (words,))]
-    raise ValueError(
-        f"What {config.model_type or 'a model without model_type'} does with positions is not "
-        f"known here, and its configuration has no rope_parameters, rope_theta or the like."
-    )
-
-
-def _empty(config: Configuration) -> tuple[LayerSetup, ...]:
+    words = words or facts.get("words")
+    if words is None and config.is_known:
+        parts, sure = ", ".join(facts.get("parts", ())), "assumed"
+        words = f"as its parts do: {parts}" if parts else UNREAD
+    if words is None:
+        raise ValueError(
+            f"What {config.model_type or 'a model without model_type'} does with positions is not "
+            f"known here, and its configuration has no rope_parameters, rope_theta or the like."
+        )
     count = config.get("layers")
-    return (LayerSetup(None, None),) * (count if isinstance(count, int) and count > 0 else 1)
+    empty = (LayerSetup(None, None),) * (count if isinstance(count, int) and count > 0 else 1)
+    return [Part(name, config.model_type, empty, None, sure, (words,))]
 
 
 def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
     layers = read_layers_of(config, length)
     types = layer_types(config) or [None] * len(layers)
-    heats = temperatures_of(config)
-    made = tuple(
-        _layer(config, index, layer, kind, heat)
-        for index, (layer, kind, heat) in enumerate(zip(layers, types, heats, strict=True))
-    )
-    known = any(layer and layer.pairing_is_known for layer in layers) or not any(layers)
+    several = zip(layers, types, temperatures_of(config), strict=True)
+    made = tuple(_layer(config, index, *each) for index, each in enumerate(several))
+    known = all(layer is None or layer.pairing_is_known for layer in layers)
     trained = next((layer.rope.trained_length for layer in layers if layer), None)
     certainty: Certainty = "read" if known and config.is_known else "assumed"
     notes = _notes(config)
@@ -215,15 +191,13 @@ def _layer(
 
 
 def _notes(config: Configuration) -> list[str]:
-    said = []
+    said = [] if (words := unverified(config)) is None else [words]
     if (dual := config.dictionary("dual_chunk_attention_config")).get("chunk_size"):
         first = dual.get("original_max_position_embeddings", "its trained length")
         said.append(
             f"beyond {first} positions, engines with dual chunk attention remap distances by "
             f"chunks of {dual['chunk_size']} (posenc.DualChunk); transformers does not"
         )
-    if (words := unverified(config)) is not None:
-        said.append(words)
     return said
 
 
