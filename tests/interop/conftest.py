@@ -50,10 +50,8 @@ class Oracle:
 
         A ramp that ends near 1 is off by some 2^-23, and so is a frequency of which a 64th is left.
         """
-        schedule, prefix = (
-            Oracle.rotary(encoding).frequencies,
-            f"{layer_type}_" if layer_type else "",
-        )
+        schedule = Oracle.rotary(encoding).frequencies
+        prefix = f"{layer_type}_" if layer_type else ""
         ours = torch.tensor([2 * math.pi / length for length in schedule.wavelengths()]).double()
         theirs = Oracle.frequencies_of(module, layer_type)
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-12)

@@ -146,22 +146,17 @@ def is_made_of_parts(config: Configuration) -> bool:
 
 def stray_words(config: Configuration) -> str | None:
     """What to say of fields that ``unreached`` names; None without any."""
-    if not (fields := unreached(config)):
-        return None
-    whole = is_made_of_parts(config)
-    parts = " or ".join(config.facts["parts"]) if whole else "text_config"
+    fields, whole = unreached(config), is_made_of_parts(config)
+    parts = " or ".join(config.facts.get("parts", ())) if whole else "text_config"
     done = "left out" if whole or config.facts.get("flat") else "read as its own"
-    return (
-        f"transformers does not look for fields beside a missing {parts} ({done} here): "
-        f"{', '.join(fields)}"
-    )
+    said = f"transformers does not look for fields beside a missing {parts} ({done} here): "
+    return said + ", ".join(fields) if fields else None
 
 
 def warn_of_strays(config: object) -> None:
     """Say that fields of the language model stand where its class does not look for them."""
-    for each in _nests(read_whole(config)):
-        if words := stray_words(each):
-            warn(words, stacklevel=3)
+    for words in filter(None, map(stray_words, _nests(read_whole(config)))):
+        warn(words, stacklevel=3)
 
 
 def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> bool:

@@ -31,9 +31,6 @@ PLAIN = frozenset({"qwen2_vl", "paddleocr_vl"})
 
 IMAGE, VIDEO = 1, 2
 
-Second = int | float | Tensor
-"""A time as it is given: a number, or a tensor of one."""
-
 
 def multimodal_positions(
     config: Any,
@@ -75,15 +72,18 @@ def multimodal_positions(
         [[[0, 0, 0], [1, 1, 1], [1, 1, 2], [3, 3, 3]]]
     """
     known = read_whole(config)
-    family = _family(known)
+    family = known.family.removesuffix("_thinker")
+    if family not in FRAMES_APART | SECONDS | OMNI | MERGED_FRAMES | PLAIN:
+        raise ValueError(f"How {known.model_type} counts its tokens is not known here.")
     grids = {
         IMAGE: _merged(known, family, image_grids, is_video=False),
         VIDEO: _merged(known, family, video_grids, is_video=True),
     }
-    videos, times = grids[VIDEO], {}
-    apart = [1] * len(videos) if seconds is None else _seconds(seconds, family, len(videos))
+    times = {}
     if family in SECONDS | OMNI:
-        several = zip(videos, apart, strict=True)
+        # A number or a tensor: by its kind the models round.
+        apart = [1] * len(grids[VIDEO]) if seconds is None else [*seconds]
+        several = zip(grids[VIDEO], apart, strict=True)
         times[VIDEO] = [_times(known, family, grid[0], second) for grid, second in several]
     usual = "all" if family in OMNI else "sides"
     return mixed_modalities(
@@ -94,13 +94,6 @@ def multimodal_positions(
         mask=mask,
         document_ids=document_ids,
     )
-
-
-def _family(config: Configuration) -> str:
-    family = config.family.removesuffix("_thinker")
-    if family not in FRAMES_APART | SECONDS | OMNI | MERGED_FRAMES | PLAIN:
-        raise ValueError(f"How {config.model_type} counts its tokens is not known here.")
-    return family
 
 
 def _merged(
@@ -128,32 +121,15 @@ def _vision(config: Configuration, name: str, usual: int) -> int:
     return config.values.get(name, usual)
 
 
-def _seconds(seconds: Any, family: str, count: int) -> list[Second]:
-    """The time between two frames of each video, as it was given: by its kind the models round."""
-    given = [each.cpu() if isinstance(each, Tensor) else each for each in seconds]
-    if family not in SECONDS | OMNI and given:
-        raise ValueError(f"seconds are given, and {family} counts the frames of a video.")
-    if len(given) != count:
-        raise ValueError(f"seconds are given for {len(given)} of {count} videos; give one each.")
-    return given
-
-
-def _times(config: Configuration, family: str, frames: int, second: Second) -> Tensor:
+def _times(config: Configuration, family: str, frames: int, second: Any) -> Tensor:
     """Where the frames of a video stand, rounded as the models round."""
-    if family in SECONDS:
-        return _at_intervals(frames, _vision(config, "tokens_per_second", 4) * second)
-    values = config.dictionary("thinker_config") or config.values
-    rate = values.get("position_id_per_seconds", 25)
-    apart = torch.as_tensor(float(second), dtype=torch.float32, device="cpu")
-    told = torch.arange(frames, device="cpu") * apart * rate
-    if family == "qwen3_omni_moe" and not torch.equal(told, told.round()):
-        raise ValueError(f"Frames {float(second):g} seconds apart stand at fractions of positions.")
-    return told.long()
-
-
-def _at_intervals(frames: int, interval: Second) -> Tensor:
-    """In the dtype of a tensor; Python's numbers meet whole ones in float32, as by torch."""
     index = torch.arange(frames, device="cpu")
-    if isinstance(interval, Tensor | int):
-        return (index * interval).long()
-    return (index.float() * float(interval)).long()
+    second = second.cpu() if isinstance(second, Tensor) else second
+    if family in SECONDS:
+        interval = _vision(config, "tokens_per_second", 4) * second
+        if isinstance(interval, Tensor | int):  # in the dtype of a tensor
+            return (index * interval).long()
+        return (index.float() * float(interval)).long()
+    values = config.dictionary("thinker_config") or config.values
+    apart = torch.tensor(float(second), dtype=torch.float32, device="cpu")
+    return (index * apart * values.get("position_id_per_seconds", 25)).long()

@@ -82,16 +82,12 @@ def _check_alike(layers: list[Any], norm: nn.Module | None) -> None:
             raise TypeError(f"A layer is a {type(layer).__name__}, not a TransformerEncoderLayer.")
         if layer.self_attn.add_zero_attn or layer.self_attn.bias_k is not None:
             raise ValueError("self_attn adds keys of its own, which an Encoder has not.")
-    norms = [norm for layer in layers for norm in (layer.norm1, layer.norm2)]
-    dropped = [each for x in layers for each in (x.dropout, x.dropout1, x.dropout2)]
-    numbers = {
-        "sizes, order or activation": {_make(layer) for layer in layers},
-        "eps": {each.eps for each in (*norms, *([] if norm is None else [norm]))},
-        "dropout": {*map(_dropout, dropped), *(layer.self_attn.dropout for layer in layers)},
-    }
-    for what, found in numbers.items():
-        if len(found) > 1:
-            raise ValueError(f"The layers differ in {what}; an Encoder has one for all.")
+    norms = [each for layer in layers for each in (layer.norm1, layer.norm2)]
+    dropped = {_dropout(each) for x in layers for each in (x.dropout, x.dropout1, x.dropout2)}
+    dropped |= {layer.self_attn.dropout for layer in layers}
+    eps = {each.eps for each in (*norms, *([] if norm is None else [norm]))}
+    if len({_make(layer) for layer in layers}) > 1 or len(eps) > 1 or len(dropped) > 1:
+        raise ValueError("Layers differ in sizes, order, activation, eps or dropout.")
 
 
 def _dropout(module: nn.Module) -> float:

@@ -34,13 +34,13 @@ def unheeded(config: Configuration) -> list[str]:
     if not rotates(config):
         return [*(name for name in strange(config) if name in given), *switched]
     share = heeded(config, "share") if config.facts.get("partly") else ()
-    read = {*heeded(config, "base"), *share, *config.own}
-    stray = [n for n in (*BASE_FIELDS, *SHARE_FIELDS) if n in given and n not in read]
+    read, base = {*heeded(config, "base"), *share, *config.own}, heeded(config, "base")
     rope = config.dictionary("rope_parameters")
-    usual = config.get(*heeded(config, "base")) or rope.get("rope_theta", config.facts.get("theta"))
-    stray = [n for n in stray if given[n] != (usual if n in BASE_FIELDS else 1)]
-    if "rotary_dim" in given and not config.facts.get("rotary_dim") and not share:
-        stray += ["rotary_dim"] if given["rotary_dim"] != width_of_head(config) else []
+    usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
+    means = {**dict.fromkeys(BASE_FIELDS, usual), **dict.fromkeys(SHARE_FIELDS, 1)}
+    if not config.facts.get("rotary_dim") and not share:
+        means["rotary_dim"] = width_of_head(config)
+    stray = [n for n, value in means.items() if n in given and n not in read and given[n] != value]
     return [*stray, *switched]
 
 

@@ -16,7 +16,6 @@ from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
 from posenc.interop.exports.subject import check_reach, depends_on_length, only_part, refuse
-from posenc.interop.setup import LayerSetup
 
 TARGET = "An export of arrays"
 
@@ -90,28 +89,18 @@ def arrays(
     kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
         kinds.setdefault((repr(layer.positional), layer.softmax_scale), []).append(index)
-    for indices in kinds.values():
+    for (expression, scale), indices in kinds.items():
         layer = chosen.layers[indices[0]]
-        name = _name(layer, len(kinds), metadata)
-        said: dict[str, Any] = {
-            "layers": indices,
-            "expression": repr(layer.positional),
-            "softmax_scale": layer.softmax_scale,
-        }
+        name = (layer.layer_type or "layers") if len(kinds) > 1 else "layers"
+        alike = sum(key == name or key.startswith(f"{name}_") for key in metadata)
+        name = f"{name}_{alike}" if alike else name
+        said: dict[str, Any] = {"layers": indices, "expression": expression, "softmax_scale": scale}
         for entry in layer.encodings:
             found, about = _arrays(entry, longest)
             tensors |= {f"{name}.{key}": tensor for key, tensor in found.items()}
             said |= about
         metadata[name] = json.dumps(said)
     return Arrays(tensors, metadata)
-
-
-def _name(layer: LayerSetup, kinds: int, taken: dict[str, str]) -> str:
-    if kinds == 1:
-        return "layers"
-    name = layer.layer_type or "layers"
-    alike = sum(key == name or key.startswith(f"{name}_") for key in taken)
-    return f"{name}_{alike}" if alike else name
 
 
 def _arrays(entry: Any, longest: int | None) -> Found:

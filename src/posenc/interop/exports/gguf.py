@@ -136,9 +136,13 @@ def _layers(model: RotatingModel, program: Mapping[str, Any]) -> tuple[Rotary, G
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
     # they are scaled as full layers are.
     alone = usual is not None or isinstance(full.frequencies, Geometric)
-    if isinstance(plain, Geometric) and plain.dim == full.rotated_dim and alone:  # noqa: SIM102
-        if usual in (None, float(plain.base)):
-            return full, plain
+    if (
+        isinstance(plain, Geometric)
+        and plain.dim == full.rotated_dim
+        and alone
+        and usual in (None, float(plain.base))
+    ):
+        return full, plain
     refuse(TARGET, f"full layers have {full.frequencies!r} and sliding ones {plain!r}")
 
 
