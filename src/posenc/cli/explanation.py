@@ -31,8 +31,8 @@ class Explanation:
 
     def show(self) -> None:
         """Prints it without rich, which takes as long to load as all the rest."""
-        rows = [("step", "formula", "numbers put in", "value")]
-        rows += [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in self.steps]
+        rows = [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in self.steps]
+        rows = [("step", "formula", "numbers put in", "value"), *rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
         print(self.title, self.asked, "", *lines, *filter(None, [self.note]), sep="\n")

@@ -13,13 +13,9 @@ from posenc.cli.errors import UserError
 
 
 def check(path: Path, *suffixes: str, **read: Path | None) -> None:
-    """Refuses a path that no file can take, or that is read: ``read`` has each by its option."""
+    """Refuses a name of another kind, or one that is read: ``read`` has each by its option."""
     if suffixes and path.suffix not in suffixes:
         raise UserError(f"{path}: the name must end in {' or '.join(suffixes)}")
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path} is a folder or a device; give the name of a file")
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{path.parent} is no folder that can be written")
     for name, source in read.items():
         if source is not None and path.resolve() == source.resolve():
             raise UserError(f"{path} is also the {name}; give the output another name")
@@ -40,8 +36,6 @@ def placed(path: Path) -> Iterator[BinaryIO]:
     try:
         with growing.open("x+b") as file:
             yield file  # type: ignore[misc]
-        if target.exists():
-            growing.chmod(target.stat().st_mode & 0o777)
         os.replace(growing, target)
     except OSError as error:  # that of a full disk has no name
         error.filename = error.filename or str(path)

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import importlib
 import importlib.util
-import json
 import operator
 import os
 import sys
@@ -38,35 +37,17 @@ def imported(target: str) -> Any:
     """What MODULE:NAME or FILE.py:NAME names."""
     module, _, name = target.rpartition(":")
     if not module or not name:
-        raise UserError(
-            f"{target!r} names nothing to check; give MODULE:FACTORY, FILE.py:FACTORY or model:PATH"
-        )
-    is_file = module.endswith(".py")
-    if is_file and not Path(module).is_file():
-        raise UserError(f"{module} is no file; give a module's name or the path of a .py file")
+        raise UserError(f"{target!r} names nothing; give MODULE:NAME, FILE.py:NAME or model:PATH")
     sys.path.insert(0, "")
     try:
+        is_file = module.endswith(".py")
         loaded = _from_file(Path(module)) if is_file else importlib.import_module(module)
+        return operator.attrgetter(name)(loaded)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
-        raise UserError(f"{module} could not be imported: {told}") from None
+        raise UserError(f"{target} could not be imported: {told}") from None
     finally:
         sys.path.remove("")
-    try:
-        return operator.attrgetter(name)(loaded)
-    except AttributeError:
-        raise UserError(f"{module} has no {name}; check the name after the colon") from None
-
-
-def arguments_in(text: str) -> dict[str, Any]:
-    """The arguments of a constructor, from what follows ``--arguments``."""
-    try:
-        arguments = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UserError(f"--arguments is no JSON: {error}") from None
-    if not isinstance(arguments, dict):
-        raise UserError('--arguments must be a JSON object, such as {"dim": 64}')
-    return arguments
 
 
 def _from_file(path: Path) -> Any:

@@ -1,5 +1,6 @@
 """``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
+import json
 import sys
 import warnings
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing_extensions import Doc
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.options import Flag, SomeWhole, Words, by_place, named
-from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
+from posenc.cli.targets import MODEL, imported, printed_aside
 
 if TYPE_CHECKING:
     from posenc.audit import Report
@@ -96,7 +97,7 @@ class Check:
         given |= {"ignore": self.ignore or (), "only": self.only or (), "name": self.target}
         with warnings.catch_warnings(action="ignore"):  # those of the thing
             try:
-                arguments = arguments_in(self.arguments)
+                arguments = json.loads(self.arguments)
                 return check(target, arguments=arguments, **given)
             except CannotCheckError as reason:
                 told, _, listing = str(reason).partition("\n")

@@ -44,13 +44,15 @@ class Convert:
 
     def run(self) -> None:
         """Converts."""
-        from posenc.inspection.safetensors_header import read_header
+        from posenc.inspection.safetensors_header import read_header, shards_of
         from posenc.interop.configurations import read, read_whole
         from posenc.interop.rope_models import pairing_of_code
         from posenc.interop.weights import row_orders
         from posenc.interop.weights.checkpoint import check_convertible, stored_pairing
 
-        folder, names, index = self._files()
+        path = self._file()
+        folder, index = path.parent, path if path.suffix == ".json" else None
+        names = [path.name] if index is None else shards_of(index)
         config = config_in(self.config or folder)
         if not config.is_file():
             raise UserError(f"{config} is not there; give the model's own with --config")
@@ -68,7 +70,7 @@ class Convert:
         mark = None if to == pairing_of_code(read(values)) else to
         check_room(self.output, sum(each.start + each.bytes for each in headers.values()))
         if index is None:
-            _write(folder / names[0], self.output, headers[names[0]], orders, to, mark)
+            _write(path, self.output, headers[path.name], orders, to, mark)
         else:
             with placed_folder(self.output) as growing:
                 for name, header in headers.items():
@@ -79,19 +81,14 @@ class Convert:
                 (growing / "config.json").write_text(told + "\n", encoding="utf-8")
         print(f"{len(orders)} of {len(shapes)} tensors were brought from {now} to {to}.")
 
-    def _files(self) -> tuple[Path, list[str], Path | None]:
-        """The folder of the weights, the files in it, and their index where they have one."""
-        from posenc.inspection.safetensors_header import shards_of
-
-        path = self.weights
-        if path.is_dir():
-            found = [path / name for name in (INDEX, SINGLE) if (path / name).is_file()]
-            if not found:
-                raise UserError(f"{path} holds neither {INDEX} nor {SINGLE}; name the file")
-            path = found[0]
-        if path.suffix != ".json":
-            return path.parent, [path.name], None
-        return path.parent, shards_of(path), path
+    def _file(self) -> Path:
+        """The file of weights, or the index of its shards."""
+        if not self.weights.is_dir():
+            return self.weights
+        for name in (INDEX, SINGLE):
+            if (self.weights / name).is_file():
+                return self.weights / name
+        raise UserError(f"{self.weights} holds neither {INDEX} nor {SINGLE}; name the file")
 
 
 def _write(
@@ -108,9 +105,8 @@ def _write(
         begin = target.tell()
         shutil.copyfileobj(file, target)
         target.flush()
-        for name, order in orders.items():
-            if (each := header.entries.get(name)) is None:
-                continue
+        for name in orders.keys() & header.entries.keys():
+            order, each = orders[name], header.entries[name]
             rows, group = order.rows(each.shape), order.width * len(order.pattern)
             size = each.end - each.begin
             if each.dtype in PACKED or size % rows:
@@ -122,7 +118,7 @@ def _write(
 
 
 def _marked(headers: "dict[str, Header]", values: dict[str, Any]) -> str | None:
-    """The pairing that the files say they were converted to."""
+    """The pairing that the files, or their configuration, say they were converted to."""
     found = {(held.metadata or {}).get(MARK) for held in headers.values()}
     noted = _text(values).get(MARK)
     if len(found) > 1 or len({noted, *found} - {None}) > 1:

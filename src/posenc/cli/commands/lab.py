@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from typing_extensions import Doc
 
-from posenc.cli.errors import UserError, check_heeded, check_least
+from posenc.cli.errors import UserError, check_least
 from posenc.cli.files import check
 from posenc.cli.options import File, Output, Whole, Words, by_place, named
 
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from posenc.lab import Grid, Store
 
 Action = Literal["plan", "run", "status", "report", "show", "clean"]
-
-HEEDED = {
-    "workers": ("plan", "run", "status"), "engine": ("run",), "output": ("report",),
-    "export": ("report",), "query": ("show",), "encoding": ("plan", "run", "status", "report"),
-}  # fmt: skip
-"""Which actions look at an option."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +54,8 @@ class Lab:
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""
         check_least(1, workers=self.workers)
-        told = f"to posenc lab {self.action}"
-        check_heeded(self, **{n: self.action not in by and told for n, by in HEEDED.items()})
-        check_heeded(
-            self,
-            workers=self.engine == "ray" and "beside --engine ray",
-            target=(self.action == "clean" or self.query) and "here",
-        )
         if self.target is None and self.action != "clean" and not self.query:
-            what = "run, by its id or how it begins" if self.action == "show" else "grid, as quick"
+            what = "run, by its id" if self.action == "show" else "grid, as quick"
             raise UserError(f"posenc lab {self.action} takes a {what}")
         if self.folder.is_file() and self.action in ("status", "report", "show"):
             from posenc.lab.kept import taken_out

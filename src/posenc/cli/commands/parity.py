@@ -1,5 +1,6 @@
 """``posenc parity``: where do the bits of two rotary implementations part, and does it matter?"""
 
+import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from posenc.cli import options
 from posenc.cli.errors import UserError, check_heeded, check_least, close
 from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import File, SomeWhole, by_place, named
-from posenc.cli.targets import MODEL, arguments_in, imported, printed_aside
+from posenc.cli.targets import MODEL, imported, printed_aside
 
 if TYPE_CHECKING:
     from posenc.encodings.queries_keys import Rotary
@@ -80,7 +81,7 @@ class Parity:
             given["encoding"] = encoding
         else:
             given["config"] = config_in(self.config)
-        said = {"arguments": arguments_in(self.arguments), "layout": self.layout, "call": self.call}
+        said = {"arguments": json.loads(self.arguments), "layout": self.layout, "call": self.call}
         dtype, names = getattr(torch, self.dtype), (self.a, self.b)
         # What own implementations print or warn would stand in the report.
         with printed_aside(), warnings.catch_warnings(action="ignore"):
@@ -101,11 +102,9 @@ class Parity:
         from posenc.encodings.queries_keys import MultimodalRotary, Rotary
         from posenc.interop.rotary_config import rotary_from_config
 
-        check_heeded(
-            self,
-            encoding=self.config and "beside --config",
-            write=not (self.config or self.encoding) and "without --config or --encoding",
-        )
+        check_heeded(self, encoding=self.config and "beside --config")
+        if self.write and not (self.config or self.encoding):
+            raise UserError("--write needs --config or --encoding")
         if self.encoding is not None:
             found: Any = encoding_from(self.encoding)
         elif self.config is None:

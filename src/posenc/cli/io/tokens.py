@@ -27,8 +27,6 @@ Text = Callable[[], TextIO]
 
 def text_from(text: str | None, file: Path | None) -> Text:
     """Words from the command line, a file, or standard input (-); what is no file is held."""
-    if text is not None and file is not None:
-        raise UserError("got both TEXT and --file; give one of them")
     if file is not None and file.is_file():
         shown = {"console": Console(stderr=True), "transient": True}
         is_quiet = not sys.stderr.isatty()
@@ -36,8 +34,6 @@ def text_from(text: str | None, file: Path | None) -> Text:
             rich.progress.open, file, "r", encoding="utf-8-sig", disable=is_quiet, **shown
         )  # type: ignore[arg-type]
     if "-" in (text, str(file)):
-        if sys.stdin is None:
-            raise UserError("standard input is closed; give TEXT or --file FILE")
         held = sys.stdin.buffer.read()
     elif file is not None:
         held = file.read_bytes()
@@ -145,10 +141,10 @@ class Measure:
     def of(cls, read: Iterable[Row], unknown: int | None) -> "Measure":
         """What rows hold, where ``unknown`` is the id of words that the vocabulary lacks."""
         found = cls()
-        for row in read:
+        for _, start, ids in read:
             found.rows += 1
-            found.tokens += len(row.ids)
-            found.longest = max(found.longest, len(row.ids))
-            found.sentences += row.start == 0
-            found.unknown += row.ids.count(unknown) if unknown is not None else 0
+            found.tokens += len(ids)
+            found.longest = max(found.longest, len(ids))
+            found.sentences += start == 0
+            found.unknown += ids.count(unknown)  # type: ignore[arg-type]
         return found

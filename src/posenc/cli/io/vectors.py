@@ -91,12 +91,9 @@ def _batch(rows: list[Row], vectors: Vectors, encoding: Sinusoidal, dtype: torch
     positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
     wide = torch.promote_types(dtype, torch.float32)
     x = vectors.look_up(ids).to(wide)
-    if not x.isfinite().all():
-        raise UserError("the --embeddings hold infinities or NaN; give finite vectors")
     distinct, places = positions.unique(return_inverse=True)
     table = encoding.table(distinct, dtype=wide)[places]
     values = encoding.encode(x, table).to(dtype)
     if not values.isfinite().all():
-        kind = str(dtype).removeprefix("torch.")
-        raise UserError(f"some numbers are beyond {kind}; give a wider --dtype")
+        raise UserError(f"some numbers are infinite or NaN in {dtype}; give a wider --dtype")
     return Batch(rows, ids, positions, x, table, values)

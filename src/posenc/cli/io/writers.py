@@ -63,12 +63,13 @@ def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batc
         entries[name] = Entry(NAMES[dtype], shape, begin, end)
     file.write(Header(entries, texts, 0).encoded())
     file.flush()
-    start, held = file.tell(), {}
+    start = file.tell()
     file.truncate(start + end)
-    for name, (dtype, shape) in manifest.arrays().items():
-        begin, size = start + entries[name].begin, dtype.itemsize * prod(shape)
-        data = np.memmap(file, np.uint8, "r+", begin, (size,))  # type: ignore[call-overload]
-        held[name] = torch.from_numpy(data).view(dtype).view(shape)
+    data = torch.from_numpy(np.memmap(file, np.uint8, "r+", start, (end,)))  # type: ignore[call-overload]
+    held = {
+        name: data[entries[name].begin : entries[name].end].view(dtype).view(shape)
+        for name, (dtype, shape) in manifest.arrays().items()
+    }
     fill(held, manifest, batches)
 
 
