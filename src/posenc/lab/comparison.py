@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
 
-from posenc.lab.earlier import Results
 from posenc.lab.grid import Gap, Grid, GridTask
 from posenc.lab.planning import counts, planned
 from posenc.lab.statistics import (
@@ -17,7 +16,7 @@ from posenc.lab.statistics import (
     pairs,
     ranks,
 )
-from posenc.lab.store import Store
+from posenc.lab.store import Results, Store
 from posenc.lab.tasks import Published, Task
 
 PURPOSES = ((10, "a claim"), (5, "a comparison"), (3, "exploring"), (0, "a first look"))

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.earlier import Results
 from posenc.lab.files import read_json, whole
 from posenc.lab.grid import Grid
 from posenc.lab.planning import planned
-from posenc.lab.store import Store
+from posenc.lab.store import Results, Store
 
 POINTS = 12
 """Of each curve of losses, at the most."""

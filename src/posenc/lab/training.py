@@ -14,11 +14,20 @@ from torch import Tensor, nn
 from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import drawn
 from posenc.lab.model import Model, digest
-from posenc.lab.seeds import generator_for, seed_of
 from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 
 CURVE = 50  # points of a loss curve, each the mean of the steps since the one before
 MOST_DRAWS = 1000  # batches without any target, before a task is said to ask nothing
+
+
+def seed_of(seed: int, *purpose: object) -> int:
+    """A 63-bit seed for one purpose: what an encoding draws leaves body and data as they are."""
+    written = ":".join(map(str, (seed, *purpose)))
+    return int.from_bytes(sha256(written.encode()).digest()[:8], "big") >> 1
+
+
+def generator_for(seed: int, *purpose: object) -> torch.Generator:
+    return torch.Generator().manual_seed(seed_of(seed, *purpose))
 
 
 @dataclass(frozen=True)

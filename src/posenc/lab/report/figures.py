@@ -63,12 +63,7 @@ def _shown(task: TaskComparison) -> list[Pair]:
 
 
 def variables(theme: str) -> Markup:
-    """The colors of a ground as CSS variables.
-
-    Example:
-        >>> variables("dark").split(";")[0]
-        Markup('--ground: #17181c')
-    """
+    """The colors of a ground as CSS variables."""
     return Markup("; ".join(f"--{name}: {value}" for name, value in _colors(theme).items()))
 
 
@@ -86,12 +81,10 @@ def _svg(figure, own: str) -> Markup:
 
     from posenc.plots import save
 
-    file = io.BytesIO()
-    save(figure, file, "svg")
+    save(figure, file := io.BytesIO(), "svg")
     plt.close(figure)
     text = file.getvalue().decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'\bid="', f'id="{own}-', text)
     text = re.sub(r'(url\(|href=")#', rf"\1#{own}-", text)
     for name, value in _colors("light").items():

@@ -50,7 +50,8 @@ def scores(task: TaskComparison) -> Sheet:
             (
                 each.name,
                 _place(task, each),
-                _fits(each),
+                f"{sum(each.fits)} of {len(each.fits)}"
+                + (f", {len(each.diverged)} diverged" if each.diverged else ""),
                 f"{fmean(each.scores[trained].values()):.3f}",
                 *(interval(each.middle.get(length)) for length in longer),
             )
@@ -69,11 +70,6 @@ def _place(task: TaskComparison, each: Scored) -> str:
         return "–" if each.has_fitted else "did not fit"
     is_shared = len(task.ranks) > 1 and set(task.ranks.values()) == {1}
     return "shared" if is_shared else str(task.ranks[each.name])
-
-
-def _fits(each: Scored) -> str:
-    diverged = f", {len(each.diverged)} diverged" if each.diverged else ""
-    return f"{sum(each.fits)} of {len(each.fits)}{diverged}"
 
 
 def paired_lengths(task: TaskComparison) -> list[int]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from posenc.arguments import check_whole
 from posenc.lab.tasks.base import IGNORED, Batch, Task, draw, unscored
 
 WRITE, READ, IGNORE = 2, 3, 4  # instructions of flip-flop; 0 and 1 are its bits
@@ -39,8 +38,6 @@ class FlipFlop(Task):
         super().__post_init__()
         if any(length % 2 for length in self.tested) or min(self.tested) < 4:
             raise ValueError(f"tested is {self.tested}; expected even lengths from 4 on.")
-        if not 0 <= self.ignored < 1:
-            raise ValueError(f"ignored is {self.ignored}; it must be from 0 to below 1.")
 
     def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         pairs = length // 2
@@ -76,13 +73,6 @@ class KBack(Task):
     gate = 0.9
     steps = 1500
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_whole(k=self.k)
-        shortest = min(self.tested)
-        if self.k > shortest // 2:
-            raise ValueError(f"k is {self.k}; expected at most half of a row, {shortest // 2}.")
-
     @property
     def about(self) -> str:  # type: ignore[override]
         return f"Letter {self.k} from the end, where only letters count."
@@ -112,12 +102,6 @@ class KFront(Task):
     vocabulary = LETTERS
     chance = 1 / LETTERS
     steps = 1000
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_whole(k=self.k)
-        if self.k > min(self.tested):
-            raise ValueError(f"k is {self.k}; the shortest tested row has {min(self.tested)}.")
 
     @property
     def about(self) -> str:  # type: ignore[override]
