@@ -25,8 +25,7 @@ def curves(
 ) -> Axes:
     """Draws columns of ``table`` over the position: dots at whole positions, smooth lines between.
 
-    The frame goes from −1 to 1, or further where a curve does; where all numbers are below .5, as
-    learned ones are before training, to the largest of them.
+    The frame goes from −1 to 1, further where a curve does, or to the largest number below .5.
 
     Args:
         table: [positions, dim].

@@ -40,8 +40,7 @@ def grid_channels(
         size: (height, width).
         channels: Which channels; up to 32, evenly spread, by default.
         columns: Small pictures side by side.
-        limit: The end of the colors; the largest size of any number drawn if None. Where numbers
-            lie beyond it, the color bar is pointed and says how far they reach.
+        limit: The end of the colors; the largest size of any number drawn if None.
 
     Example:
         >>> ax = grid_channels([[0.0, 1.0], [0.8, 0.5]], (1, 2))
@@ -69,9 +68,6 @@ def patch_similarity(
     **shown: Unpack[Shown],
 ) -> Axes:
     """Draws the similarity of one patch to every patch of a grid, in colors fixed to [−1, 1].
-
-    Where numbers lie beyond, as products that are no cosines, the color bar is pointed and says how
-    far they reach.
 
     Args:
         similarities: By the name of its encoding, [height, width], as of

@@ -25,7 +25,7 @@ def growth(
     On such axes a power of the size is a straight line: its slope is the exponent.
 
     Args:
-        costs: By contender, by size; all above zero. Sizes may differ.
+        costs: By contender, by size; all above zero.
         against: The contender that the others are compared with: a dotted line.
         dashed: Contenders with dashed lines, such as those of others.
         xlabel: What the size counts.

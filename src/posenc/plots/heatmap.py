@@ -10,7 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Look, Theme, bar, finished, in_float64, look, picture
+from posenc.plots.style import Theme, bar, finished, in_float64, look, picture
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
@@ -46,8 +46,7 @@ def heatmap(
         start: The position of the first row.
         first_column: The number of the first column.
         each: How many positions a row stands for, where the table holds means.
-        limit: The end of the colors; the largest size of any number if None. Where numbers lie
-            beyond it, the color bar is pointed and says how far they reach.
+        limit: The end of the colors; the largest size of any number if None.
         xlabel: What the columns are.
         ylabel: What the rows are.
         annotate: Whether each cell holds its number; by default where there are at most 80.
@@ -68,7 +67,8 @@ def heatmap(
         pixels = cell_pixels((len(values), values.shape[1]), annotate)
         if each > 1:  # of many rows: a cell is no square anyway
             pixels = pixels[0], max(1, round(1.6 * WANTED) // values.shape[1])
-        ax, side, title = _page(values.shape, pixels, len(str(bottom)), title, colors, dpi or DPI)
+        told = len(str(bottom)), title or "", colors.ground, dpi or DPI
+        ax, side, title = _page(values.shape, pixels, *told)
     # The bar first: beside axes that came it takes some of their room.
     shades = ScalarMappable(Normalize(-most, most), colors.signed)
     bar(shades, "value", colors, values, ax=ax, cax=side)
@@ -104,29 +104,22 @@ def cell_pixels(shape: tuple[int, int], annotate: bool = False) -> tuple[int, in
 
 
 def _page(
-    shape: tuple[int, ...],
-    pixels: tuple[int, int],
-    digits: int,
-    title: str | None,
-    colors: Look,
-    dpi: int,
+    shape: tuple[int, ...], pixels: tuple[int, int], digits: int, title: str, ground: str, dpi: int
 ) -> tuple[Axes, Axes, str]:
     """Axes of a picture and of its color bar in a figure of their own, and the title in lines.
 
     Each cell has its whole pixels, or the picture as many as means are worth.
     """
     larger = dpi / DPI
-    high, wide = (
-        each * count if each * count <= MOST else round(MEANS * larger)
-        for each, count in zip((max(1, round(p * larger)) for p in pixels), shape, strict=True)
-    )
+    whole = (max(1, round(each * larger)) * n for each, n in zip(pixels, shape, strict=True))
+    high, wide = (each if each <= MOST else round(MEANS * larger) for each in whole)
     left, right, below = larger * (56 + LETTER * digits), larger * 130, larger * 75
     # The picture gets at least the room that its labels need.
     full_wide = max(wide, 200 * larger) + left + right
-    lines = wrap(title or "", int((full_wide - left) / (LETTER * larger))) or [""]
+    lines = wrap(title, int((full_wide - left) / (LETTER * larger))) or [""]
     full_high = max(high, 160 * larger) + below + larger * (32 + 18 * len(lines))
     size = full_wide / dpi, full_high / dpi
-    figure = plt.figure(figsize=size, dpi=dpi, facecolor=colors.ground)
+    figure = plt.figure(figsize=size, dpi=dpi, facecolor=ground)
     picture, side = (
         figure.add_axes((x / full_wide, below / full_high, width / full_wide, high / full_high))
         for x, width in ((left, wide), (left + wide + 24 * larger, 16 * larger))

@@ -44,8 +44,8 @@ def shift_map(
 ) -> Axes:
     """Draws the linear map that takes every row p of an encoding to row p + offset.
 
-    For a paired convention it is a rotation in each pair of channels: 2 × 2 blocks on the diagonal.
-    Of more than 300 channels several are one cell, which shows the weight farthest from zero.
+    For a paired convention it rotates each pair of channels: 2 × 2 blocks on the diagonal. Of more
+    than 300 channels several are one cell, which shows the weight farthest from zero.
 
     Args:
         matrix: [dim, dim].

@@ -13,10 +13,9 @@ TEXT: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "pdf.f
 
 
 def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -> None:
-    """Writes ``figure`` as ``png``, ``svg`` or ``pdf``.
+    """Writes ``figure`` as ``png``, ``svg`` or ``pdf``, with text that can be searched.
 
-    Text can be searched, selected and read aloud. The same numbers give the same bytes: no date
-    and no random names are written.
+    The same numbers give the same bytes: no date and no random names are written.
 
     Args:
         figure: What is written.

@@ -33,19 +33,14 @@ SIGNED_STOPS = {
     "dark": ("#9ed0ff", "#4b93d1", "#27507a", "#17181c", "#7a3a28", "#dc7148", "#ffc9a3"),
 }
 
+SIGNED = {n: LinearSegmentedColormap.from_list(n, stops) for n, stops in SIGNED_STOPS.items()}
 LOOKS = {
     "light": Look(
-        ground="#ffffff",
-        ink="#1d1f24",
-        faint="#d9dbe0",
-        signed=LinearSegmentedColormap.from_list("posenc-light", SIGNED_STOPS["light"]),
+        *("#ffffff", "#1d1f24", "#d9dbe0", SIGNED["light"]),
         lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b"),
     ),
     "dark": Look(
-        ground="#17181c",
-        ink="#e8e9ed",
-        faint="#3a3c43",
-        signed=LinearSegmentedColormap.from_list("posenc-dark", SIGNED_STOPS["dark"]),
+        *("#17181c", "#e8e9ed", "#3a3c43", SIGNED["dark"]),
         lines=("#56b4e9", "#e69f00", "#2fc59b", "#e39ac5", "#8fd0ff", "#f0e442"),
     ),
 }
@@ -59,13 +54,10 @@ def look(theme: Theme) -> Look:
 
 
 class Shown(TypedDict, total=False):
-    """What every figure takes: a line above it, where to draw (a new figure if not given), a theme.
+    """What every figure takes."""
 
-    A theme is ``"light"`` or ``"dark"``.
-    """
-
-    title: str | None
-    ax: Axes | None
+    title: str | None  #: a line above the picture
+    ax: Axes | None  #: where to draw; a new figure if not given
     theme: Theme
 
 
@@ -82,21 +74,16 @@ def opened(
 
 
 def finished(
-    ax: Axes,
-    colors: Look,
-    title: str | None,
-    xlabel: str,
-    ylabel: str = "",
-    pad: float | None = None,
+    ax: Axes, colors: Look, title: str | None, xlabel: str, ylabel: str = "", **options: Any
 ) -> Axes:
     """Labels ``ax``, and gives ground, frame and text the colors of the theme."""
     ax.set_xlabel(xlabel, color=colors.ink)
     ax.set_ylabel(ylabel, color=colors.ink)
     if title:
-        ax.set_title(title, fontsize="medium", wrap=True, pad=pad)
-    legend = ax.get_legend()
-    for text in (ax.title, *(legend.get_texts() if legend else ())):
-        text.set_color(colors.ink)
+        ax.set_title(title, fontsize="medium", wrap=True, color=colors.ink, **options)
+    if legend := ax.get_legend():
+        for text in legend.get_texts():
+            text.set_color(colors.ink)
     ax.set_facecolor(colors.ground)
     ax.tick_params(colors=colors.ink, which="both")
     for spine in ax.spines.values():
@@ -150,8 +137,7 @@ def bar(
 ) -> None:
     """A color bar with its label, beside the axes ``ax`` or in axes of its own, ``cax``.
 
-    It ends where ``values`` end. Where they go beyond the colors, it is pointed, and its label says
-    from where to where they go.
+    It ends where ``values`` end. Where they go beyond the colors, it is pointed and says how far.
     """
     low, high = cast("tuple[float, float]", image.get_clim())
     known = in_float64(values)
@@ -189,9 +175,8 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> np.ndarray:
     """``values`` as finite float64 numbers with so many axes."""
     made = in_float64(values)
     if made.ndim != dimensions or made.size == 0 or not np.isfinite(made).all():
-        raise ValueError(
-            f"{name} has shape {list(made.shape)}; expected {dimensions} axes of finite numbers."
-        )
+        expected = f"expected {dimensions} axes of finite numbers."
+        raise ValueError(f"{name} has shape {list(made.shape)}; {expected}")
     return made
 
 
