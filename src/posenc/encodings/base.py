@@ -14,8 +14,6 @@ keep it. ``encode`` keeps the shape and the dtype of its content and never write
 nothing changes it may return the content itself. ``forward`` is ``encode`` of ``table``; attention
 and encoders call these two instead. To write an encoding, subclass one of the classes here and
 define ``table`` and ``encode`` (or ``profile``); ``posenc.testing`` checks the result.
-
-A ``PositionRemapping`` changes the positions themselves, before any encoding sees them.
 """
 
 from abc import ABC, abstractmethod
@@ -50,8 +48,7 @@ def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Te
     if positions.is_cpu and may_look(positions) and positions.numel():
         first, last = positions.aminmax()
         if first < 0 or last >= len(table):
-            held = f"the table has {len(table)} rows"
-            raise IndexError(f"positions run from {first} to {last}; {held}.")
+            raise IndexError(f"positions are {first} to {last}; the table has {len(table)} rows.")
     return positions
 
 

@@ -2,7 +2,6 @@
 
 An expression is a call of a public encoding whose arguments are literals, or further calls:
 schedules nest, as ``Rotary(YaRN(Geometric(128, base=500000), factor=16, trained_length=8192))``.
-Nothing else is understood, so a command line or a configuration may hold one.
 """
 
 import ast
@@ -64,10 +63,8 @@ def _made(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=bool() | int() | float() | str() | None):
             return node.value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-            return -number
-        case ast.UnaryOp(op=ast.UAdd(), operand=ast.Constant(value=int() | float() as number)):
-            return number
+        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, ast.Constant(int() | float() as number)):
+            return -number if isinstance(sign, ast.USub) else number
         case ast.Tuple():
             return tuple(_made(each) for each in node.elts)
         case ast.List():

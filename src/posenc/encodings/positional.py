@@ -55,10 +55,6 @@ class Positional(nn.Module):
         self.queries_keys = nn.ModuleList(_in_place("queries_keys", queries_keys))
         self.scores = nn.ModuleList(_in_place("scores", scores))
         self.positions: tuple[PositionRemapping, ...] = tuple(_in_place("positions", positions))
-        self.check_company()
-
-    def check_company(self) -> None:
-        """Refuse encodings of scores beside which the others would not mean what they say."""
         check_company(self.queries_keys, self.scores)  # type: ignore[arg-type]
 
     @property

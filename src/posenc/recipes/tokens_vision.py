@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens.axial import AxialSinusoidal
+from posenc.encodings.tokens.learned import LevelEmbedding
 from posenc.encodings.tokens.learned_grid import LearnedGrid
-from posenc.encodings.tokens.level import LevelEmbedding
 from posenc.encodings.tokens.peg import PEG
 
 

@@ -63,7 +63,6 @@ class LieRE(LearnedBlocks):
     float64, rounded once.
 
     Args:
-        head_dim: d.
         axes: Number of coordinates of a point. The authors scale each to run from 0 to 1:
             ``Coordinates(grid(14, 14), scale=Fraction(1, 13))``.
         block: Channels that are rotated together, a divisor of d; all of a head if not given.
@@ -122,10 +121,8 @@ class ComRoPE(LearnedBlocks):
     Products depend on the difference of points; norms are kept. Exponentials are float64.
 
     Args:
-        head_dim: d.
         axes: Number of coordinates of a point. The authors put the middles of patches between 0 and
             1: ``Coordinates(2 * grid(14, 14) + 1, scale=Fraction(1, 28))``.
-        block: Channels that are rotated together.
         heads: Number of heads, each with matrices of its own; all alike if not given.
         variant: ``"LD"`` or ``"AP"``; for this the number of blocks is a multiple of the axes.
         std: Standard deviation of F at first.

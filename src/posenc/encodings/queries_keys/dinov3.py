@@ -42,7 +42,6 @@ class DINOv3Rotary(RotationOfAxes):
     Args:
         head_dim: d, a multiple of 4.
         grid: H and W, in patches.
-        base: 100 in DINOv3.
         periods: The periods themselves, d/4 exact numbers, as a checkpoint's
             ``rope_embed.periods``; ``base`` does not count then.
         normalize: What c is divided by: H along y and W along x (``"separate"``, as published), or

@@ -53,9 +53,7 @@ def golden_gate_vectors(
     the axes a, thrown onto the sphere, where g > 1 solves g^(axes+1) = g + 1.
 
     Args:
-        head_dim: d, even.
-        slowest: Size of the first frequencies, in radians a unit, for coordinates from −1 to 1.
-        fastest: That of the last.
+        slowest: Size of the first frequencies, as ``fastest`` of the last, in radians a unit.
         still: Share of the pairs, from the first on, that do not turn.
         spread: ``"angle"`` for two axes unless ``"normal"`` is asked for.
     """

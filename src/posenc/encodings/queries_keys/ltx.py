@@ -28,7 +28,6 @@ class LTXRotary(RotationOfAxes):
     ``[*batch, seq, 1]`` in seconds.
 
     Args:
-        head_dim: d.
         sizes: s of time, height and width, one an axis. In LTX-Video 20 seconds and 2048 pixels:
             125/2 latent frames of 8/25 seconds and 64 patches of 32 pixels.
         pairing: ``"interleaved"`` (LTX-Video) or ``"half"`` (the ``split`` of LTX-2), in a head.

@@ -67,20 +67,13 @@ def _difference(
         shapes = f"{tuple(start.shape)} and to_positions {tuple(end.shape)}"
         raise ValueError(f"from_positions have shape {shapes}; both must have one a token.")
     if not isinstance(rotary, Rotary):
-        start, end = _placed(start, end)
+        nowhere, later = placeless(start), placeless(end)
+        if bool((nowhere != later).any()):
+            raise ValueError("A token stands nowhere in one of both; it must in both or in none.")
+        start, end = with_places(start, nowhere), with_places(end, later)
     if isinstance(start, Coordinates) or isinstance(end, Coordinates):
         return Coordinates(end) - Coordinates(start)
     return end - start
-
-
-def _placed(
-    start: Tensor | Coordinates, end: Tensor | Coordinates
-) -> tuple[Tensor | Coordinates, Tensor | Coordinates]:
-    """Points with those that stand nowhere, before as after, at 0: these are turned by nothing."""
-    nowhere, later = placeless(start), placeless(end)
-    if bool((nowhere != later).any()):
-        raise ValueError("A token stands nowhere in one of both; it must in both or in none.")
-    return with_places(start, nowhere), with_places(end, later)
 
 
 def rerotate(

@@ -170,10 +170,8 @@ class VJEPA2Rotary(QueryKeyEncoding):
     That is no rotation. The rotation that was meant is ``AxialRotary(d, split=(n, n, n),
     form="wan")``.
 
-    Positions are ``[*batch, seq, 3]`` with (t, h, w); n is 2⌊d/6⌋, and the rest of a head stays.
-
-    Args:
-        head_dim: d, 6 or more.
+    Positions are ``[*batch, seq, 3]`` with (t, h, w); n is 2⌊d/6⌋, and the rest of a head of width
+    d stays.
 
     Reference:
         Assran et al. 2025, "V-JEPA 2" (arXiv:2506.09985); ``rotate_queries_or_keys`` of

@@ -16,7 +16,7 @@ from .kerple import KERPLEWeight as KERPLEWeight
 from .path import PaTH as PaTH
 from .relative_logits import RelativeLogits as RelativeLogits
 from .remapped_rotary import RemappedRotary as RemappedRotary
-from .repo import RePo as RePo
+from .remapped_rotary import RePo as RePo
 from .sandwich import Sandwich as Sandwich
 from .selective_rope import SelectiveRoPE as SelectiveRoPE
 from .shaw import Shaw as Shaw

@@ -30,7 +30,6 @@ class AdditiveGRAPE(OfContent):
     gate.
 
     Args:
-        gates: ``"query"``, ``"key"``, or both.
         omega: ω of every head at first.
         std: Standard deviation of u and v at first, before they are brought to length 1;
             head_dim^−½ if not given.

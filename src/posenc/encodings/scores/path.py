@@ -30,7 +30,6 @@ class PaTH(OfDistance):
     ``encode``.
 
     Args:
-        kv_heads: Number of key heads; ``heads`` if not given.
         rank: Width between D and U, 32 in the paper; ``None`` for one map of full rank.
 
     Reference:

@@ -11,7 +11,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import check_unrotated
 from posenc.encodings.repeats import check_repeats
 from posenc.encodings.scores.content import Content, OfDistance, steps_of_keys
-from posenc.encodings.scores.rotated import check_rotary, radians, rotated_by
+from posenc.encodings.scores.remapped_rotary import check_rotary, radians, rotated_by
 from posenc.encodings.shapes import Device, Distances, Dtype, Scores
 from posenc.guards import may_look
 from posenc.numerics.pairing import split
@@ -38,7 +38,6 @@ class SelectiveRoPE(OfDistance):
     Args:
         rotary: The rotation: schedule, pairing and width of heads; the authors' base is 500000.
         dim: Width of the hidden state, which ``heads`` must divide.
-        rank: Width between D and U.
         kernel: Tokens that the convolution sees, its own among them.
         bias: Whether there is a bias; exp(b) begins at 1.
 

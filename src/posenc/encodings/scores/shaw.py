@@ -20,7 +20,6 @@ class Shaw(Drawn, OfDistance):
 
     Args:
         reach: r: the distance from which on all are one.
-        values: Whether there are vectors for values.
 
     Reference:
         Shaw, Uszkoreit & Vaswani 2018, "Self-Attention with Relative Position Representations",

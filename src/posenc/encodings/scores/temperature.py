@@ -46,7 +46,6 @@ class Temperature(QueryFactor):
 
     Args:
         trained_length: The length up to which nothing changes; ``None`` for a constant.
-        scale: A constant factor.
 
     Reference:
         Chiang & Cholak 2022, "Overcoming a Theoretical Limitation of Self-Attention"

@@ -1,9 +1,7 @@
 """The sinusoidal conventions in public use, by name.
 
-They differ in exponents, in where sines and cosines stand, in odd widths, and in the number of the
-first position. Most go back to one ambiguity: the paper's i counts pairs of channels, and read as a
-channel index it gives ``double_exponent``.
-"""
+Most go back to one ambiguity: the paper's i counts pairs of channels, and read as a channel index
+it gives ``double_exponent``."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,16 +1,17 @@
-"""Fourier features of real coordinates: NeRF's octaves, Perceiver's bands, random directions."""
+"""Features of real coordinates: octaves, bands, random directions, and learned times."""
 
 import random
 from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from posenc.arguments import check_multiple, check_positive_number, check_whole
-from posenc.encodings.shapes import Dtype, Embeddings, Points
+from posenc.arguments import check_choice, check_multiple, check_positive_number, check_whole
+from posenc.encodings.shapes import Device, Dtype, Embeddings, Points, Row
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.told import arguments_told
 from posenc.frequencies import TurnsPerUnit
@@ -19,7 +20,7 @@ from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.several_axes import cos_sin_of_axes
 from posenc.numerics.sincos import SinCos
-from posenc.positions import floats
+from posenc.positions import checked, floats, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
@@ -225,3 +226,63 @@ def _drawn(rows: int, axes: int, std: float, seed: int) -> Directions:
         return Fraction(round(quantile * GRAIN), GRAIN) * Fraction(std)
 
     return [tuple(number() for _ in range(axes)) for _ in range(rows)]
+
+
+Periodic = Literal["sin", "cos"]
+
+
+class Time2Vec(Added):
+    """t2v(τ)[0] = ω_0 τ + φ_0,   t2v(τ)[i] = f(ω_i τ + φ_i) for i from 1 on, all learned.
+
+    With f = sin this is also the time embedding of mTAN, which has one for each head. Times are
+    whole or real (``posenc.positions.Coordinates``). ``weight`` is ω and ``bias`` φ, ``[dim]``.
+    Angles are float64.
+
+    Args:
+        dim: Width; one channel is linear.
+        function: f, ``"sin"`` or ``"cos"``.
+
+    Reference:
+        Kazemi et al. 2019, "Time2Vec", equation 1 (arXiv:1907.05321); Shukla & Marlin 2021,
+        "Multi-Time Attention Networks for Irregularly Sampled Time Series", equation 1
+        (arXiv:2101.10318), whose code begins as ``torch.nn.Linear`` does, as here.
+
+    Example:
+        >>> from posenc.positions import Coordinates
+        >>> Time2Vec(8).table(Coordinates([0.5, 2.25])).shape
+        torch.Size([2, 8])
+    """
+
+    takes_reals = True
+
+    def __init__(
+        self,
+        dim: int,
+        function: Periodic = "sin",
+        *,
+        dropout: float = 0.0,
+        batch_first: bool = True,
+        device: Device = None,
+        dtype: Dtype = None,
+    ):
+        check_whole(2, dim=dim)
+        check_choice(get_args(Periodic), function=function)
+        super().__init__(dim, dropout=dropout, batch_first=batch_first)
+        self.function = function
+        factory = {"device": device, "dtype": dtype}
+        self.weight = nn.Parameter(torch.empty(dim, **factory))
+        self.bias = nn.Parameter(torch.empty(dim, **factory))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw ω and φ anew from U(−1, 1)."""
+        nn.init.uniform_(self.weight, -1.0, 1.0)
+        nn.init.uniform_(self.bias, -1.0, 1.0)
+
+    def table(self, positions: Row, *, dtype: Dtype = None) -> Embeddings:
+        positions = checked(positions, device=self.weight.device, reals=True)
+        times = in_float64(positions).unsqueeze(-1)
+        angles = times * in_float64(self.weight) + in_float64(self.bias)
+        periodic = angles[..., 1:].sin() if self.function == "sin" else angles[..., 1:].cos()
+        table = torch.cat((angles[..., :1], periodic), dim=-1)
+        return table.to(floating(dtype)).to(positions.device)

@@ -68,16 +68,14 @@ ALL = (
     GridForm(
         name="mae",
         formula="[sin x | cos x | sin y | cos y], each at n^(−2i/e), i < e/2, e = d/2",
-        used_by="MAE, DiT, PixArt, Stable Diffusion 3, AIMv2: the last axis first, as their "
-        "checkpoints have it (in their code a variable of the columns bears the name of the rows)",
+        used_by="MAE, DiT, PixArt, Stable Diffusion 3, AIMv2: the last axis first in all",
         waveform=Halves(),
         order="backward",
     ),
     GridForm(
         name="rt_detr",
         formula="[sin y | cos y | sin x | cos x], each at n^(−2i/e), i < e/2, e = d/2",
-        used_by="RT-DETR, D-FINE, transformers' build_2d_sinusoidal_position_embedding; timm with "
-        "interleave_sin_cos",
+        used_by="RT-DETR, D-FINE, transformers; timm with interleave_sin_cos",
         waveform=Halves(),
     ),
     GridForm(
@@ -124,8 +122,7 @@ ALL = (
     ),
     GridForm(
         name="positional_encodings",
-        formula="axis after axis, sin and cos at n^(−2i/e) in turn, e = 2⌈d/2a⌉ for a axes, "
-        "cut at d",
+        formula="axis after axis, sin and cos at n^(−2i/e), e = 2⌈d/2a⌉ for a axes, cut at d",
         used_by="the package positional-encodings",
         waveform=Interleaved(),
         cut=True,

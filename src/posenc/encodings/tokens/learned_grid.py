@@ -162,7 +162,6 @@ class LearnedGrid(Added):
         ``resample_abs_pos_embed`` antialiases it; SigLIP 2 antialiases ``"linear"``.
 
         Args:
-            interpolation: ``"bicubic"`` or ``"linear"``.
             antialias: Whether a smaller grid averages over what it leaves out.
         """
         check_choice(get_args(Interpolation), interpolation=interpolation)
