@@ -114,17 +114,3 @@ def test_the_common_formula_takes_floats():
     assert torch.equal(sin, angles.sin())
     by_kernels = cos_sin(SinCos(schedule, "float32"), Coordinates(times))
     assert torch.equal(by_kernels[0], cos)
-
-
-@pytest.mark.compiles
-@pytest.mark.slow("three seconds")
-def test_compiled_it_is_within_half_an_ulp(oracle):
-    sincos = SinCos(Geometric(16))
-    compiled = torch.compile(lambda c: cos_sin(sincos, c), fullgraph=True)
-    for name in ("timesteps", "thirds", "grid"):  # each has a scale of its own
-        made = HARD[name]
-        built = compiled(made)
-        for row, number in enumerate(made.tolist()):
-            for pair, frequency in enumerate(oracle.frequencies(1e4, 16)):
-                for got, value in zip(built, truth(number, frequency), strict=True):
-                    assert oracle.ulps(got[row, pair].item(), value, torch.float32) <= 0.5000001

@@ -10,7 +10,6 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc.frequencies import FromCheckpoint, Geometric
-from posenc.numerics.columns import Columns
 from posenc.numerics.sincos import FEW_PHASES, SinCos
 from posenc.positions import consecutive
 
@@ -180,11 +179,3 @@ def test_a_row_does_not_depend_on_its_company(arithmetic, dtype):
     ):
         assert torch.equal(bits(some), bits(whole[asked + 700]))
         assert torch.equal(bits(one), bits(whole[1999]))
-
-
-def test_a_table_in_a_dtype_that_autocast_does_not_join():
-    positions, tables = consecutive(5), torch.zeros(2, 5, 2, 4, dtype=torch.float16)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        SinCos(Geometric(8)).cos_sin(positions, torch.float16, Columns(tables[0]))
-    SinCos(Geometric(8)).cos_sin(positions, torch.float16, Columns(tables[1]))
-    assert torch.equal(*tables)

@@ -8,7 +8,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 from transformers.models.llama4.modeling_llama4 import Llama4TextRotaryEmbedding
 
 from posenc import Rotary
-from posenc.frequencies import Geometric, Linear, Llama3, Proportional
+from posenc.frequencies import Geometric, Linear, Llama3
 from posenc.interop.huggingface import rotary_from_config
 from posenc.numerics.arithmetic import PROFILES
 
@@ -120,19 +120,6 @@ def test_every_profile_is_near_the_truth_and_names_its_source(name):
     assert profile.source
     assert profile.version
     assert profile.evidence in ("run", "table", "read")
-
-
-PLAIN = Geometric(DIM, 500_000)
-
-
-def test_two_scalings_that_an_implementation_has_together():
-    """Megatron-LM divides positions beside Llama 3's frequencies: a factor of 4 rounds nothing."""
-    line = torch.arange(0, 4 * LENGTH, 4)
-    both = PROFILES["megatron"].table(line, Linear(Llama3(PLAIN), 4))
-    alone = PROFILES["megatron"].table(line // 4, Llama3(PLAIN))
-    assert all(torch.equal(a, b) for a, b in zip(both, alone, strict=True))
-    Rotary(Linear(Llama3(PLAIN), 4), arithmetic="megatron")
-    Rotary(Linear(Proportional(DIM, 0.5), 2), arithmetic="transformers")  # Gemma's divided
 
 
 def test_cohere_interleaves_and_rotates_in_float32():
