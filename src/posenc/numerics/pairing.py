@@ -114,8 +114,6 @@ def convert_projection(
         tensor([0, 2, 1, 3, 4, 6, 5, 7])
     """
     check_whole(head_dim=head_dim)
-    if weight.shape[0] % head_dim:
-        raise ValueError(f"weight has {weight.shape[0]} rows, no whole heads of {head_dim}.")
     turned = head_dim if rotated_dim is None else rotated_dim
     order = permutation(turned, to, head_dim=head_dim, rotated=rotated)
     return weight.unflatten(0, (-1, head_dim))[:, order].flatten(0, 1)
@@ -159,10 +157,7 @@ def convert_fused(
     check_choice(get_args(FusedOrder), order=order)
     rows = (heads + 2 * kv_heads) * head_dim
     if weight.shape[0] != rows or heads % kv_heads:
-        raise ValueError(
-            f"weight has {weight.shape[0]} rows; {heads} heads, and {kv_heads} of keys and values, "
-            f"have {rows}, in whole groups."
-        )
+        raise ValueError(f"weight has {weight.shape[0]} rows; these heads have {rows}, in groups.")
     groups = kv_heads if order == "grouped" else 1
     each = weight.unflatten(0, (groups, -1, head_dim)).clone()
     rotated_heads = each.shape[1] - kv_heads // groups  # all but the values of a group

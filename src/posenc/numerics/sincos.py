@@ -188,6 +188,23 @@ class SinCos:
         return (cos, sin) if out is None else written((cos, sin), out)
 
 
+def cos_sin_of_axes(
+    parts: Sequence[SinCos],
+    positions: Int64[Tensor, "*shape axes"] | Coordinates,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Float[Tensor, "*shape frequencies"], Float[Tensor, "*shape frequencies"]]:
+    """cos and sin of the sum over axes, rounded once: phases are added while they are integers.
+
+    Compiled graphs are within 0.5000001 units in the last place, as of ``SinCos``.
+    """
+    dtype = floating(dtype)
+    if not has_float64(positions.device):
+        cos, sin = cos_sin_of_axes(parts, positions.to("cpu"), dtype)
+        return cos.to(positions.device), sin.to(positions.device)
+    summands = [part.summand(positions[..., axis]) for axis, part in enumerate(parts)]
+    return cos_sin_of_sum(summands, dtype)
+
+
 def _numbers(numbers: array, dtype: torch.dtype) -> Tensor:
     """Numbers in this process's memory, whatever device torch makes tensors on."""
     if not numbers:

@@ -25,8 +25,7 @@ from posenc.guards import floating
 from posenc.kernels.rotary.front import RotaryLayout
 from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing
-from posenc.numerics.several_axes import cos_sin_of_axes
-from posenc.numerics.sincos import SinCos
+from posenc.numerics.sincos import SinCos, cos_sin_of_axes
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places

@@ -18,9 +18,8 @@ from posenc.frequencies import TurnsPerUnit
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
-from posenc.numerics.several_axes import cos_sin_of_axes
-from posenc.numerics.sincos import SinCos
-from posenc.positions import checked, floats, in_float64
+from posenc.numerics.sincos import SinCos, cos_sin_of_axes
+from posenc.positions import floats
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 

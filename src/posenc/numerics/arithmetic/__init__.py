@@ -1,4 +1,4 @@
-"""The arithmetic of public implementations: one file each, with its source and version.
+"""The arithmetic of public implementations: one class each, with its source and version.
 
 Two implementations of one formula differ in their bits by where they round: frequencies by a power
 or an exponential, scaling of positions or of frequencies, tables in float32 or in the dtype of the
@@ -14,11 +14,10 @@ from posenc.numerics.arithmetic.llama_cpp import LlamaCpp
 from posenc.numerics.arithmetic.megatron import Megatron
 from posenc.numerics.arithmetic.mlx import MLX
 from posenc.numerics.arithmetic.profile import Profile
-from posenc.numerics.arithmetic.sglang import SGLang
 from posenc.numerics.arithmetic.torchtitan import Torchtitan
 from posenc.numerics.arithmetic.torchtune import Torchtune
 from posenc.numerics.arithmetic.transformers import Transformers
-from posenc.numerics.arithmetic.vllm import VLLM, VLLMNative
+from posenc.numerics.arithmetic.vllm import VLLM, SGLang, VLLMNative
 
 _KINDS = (Transformers, VLLM, VLLMNative, SGLang, Megatron, Torchtitan, Torchtune, FlashAttention,
           LlamaCpp, MLX, Exact)  # fmt: skip

@@ -30,8 +30,8 @@ class Megatron(Profile):
         )
         if fixed or (isinstance(schedule, YaRN) and pairing == "interleaved"):
             raise ValueError(
-                f"arithmetic is 'megatron', which has Llama 3's scaling with low=1, high=4 and "
-                f"trained_length=8192 only, and YaRN with half pairing only; this is {schedule!r}."
+                f"megatron has Llama 3's scaling with low=1, high=4, trained_length=8192, and "
+                f"YaRN with half pairing, not {schedule!r}."
             )
 
     def has(self, schedule: Schedule) -> bool:

@@ -51,14 +51,9 @@ class Profile:
         """Refuse a schedule or pairing that this implementation does not have."""
         if not self.has(schedule):
             known = ", ".join(each.__name__ for each in self.schedules)
-            raise ValueError(
-                f"arithmetic is {self.name!r}, which has no {schedule!r}; it has {known}, of an "
-                f"even width."
-            )
+            raise ValueError(f"{self.name} has no {schedule!r}; it has {known}, of an even width.")
         if pairing is not None and pairing not in self.pairings:
-            raise ValueError(
-                f"arithmetic is {self.name!r}, which pairs {self.pairings}, not {pairing!r}."
-            )
+            raise ValueError(f"{self.name} pairs {self.pairings}, not {pairing!r}.")
 
     def has(self, schedule: Schedule) -> bool:
         """Whether it has a schedule, that rescales plain frequencies if any, of an even width."""

@@ -31,10 +31,7 @@ class Torchtitan(Profile):
     def check(self, schedule: Schedule, pairing: Pairing | None = None) -> None:
         super().check(schedule, pairing)
         if schedule.attention_factor != 1.0:
-            raise ValueError(
-                f"arithmetic is 'torchtitan', whose tables leave out the attention factor of "
-                f"{schedule!r}."
-            )
+            raise ValueError(f"torchtitan leaves out the attention factor of {schedule!r}.")
 
     def frequencies(self, schedule: Schedule) -> Tensor:
         if not isinstance(schedule, YaRN):

@@ -1,4 +1,7 @@
-"""vLLM: one cache of cosines and sines in the model's dtype; its CUDA kernel rotates in float32."""
+"""vLLM: one cache of cosines and sines in the model's dtype; its CUDA kernel rotates in float32.
+
+SGLang has vLLM's cache, but keeps it in float32 on CUDA whatever the dtype of the model.
+"""
 
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.numerics.arithmetic.profile import Profile
@@ -37,3 +40,22 @@ class VLLMNative(VLLM):
         "dtype of content"
     )
     rotates = "content"
+
+
+class SGLang(VLLM):
+    """``RotaryEmbedding.forward_cuda`` for heads of 64, 128, 256 or 512 channels; for other widths
+    it casts the cache to the dtype of content, as vLLM does.
+
+    Its kernel may fuse multiplication and addition: then a float32 sum moves by half its last bit,
+    and of 16-bit results those that lie within that of a tie.
+    """
+
+    name = "sglang"
+    source = "python/sglang/srt/layers/rotary_embedding/base.py"
+    version = "sglang 0.5.23"
+    evidence = "table"
+    said = (
+        "frequencies, angles, cosines and the cache in float32; products and sums in float32, "
+        "rounded once"
+    )
+    keeps = "float32"
