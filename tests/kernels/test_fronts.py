@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.operands import angles, chosen, dtypes, laid, layouts, same, seeds
 from torch import Tensor
-from torch.autograd import forward_ad
-from torch.func import functionalize, jvp, vmap
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch.func import jvp
 from torch.nn.functional import embedding
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -72,7 +70,6 @@ DROPPING = {
     "rows that learn": (lambda t: seeded(scaled_sum, ROWS, t, dropout=0.4), [(3, 5)]),
     "embedding": (lambda w: seeded(embedded, IDS, w, KEPT, EACH, dropout=0.4), [(4, 5)]),
 }
-fronts = pytest.mark.parametrize(("run", "shapes"), FRONTS.values(), ids=FRONTS)
 
 
 # Who computes.
@@ -100,37 +97,6 @@ def test_plain_calls_run_in_c():
         "sincos_", "rotary", "rotary_both_at", "rotary_both_", "rotary_by", "add",
         "scale", "embed_add",
     }  # fmt: skip
-
-
-class Tagged(torch.Tensor):
-    """A subclass that only wants to be seen."""
-
-
-def dual(run, *given):
-    with forward_ad.dual_level():
-        made = run(*[forward_ad.make_dual(x, torch.ones_like(x)) for x in given])
-        return forward_ad.unpack_dual(made).primal
-
-
-TRANSFORMS = {
-    "vmap": lambda run, *given: vmap(run)(*[x[None] for x in given])[0],
-    "jvp": lambda run, *given: jvp(run, given, given)[0],
-    "forward mode": dual,
-    "functionalize": lambda run, *given: functionalize(run)(*given),
-    "make_fx": lambda run, *given: make_fx(run)(*given)(*given),
-    "a subclass": lambda run, *given: Tensor(run(*[x.as_subclass(Tagged) for x in given])),
-}
-
-
-@fronts
-@pytest.mark.parametrize("transform", TRANSFORMS)
-def test_transforms_see_torchs_own_operations(run, shapes, transform):
-    given = [wide(*shape) for shape in shapes]
-    want = run(*given)
-    with Watched() as watched:
-        made = TRANSFORMS[transform](run, *given)
-    assert transform == "make_fx" or not watched.called
-    torch.testing.assert_close(made, want)
 
 
 # Gradients.

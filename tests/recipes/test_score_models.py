@@ -1,47 +1,15 @@
-"""T5 and the Conformer: their recipes inside the models they are named after."""
+"""The recipe of the Conformer inside its model."""
 
-import pytest
 import torch
 from transformers import (
-    T5Config,
     Wav2Vec2ConformerConfig,
 )
-from transformers.models.t5.modeling_t5 import T5Stack
 from transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer import (
     Wav2Vec2ConformerRelPositionalEmbedding,
     Wav2Vec2ConformerSelfAttention,
 )
 
 from posenc import attention, recipes
-
-SEQ = 20
-
-
-def heads_of(x, heads):
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-
-@pytest.mark.parametrize("decoder", [False, True])
-def test_t5_stack_shares_its_bias_among_layers(decoder):
-    torch.manual_seed(0)
-    config = T5Config(vocab_size=50, d_model=32, d_kv=8, num_heads=4, num_layers=2, d_ff=16,
-                      is_decoder=decoder, is_encoder_decoder=False, use_cache=False)  # fmt: skip
-    theirs = T5Stack(config).eval()
-    name = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-    torch.nn.init.normal_(theirs.state_dict()[name])
-    ours = recipes.t5(4, decoder=decoder)
-    ours.scores[0].load_state_dict({"weight": theirs.state_dict()[name]})
-    x = torch.randn(2, SEQ, 32)
-    wanted = theirs(inputs_embeds=x).last_hidden_state
-    for block in theirs.block:
-        layer, feed = block.layer[0], block.layer[-1]
-        y = layer.layer_norm(x)
-        q, k, v = (heads_of(m(y), 4) for m in (layer.SelfAttention.q, layer.SelfAttention.k,
-                                               layer.SelfAttention.v))  # fmt: skip
-        made = attention(q, k, v, positional=ours, is_causal=decoder, scale=1.0, backend="strided")
-        x = x + layer.SelfAttention.o(made.transpose(1, 2).flatten(-2))
-        x = feed(x)
-    torch.testing.assert_close(theirs.final_layer_norm(x), wanted, rtol=0, atol=2e-5)
 
 
 @torch.no_grad()

@@ -85,20 +85,6 @@ def left_over(page: Page) -> list[str]:
     return [text[max(0, m.start() - 30) : m.end() + 30] for m in LEFT.finditer(text)]
 
 
-def test_links_that_lead_nowhere_are_found(tmp_path):
-    site = tmp_path / "site"
-    (site / "in").mkdir(parents=True)
-    (tmp_path / "outside.html").touch()
-    (site / "in/other.html").write_text('<p id="été"><a href="../a.html#top">back</a></p>', "utf-8")
-    good = ("#top", "in/other.html?highlight=x#%C3%A9t%C3%A9", "//example.org/a", "")
-    bad = ("#bottom", "in/none.html", "in/other.html#top", "in", "../outside.html", "c.png")
-    links = "".join(f'<a href="{link}">there</a>' for link in (*good, *bad))
-    (site / "a.html").write_text(f'<h1 id="top">A</h1>{links}')
-    assert list(astray(site)) == [f"a.html: {link}" for link in bad]
-    page = read('<img src="b.png" alt="pictures/b.png"><p>**strong**, [a](b)</p><pre>|---|</pre>')
-    assert (len(mute(page)), len(left_over(page))) == (1, 2)
-
-
 @pytest.mark.slow("reads the site that `make docs` has built")
 def test_every_link_of_the_site_leads_somewhere(site):
     assert list(astray(site)) == []
