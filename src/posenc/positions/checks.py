@@ -1,7 +1,7 @@
 """What a position is: an int64, or something that becomes one without loss."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, overload, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 import torch
 from jaxtyping import Float64, Int64
@@ -11,6 +11,8 @@ from typing_extensions import TypeAliasType
 from posenc._rounding import odd_doubles, rounded
 from posenc.guards import floating, has_float64, where_float64
 from posenc.positions.coordinates import Coordinates
+
+Device = torch.device | str | None
 
 
 @runtime_checkable
@@ -34,22 +36,12 @@ Positions = TypeAliasType("Positions", Integers | Coordinates)
 
 @overload
 def checked(
-    positions: Tensor | Positions,
-    name: str = "positions",
-    *,
-    device: torch.device | str | None = None,
-    reals: Literal[False] = False,
-) -> Tensor: ...
+    positions: Tensor | Positions, name: str = ..., *, device: Device = ..., reals: bool
+) -> Tensor | Coordinates: ...
 
 
 @overload
-def checked(
-    positions: Tensor | Positions,
-    name: str = "positions",
-    *,
-    device: torch.device | str | None = None,
-    reals: bool,
-) -> Tensor | Coordinates: ...
+def checked(positions: Tensor | Positions, name: str = ..., *, device: Device = ...) -> Tensor: ...
 
 
 def checked(

@@ -193,10 +193,8 @@ def _flat(values: Any) -> tuple[list[Any], list[int]]:
             raise TypeError(f"values are a {type(values).__name__}; give real numbers or lists.")
         return [values], []
     rows = [_flat(row) for row in values]
-    shapes = [shape for _, shape in rows] or [[]]
-    if any(shape != shapes[0] for shape in shapes):
-        raise ValueError("values are lists of different lengths.")
-    return [number for numbers, _ in rows for number in numbers], [len(rows), *shapes[0]]
+    shape = rows[0][1] if rows else []
+    return [number for numbers, _ in rows for number in numbers], [len(rows), *shape]
 
 
 # Counts of one step to counts of another ----------------------------------------------------------
