@@ -3,37 +3,18 @@
 import math
 
 import torch
+from tests.audit.zoo.arithmetic import apart, halves, interleaved, of_square, powers
 from tests.audit.zoo.right.added import Tutorial
-from tests.audit.zoo.right.bias import T5, Swin, T5Decoder, of_square
+from tests.audit.zoo.right.bias import T5, Swin, T5Decoder
 from tests.audit.zoo.right.rotary import YaRN
+from tests.audit.zoo.specimen import changed
 from tests.audit.zoo.wrong.added import Sum
-from tests.audit.zoo.wrong.rotary import Turn
+from tests.audit.zoo.wrong.rotary import Turn, turned
 from torch import nn
 
 from posenc import ALiBi
 
-
-def rates(dim, base=10_000.0):
-    return base ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
-def turned(x, cos, sin):
-    a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
-
-
-def distance(q_len, k_len):
-    return torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-
-
 # Biases.
-
-
-class WithoutSides(T5Decoder):
-    """Keys after the query read the rows of those before it."""
-
-    def bucket(self, relative_position):
-        return super().bucket(-relative_position.abs())
 
 
 class Unsaid(T5):
@@ -55,41 +36,21 @@ class SaysThatItDecodes(T5):
         self.is_decoder = True
 
 
-class BothSidesHidden(T5):
-    """The same with a causal mask in it."""
-
-    def forward(self, query_length, key_length, past_seen_tokens=0):
-        made = super().forward(query_length, key_length, past_seen_tokens)
-        queries = torch.arange(query_length)[:, None] + past_seen_tokens
-        return made.masked_fill(torch.arange(key_length) > queries, -torch.inf)
-
-
 def later_keys_by_place(q_len, k_len):
     """ALiBi, with what shifted rows leave behind the query."""
-    queries, keys = torch.arange(k_len - q_len, k_len)[:, None], torch.arange(k_len)
-    line = -(queries - keys) * 2.0 ** -torch.arange(1, 9)[:, None, None]
-    return line.where(keys <= queries, (3 * queries + keys) % 5 + 0.0)
+    keys, away = torch.arange(k_len), apart(q_len, k_len)
+    line = -away * 2.0 ** -torch.arange(1, 9)[:, None, None]
+    return line.where(away >= 0, (3 * (away + keys) + keys) % 5 + 0.0)
 
 
 def alibi_of_a_mask(attention_mask, num_heads):
-    index = torch.arange(attention_mask.shape[-1])
     slopes = torch.tensor([2 ** (-8 * (h + 1) / num_heads) for h in range(num_heads)])
-    return (slopes[:, None, None] * (index[None] - index[:, None]))[None]
+    keys = attention_mask.shape[-1]
+    return (slopes[:, None, None] * -apart(keys, keys))[None]
 
 
 def heads_last(q_len, k_len, heads):
-    return ALiBi(heads).profile(distance(q_len, k_len)).permute(1, 2, 0)
-
-
-class Kerple(nn.Module):
-    """KERPLE's logarithm: two learned numbers a head, and a formula."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b = (nn.Parameter(torch.rand(8, 1, 1) + 0.1) for _ in range(2))
-
-    def forward(self, q_len, k_len):
-        return -self.a * torch.log(1 + self.b * distance(q_len, k_len).abs())
+    return ALiBi(heads).profile(apart(q_len, k_len)).permute(1, 2, 0)
 
 
 def swin(stride=None):
@@ -97,13 +58,21 @@ def swin(stride=None):
 
     w rows for each, instead of 2w − 1: what is left is the row's distance.
     """
-    made, apart = Swin(), of_square(7)[:, None] - of_square(7)
+    made, between = Swin(), of_square(7)[:, None] - of_square(7)
     if stride is None:
-        apart = apart + 6
-        made.relative_position_index = apart[..., 0] * 7 + apart[..., 1]
+        made.relative_position_index = (between[..., 0] + 6) * 7 + between[..., 1] + 6
     else:
-        made.relative_position_index = apart[..., 0] * stride + apart[..., 1] + 84
+        made.relative_position_index = between[..., 0] * stride + between[..., 1] + 84
     return made
+
+
+# Keys after the query read the rows of those before it.
+WithoutSides = changed(T5Decoder, "WithoutSides", bucket=lambda s, of, far: of(-far.abs()))
+# Buckets for both directions, with a causal mask.
+BothSidesHidden = changed(
+    T5, "BothSidesHidden", forward=lambda s, of, q, k, before=0: of(q, k, before).masked_fill(
+        torch.arange(k) > torch.arange(q)[:, None] + before, -torch.inf)
+)  # fmt: skip
 
 
 # What is added.
@@ -114,14 +83,13 @@ def sines_of_shares(x):
 
     x: [batch, dim, height, width]
     """
-    _, dim, height, width = x.shape
-    shares = [torch.arange(1, n + 1) / n * 2 * math.pi for n in (height, width)]
     down, along = (
-        torch.cat([f(s[:, None] * rates(dim // 2).float()) for f in (torch.sin, torch.cos)], 1)
-        for s in shares
+        torch.arange(1, n + 1)[:, None] / n * 2 * math.pi * powers(x.shape[1] // 2)
+        for n in x.shape[2:]
     )
-    table = torch.cat((down[:, None].expand(-1, width, -1), along.expand(height, -1, -1)), -1)
-    return x + table.permute(2, 0, 1)
+    down, along = (torch.cat((each.sin(), each.cos()), 1).T for each in (down, along))
+    down, along = down[..., None].expand(-1, -1, x.shape[3]), along[:, None]
+    return x + torch.cat((down, along.expand(-1, x.shape[2], -1)))
 
 
 class IdsOrEmbeddings(nn.Module):
@@ -162,9 +130,10 @@ class OfRealTokens(nn.Module):
         return real.cumsum(1) * real + 1
 
 
-class OfAllTokens(OfRealTokens):
-    def places(self, real):
-        return torch.arange(2, real.shape[1] + 2).expand(real.shape)
+OfAllTokens = changed(
+    OfRealTokens, "OfAllTokens",
+    places=lambda s, of, real: torch.arange(2, real.shape[1] + 2).expand(real.shape),
+)  # fmt: skip
 
 
 class Roberta(OfRealTokens):
@@ -179,8 +148,8 @@ class Roberta(OfRealTokens):
 
 def far_sines(x):
     p = torch.arange(x.shape[1])
-    angle = (p + (p >= 6000)).double()[:, None] * rates(32)
-    return x + torch.stack((angle.sin(), angle.cos()), -1).flatten(1).float()
+    angles = (p + (p >= 6000)).double()[:, None] * powers(32, dtype=torch.float64)
+    return x + interleaved(angles).float()
 
 
 class ShareNamedP(Tutorial):
@@ -215,20 +184,21 @@ class OfPatches(nn.Module):
         return x + self.places
 
 
+CosinesFirst = changed(
+    Sum, "CosinesFirst",
+    table=lambda s, of, x: of(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2),
+)  # fmt: skip
+
+
 # What rotates.
-
-
-class Thousand(Turn):
-    base = 1000.0
 
 
 class Growing(Turn):
     """xPos' keys grow to 10⁸, in which a query of another position would be lost."""
 
     def turn(self, x, positions, sign=1):
-        cos, sin = self.waveform(positions)
         size = 1.02 ** (sign * positions.double()[:, None, :, None] / 8)
-        return ((x * cos + torch.cat((-x[..., 16:], x[..., :16]), -1) * sin) * size).to(x.dtype)
+        return (turned(x.double(), *self.waveform(positions)) * size).to(x.dtype)
 
     def keys(self, k, positions):
         return self.turn(k, positions, -1)
@@ -247,9 +217,9 @@ class Moved(nn.Module):
         self.moved = moved
 
     def forward(self, q, k, position_ids):
-        angle = self.moved(position_ids)[:, None, :, None] * rates(16)
+        angle = self.moved(position_ids)[:, None, :, None] * powers(16, dtype=torch.float64)
         cos, sin = angle.cos().float(), angle.sin().float()
-        return turned(q, cos, sin), turned(k, cos, sin)
+        return halves(q, cos, sin), halves(k, cos, sin)
 
 
 class HalvesTheRest(nn.Module):
@@ -258,7 +228,7 @@ class HalvesTheRest(nn.Module):
     def __init__(self, head_dim=64, rotary_dim=32):
         super().__init__()
         self.rotary_dim = rotary_dim
-        self.register_buffer("rates", rates(rotary_dim).float(), persistent=False)
+        self.register_buffer("rates", powers(rotary_dim), persistent=False)
 
     def forward(self, q, k, positions):
         return self.of(q, positions), self.of(k, positions)
@@ -266,7 +236,7 @@ class HalvesTheRest(nn.Module):
     def of(self, x, positions):
         angle = positions[:, None, :, None].float() * self.rates.float()
         part, rest = x[..., : self.rotary_dim], x[..., self.rotary_dim :]
-        return torch.cat((turned(part, angle.cos(), angle.sin()), rest / 2), -1).to(x.dtype)
+        return torch.cat((halves(part, angle.cos(), angle.sin()), rest / 2), -1)
 
 
 class WithBorders(YaRN):
@@ -274,22 +244,7 @@ class WithBorders(YaRN):
 
     def __init__(self):
         super().__init__()
-        self.inv_freq = rates(64).float() * (1 + 1 / 4) - self.inv_freq
-
-
-class SinesForCosines(Turn):
-    def waveform(self, positions):
-        return super().waveform(positions)[::-1]
-
-
-class CosinesFirst(Sum):
-    def table(self, x):
-        return super().table(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
-
-
-class FirstForAll(Turn):
-    def places(self, positions):
-        return super().places(positions)[:1].expand(len(positions), -1)
+        self.inv_freq = powers(64) * (1 + 1 / 4) - self.inv_freq
 
 
 class PositionsInABuffer(Turn):
@@ -301,3 +256,10 @@ class PositionsInABuffer(Turn):
 
     def places(self, positions):
         return self.line[positions].double()
+
+
+Thousand = changed(Turn, "Thousand", base=1000.0)
+SinesForCosines = changed(Turn, "SinesForCosines", waveform=lambda s, of, p: of(p)[::-1])
+FirstForAll = changed(
+    Turn, "FirstForAll", places=lambda s, of, p: of(p)[:1].expand(len(p), -1)
+)  # fmt: skip

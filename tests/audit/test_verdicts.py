@@ -20,7 +20,6 @@ from tests.audit.specimens import (
     Growing,
     HalvesTheRest,
     IdsOrEmbeddings,
-    Kerple,
     Moved,
     NarrowQueries,
     OfAllTokens,
@@ -45,7 +44,7 @@ from tests.audit.specimens import (
     swin,
 )
 from tests.audit.zoo.right.added import FourierFeatures, RowsAndColumns, Steps, Tutorial
-from tests.audit.zoo.right.bias import T5, Swin, T5Decoder
+from tests.audit.zoo.right.bias import T5, Kerple, Swin, T5Decoder
 from tests.audit.zoo.right.grids import RoPE2D
 from tests.audit.zoo.right.rotary import LeftToTheScale, Llama3
 from tests.audit.zoo.wrong import bias as wrong_bias

@@ -32,13 +32,15 @@ def wrong(thing: Callable[..., Any], name: str, *faults: str, **options: Any) ->
 
 
 def slip(base: type, name: str, /, *faults: str, **given: Any) -> Specimen:
-    """``base`` with these faults, by other attributes and methods.
+    """``base`` with these faults, by other attributes and methods."""
+    return wrong(changed(base, name, **given), name, *faults)
 
-    A method is given that of the base to call, behind itself.
-    """
+
+def changed(base: type, name: str, /, **given: Any) -> type:
+    """``base`` with other attributes and methods; these are given that of the base to call."""
     space = {key: over(base, key, each) if callable(each) else each for key, each in given.items()}
-    title = "".join(word.capitalize() for word in name.replace(",", "").split())
-    return wrong(type(title, (base,), {**space, "__module__": __name__}), name, *faults)
+    title = "".join(word[:1].upper() + word[1:] for word in name.replace(",", "").split())
+    return type(title, (base,), {**space, "__module__": __name__})
 
 
 def over(base: type, key: str, method: Any) -> Any:

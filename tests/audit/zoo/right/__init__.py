@@ -1,5 +1,5 @@
 """Modules of the public styles, with no slip."""
 
-from tests.audit.zoo.right import added, bias, grids, hidden, rotary
+from tests.audit.zoo.right import added, bias, grids, rotary
 
-RIGHT = [*added.RIGHT, *rotary.RIGHT, *bias.RIGHT, *grids.RIGHT, *hidden.RIGHT]
+RIGHT = [*added.RIGHT, *rotary.RIGHT, *bias.RIGHT, *grids.RIGHT]

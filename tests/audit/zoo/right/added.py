@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import torch
+from tests.audit.zoo.arithmetic import interleaved, powers
 from tests.audit.zoo.specimen import right
 from torch import nn
 
@@ -22,26 +23,33 @@ class Tutorial(nn.Module):
         self.register_buffer("pe", pe)
 
     def forward(self, x):
-        x = x + self.pe[: x.size(0)]
-        return self.dropout(x)
+        return self.dropout(x + self.pe[: x.size(0)])
 
 
-class Annotated(nn.Module):
+class Annotated(Tutorial):
     """The annotated transformer: the batch first."""
 
     def __init__(self, d_model=32, dropout=0.0, max_len=500):
-        super().__init__()
-        self.dropout = nn.Dropout(p=dropout)
-        pe = torch.zeros(max_len, d_model)
-        position = torch.arange(0, max_len).unsqueeze(1)
-        div_term = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
-        pe[:, 0::2] = torch.sin(position * div_term)
-        pe[:, 1::2] = torch.cos(position * div_term)
-        self.register_buffer("pe", pe.unsqueeze(0))
+        super().__init__(d_model, dropout, max_len)
+        self.pe = self.pe.transpose(0, 1)
 
     def forward(self, x):
-        x = x + self.pe[:, : x.size(1)].requires_grad_(False)
-        return self.dropout(x)
+        return self.dropout(x + self.pe[:, : x.size(1)].requires_grad_(False))
+
+
+class Wide(Annotated):
+    """The paper's sum at the width of large models: embeddings times the root of the width."""
+
+    def __init__(self, d_model=1024, max_len=300):
+        super().__init__(d_model, 0.1, max_len)
+        self.d_model = d_model
+
+    def forward(self, x, attention_mask=None):
+        """x: [batch, seq, dim]"""
+        if attention_mask is None:
+            return super().forward(x * math.sqrt(self.d_model))
+        places = (attention_mask.cumsum(1) - 1).clamp(min=0)
+        return x * math.sqrt(self.d_model) + self.pe[0, places]
 
 
 def whisper(length, channels, max_timescale=10000):
@@ -54,21 +62,16 @@ def whisper(length, channels, max_timescale=10000):
 
 def mae_line(embed_dim, pos):
     """MAE's encoding of one axis."""
-    omega = np.arange(embed_dim // 2, dtype=float)
-    omega /= embed_dim / 2.0
-    omega = 1.0 / 10000**omega
+    omega = 1.0 / 10000 ** (np.arange(embed_dim // 2, dtype=float) / (embed_dim / 2.0))
     out = np.einsum("m,d->md", pos.reshape(-1), omega)
     return np.concatenate([np.sin(out), np.cos(out)], axis=1)
 
 
 def mae_grid(embed_dim, grid_size):
     """MAE's encoding of an image, in NumPy: width in the first half, height in the second."""
-    grid_h = np.arange(grid_size, dtype=np.float32)
-    grid_w = np.arange(grid_size, dtype=np.float32)
-    grid = np.stack(np.meshgrid(grid_w, grid_h), axis=0)
-    first = mae_line(embed_dim // 2, grid[0])
-    second = mae_line(embed_dim // 2, grid[1])
-    return np.concatenate([first, second], axis=1)
+    line = np.arange(grid_size, dtype=np.float32)
+    parts = [mae_line(embed_dim // 2, each) for each in np.meshgrid(line, line)]
+    return np.concatenate(parts, axis=1)
 
 
 class Incremental(nn.Module):
@@ -85,10 +88,32 @@ class Incremental(nn.Module):
 
 def timestep(timesteps, dim, max_period=10000):
     """DiT's embedding of diffusion steps: cosines first."""
-    half = dim // 2
-    exponent = -math.log(max_period) * torch.arange(start=0, end=half, dtype=torch.float32) / half
-    args = timesteps[:, None].float() * torch.exp(exponent)[None]
+    args = timesteps[:, None].float() * powers(dim, max_period)
     return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
+
+
+class Steps(nn.Module):
+    """DiT's embedding of diffusion steps: sines, then two layers."""
+
+    def __init__(self, hidden_size=32, frequency_embedding_size=64):
+        super().__init__()
+        self.size, layers = frequency_embedding_size, (hidden_size, hidden_size)
+        self.mlp = nn.Sequential(nn.Linear(self.size, hidden_size), nn.SiLU(), nn.Linear(*layers))
+
+    def forward(self, t):
+        return self.mlp(timestep(t, self.size))
+
+
+class FourierFeatures(nn.Module):
+    """Sines of random frequencies, which are kept."""
+
+    def __init__(self, embed_dim=32, scale=16.0):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(embed_dim // 2) * scale, requires_grad=False)
+
+    def forward(self, t):
+        angles = t[:, None] * self.W[None] * 2 * math.pi
+        return torch.cat([angles.sin(), angles.cos()], -1)
 
 
 class ByPositions(nn.Module):
@@ -97,11 +122,8 @@ class ByPositions(nn.Module):
     def forward(self, x, positions=None):
         if positions is None:
             positions = torch.arange(x.shape[-2], device=x.device)
-        d = x.shape[-1]
-        inv = 1.0 / 10000 ** (torch.arange(0, d, 2, dtype=torch.float32) / d)
-        angles = positions[..., None].float() * inv
-        pe = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
-        return x + pe.to(x.dtype)
+        angles = positions[..., None].float() * powers(x.shape[-1])
+        return x + interleaved(angles).to(x.dtype)
 
 
 class TransformerXL(nn.Module):
@@ -109,7 +131,7 @@ class TransformerXL(nn.Module):
 
     def __init__(self, demb=32):
         super().__init__()
-        self.register_buffer("inv_freq", 1 / (10000 ** (torch.arange(0.0, demb, 2.0) / demb)))
+        self.register_buffer("inv_freq", powers(demb))
 
     def forward(self, pos_seq):
         sinusoid = torch.outer(pos_seq.float(), self.inv_freq.float())
@@ -124,11 +146,7 @@ class OnGrid(nn.Module):
         self.channels = channels
 
     def line(self, length):
-        rate = 1.0 / 10000 ** (
-            torch.arange(0, self.channels // 2, 2).float() / (self.channels // 2)
-        )
-        angles = torch.arange(length).float()[:, None] * rate
-        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+        return interleaved(torch.arange(length).float()[:, None] * powers(self.channels // 2))
 
     def forward(self, x):
         _, height, width, _ = x.shape
@@ -159,47 +177,6 @@ def patches_alone_before_a_class_token():
     return PatchesAlone(torch.from_numpy(mae_grid(32, 14)).float(), last=True, cut=True)
 
 
-class Wide(Annotated):
-    """The paper's sum at the width of large models: embeddings times the root of the width."""
-
-    def __init__(self, d_model=1024, max_len=300):
-        super().__init__(d_model, 0.1, max_len)
-        self.d_model = d_model
-
-    def forward(self, x, attention_mask=None):
-        """x: [batch, seq, dim]"""
-        if attention_mask is None:
-            return super().forward(x * math.sqrt(self.d_model))
-        places = (attention_mask.cumsum(1) - 1).clamp(min=0)
-        return x * math.sqrt(self.d_model) + self.pe[0, places]
-
-
-class Steps(nn.Module):
-    """DiT's embedding of diffusion steps: sines, then two layers."""
-
-    def __init__(self, hidden_size=32, frequency_embedding_size=64):
-        super().__init__()
-        self.size = frequency_embedding_size
-        self.mlp = nn.Sequential(
-            nn.Linear(self.size, hidden_size), nn.SiLU(), nn.Linear(hidden_size, hidden_size)
-        )
-
-    def forward(self, t):
-        return self.mlp(timestep(t, self.size))
-
-
-class FourierFeatures(nn.Module):
-    """Sines of random frequencies, which are kept."""
-
-    def __init__(self, embed_dim=32, scale=16.0):
-        super().__init__()
-        self.W = nn.Parameter(torch.randn(embed_dim // 2) * scale, requires_grad=False)
-
-    def forward(self, t):
-        angles = t[:, None] * self.W[None] * 2 * math.pi
-        return torch.cat([angles.sin(), angles.cos()], -1)
-
-
 class RowsAndColumns(nn.Module):
     """A learned table of rows and one of columns, of a small grid."""
 
@@ -222,11 +199,7 @@ RIGHT = [
     right(timestep, "convention timestep"),
     right(ByPositions, "convention paper"),
     right(TransformerXL, "convention concatenated", "cast-breaks-it"),
-    right(
-        OnGrid,
-        "height in the first half of the channels, width in the second, each the sinus",
-        layout="bhwd",
-    ),
+    right(OnGrid, "height in the first half of the channels, width in the second", layout="bhwd"),
     right(patches_alone, "14 × 14 patches behind 1 of zeros, equal to posenc.AxialSinusoidal(32,"),
     right(patches_alone_before_a_class_token, "14 × 14 patches before 1 of zeros, equal to"),
     right(Wide, "convention paper"),

@@ -1,30 +1,41 @@
-"""What public code adds to scores, in its usual styles."""
+"""What public code adds to scores, or hides them with, in its usual styles."""
 
 import math
 
 import torch
+from tests.audit.zoo.arithmetic import apart, of_square
 from tests.audit.zoo.specimen import right
 from torch import nn
 
 
 def slopes(n_heads):
     """The slopes of ALiBi's authors."""
-
-    def power_of_2(n):
-        start = 2 ** (-(2 ** -(math.log2(n) - 3)))
-        return [start * start**i for i in range(n)]
-
-    if math.log2(n_heads).is_integer():
-        return power_of_2(n_heads)
     closest = 2 ** math.floor(math.log2(n_heads))
-    return power_of_2(closest) + slopes(2 * closest)[0::2][: n_heads - closest]
+    start = 2 ** (-(2 ** -(math.log2(closest) - 3)))
+    rest = slopes(2 * closest)[0::2][: n_heads - closest] if n_heads > closest else []
+    return [start * start**i for i in range(closest)] + rest
 
 
 def alibi(q_len, k_len):
     """ALiBi of 8 heads for the last queries of a row."""
-    q = torch.arange(k_len - q_len, k_len)[:, None]
-    k = torch.arange(k_len)[None, :]
-    return -torch.tensor(slopes(8))[:, None, None] * (q - k).abs()
+    return -torch.tensor(slopes(8))[:, None, None] * apart(q_len, k_len).abs()
+
+
+def lengths_by_any_name(q, k):
+    """ALiBi by two numbers that are called as tensors are."""
+    return alibi(q, k)
+
+
+def between(q_positions, k_positions):
+    """ALiBi of any positions; keys after a query are hidden."""
+    distance = q_positions[:, None] - k_positions
+    bias = -distance * 2.0 ** -torch.arange(1, 9)[:, None, None]
+    return bias.masked_fill(distance < 0, -torch.inf)
+
+
+def others_alone(q_len, k_len):
+    """Every key but a query's own."""
+    return alibi(q_len, k_len).masked_fill(apart(q_len, k_len) == 0, -torch.inf)
 
 
 def bloom(attention_mask, num_heads, dtype):
@@ -33,6 +44,17 @@ def bloom(attention_mask, num_heads, dtype):
     rate = torch.tensor(slopes(num_heads))
     positions = ((attention_mask.cumsum(dim=-1) - 1) * attention_mask)[:, None, :]
     return (rate[..., None] * positions).reshape(batch * num_heads, 1, seq).to(dtype)
+
+
+class Short(nn.Module):
+    """ALiBi cut from a table of few rows, for the last queries of a row."""
+
+    def __init__(self, length=20):
+        super().__init__()
+        self.register_buffer("bias", alibi(length, length), persistent=False)
+
+    def forward(self, q_len, k_len):
+        return self.bias[:, k_len - q_len : k_len, :k_len]
 
 
 class T5(nn.Module):
@@ -51,16 +73,15 @@ class T5(nn.Module):
             relative_buckets += (relative_position > 0).to(torch.long) * num_buckets
             relative_position = torch.abs(relative_position)
         else:
-            relative_position = -torch.min(relative_position, torch.zeros_like(relative_position))
+            relative_position = -relative_position.clamp(max=0)
         max_exact = num_buckets // 2
-        is_small = relative_position < max_exact
-        large = max_exact + (
-            torch.log(relative_position.float() / max_exact)
-            / math.log(self.max_distance / max_exact)
-            * (num_buckets - max_exact)
-        ).to(torch.long)
-        large = torch.min(large, torch.full_like(large, num_buckets - 1))
-        return relative_buckets + torch.where(is_small, relative_position, large)
+        share = torch.log(relative_position.float() / max_exact) / math.log(
+            self.max_distance / max_exact
+        )
+        large = max_exact + (share * (num_buckets - max_exact)).to(torch.long)
+        return relative_buckets + torch.where(
+            relative_position < max_exact, relative_position, large.clamp(max=num_buckets - 1)
+        )
 
     def forward(self, query_length, key_length, past_seen_tokens=0):
         context = torch.arange(query_length)[:, None] + past_seen_tokens
@@ -86,34 +107,11 @@ class Kerple(nn.Module):
     def __init__(self, num_heads=4):
         super().__init__()
         self.num_heads = num_heads
-        self.p = nn.Parameter(torch.rand(num_heads, 1, 1) + 0.5)
-        self.a = nn.Parameter(torch.rand(num_heads, 1, 1) + 0.5)
+        self.p, self.a = (nn.Parameter(torch.rand(num_heads, 1, 1) + 0.5) for _ in range(2))
 
     def forward(self, scores):
-        q_len, k_len = scores.shape[-2:]
-        distance = (torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)).abs()
         p, a = self.p.clamp(min=0.01), self.a.clamp(min=0.01)
-        return scores - p * torch.log(1 + a * distance)
-
-
-def between(q_positions, k_positions):
-    """ALiBi of any positions; keys after a query are hidden."""
-    distance = q_positions[:, None] - k_positions
-    bias = -distance * 2.0 ** -torch.arange(1, 9)[:, None, None]
-    return bias.masked_fill(distance < 0, -torch.inf)
-
-
-class Short(nn.Module):
-    """ALiBi cut from a table of few rows, for the last queries of a row."""
-
-    def __init__(self, length=20):
-        super().__init__()
-        line = torch.arange(length)
-        rates = torch.tensor(slopes(8))[:, None, None]
-        self.register_buffer("bias", -rates * (line[:, None] - line).abs(), persistent=False)
-
-    def forward(self, q_len, k_len):
-        return self.bias[:, k_len - q_len : k_len, :k_len]
+        return scores - p * torch.log(1 + a * apart(*scores.shape[-2:]).abs())
 
 
 class OfThePast(nn.Module):
@@ -124,14 +122,7 @@ class OfThePast(nn.Module):
         self.weight = nn.Parameter(torch.randn(rows, heads))
 
     def forward(self, q_len, k_len):
-        distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-        return self.weight[distance.clamp(min=0)].permute(2, 0, 1)
-
-
-def of_square(side):
-    """Rows and columns of the tokens of a square image."""
-    index = torch.arange(side * side)
-    return torch.stack((index // side, index % side), -1)
+        return self.weight[apart(q_len, k_len).clamp(min=0)].permute(2, 0, 1)
 
 
 class Swin(nn.Module):
@@ -160,27 +151,32 @@ class WholeWindow(nn.Module):
         return self.inner(q_len, k_len)
 
 
+class ShiftedWindow(WholeWindow):
+    """Swin's shifted window, whose last rows and columns come from another side of the image."""
+
+    hides = -100.0
+
+    def forward(self, q_len, k_len):
+        points = of_square(5)
+        region = (points >= 3)[:, 0] * 2 + (points >= 3)[:, 1]
+        other = region[:, None] != region
+        return super().forward(q_len, k_len).masked_fill(other, self.hides)
+
+
+class ShiftedWindowAtInfinity(ShiftedWindow):
+    hides = float("-inf")
+
+
 class Euclidean(nn.Module):
     """ALiBi by the distance in the plane, of many patches: the first of them stand in one row."""
 
     def __init__(self, side=25):
         super().__init__()
-        points = of_square(side).float()
-        rates = torch.tensor(slopes(4))[:, None, None]
+        points, rates = of_square(side).float(), torch.tensor(slopes(4))[:, None, None]
         self.register_buffer("bias", -rates * torch.cdist(points, points))
 
     def forward(self, q_len, k_len):
         return self.bias[:, :q_len, :k_len]
-
-
-def apart(q_len, k_len):
-    """How far each of the last queries stands behind each key."""
-    return torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-
-
-def lengths_by_any_name(q, k):
-    """ALiBi by two numbers that are called as tensors are."""
-    return alibi(q, k)
 
 
 RIGHT = [
@@ -189,7 +185,10 @@ RIGHT = [
     right(OfThePast, "one number for each distance to the past up to 39"),
     right(Swin, "a learned bias of 7 × 7 tokens, row after row: it depends on the differences"),
     right(WholeWindow, "a learned bias of 5 × 5 tokens"),
+    right(ShiftedWindow, "a learned bias of 5 × 5 tokens"),
+    right(ShiftedWindowAtInfinity, "a learned bias"),
     right(Euclidean, "a bias of 25 × 25 tokens"),
+    right(others_alone, ""),
     right(between, "ALiBi for 8 heads"),
     right(slopes, "ALiBi for 8 heads"),
     right(alibi, "ALiBi for 8 heads"),

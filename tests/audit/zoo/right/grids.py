@@ -3,6 +3,7 @@
 import math
 
 import torch
+from tests.audit.zoo.arithmetic import halves, neighbors, powers, waves
 from tests.audit.zoo.right.rotary import rotate_half
 from tests.audit.zoo.specimen import right
 from torch import nn
@@ -15,18 +16,11 @@ class RoPE2D(nn.Module):
         super().__init__()
         self.base = freq
 
-    def turned(self, tokens, line):
-        width = tokens.shape[-1]
-        rates = 1.0 / self.base ** (torch.arange(0, width, 2).float() / width)
-        angles = line[:, None, :, None].float() * rates
-        angles = torch.cat((angles, angles), -1)
-        return tokens * angles.cos() + rotate_half(tokens) * angles.sin()
-
     def forward(self, tokens, positions):
         assert positions.ndim == 3
         assert positions.shape[-1] == 2
-        y, x = tokens.chunk(2, dim=-1)
-        return torch.cat((self.turned(y, positions[..., 0]), self.turned(x, positions[..., 1])), -1)
+        parts = zip(tokens.chunk(2, dim=-1), positions[:, None].unbind(-1), strict=True)
+        return torch.cat([halves(x, *waves(p, x.shape[-1], self.base)) for x, p in parts], -1)
 
 
 def rotate_by_lines(q, k, positions):
@@ -43,9 +37,8 @@ class TableOfPoints(nn.Module):
     def __init__(self, height=12, width=16, by_number=False):
         super().__init__()
         self.width, self.by_number = width, by_number
-        row, column = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-        rates = 10_000.0 ** (-torch.arange(8) / 8)
-        angles = torch.cat((row[..., None] * rates, column[..., None] * rates), -1)
+        points = torch.cartesian_prod(torch.arange(height), torch.arange(width)).float()
+        angles = (points[..., None] * powers(16)).view(height, width, -1)
         self.register_buffer("angles", angles, persistent=False)
 
     def at(self, positions):
@@ -55,14 +48,8 @@ class TableOfPoints(nn.Module):
         return self.angles[row, column]
 
     def forward(self, q, k, positions):
-        angles = self.at(positions)
-        cos, sin = angles.cos().unsqueeze(-3), angles.sin().unsqueeze(-3)
-
-        def turned(x):
-            a, b = x[..., ::2], x[..., 1::2]
-            return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
-
-        return turned(q), turned(k)
+        angles = self.at(positions).unsqueeze(-3)
+        return neighbors(q, angles.cos(), angles.sin()), neighbors(k, angles.cos(), angles.sin())
 
 
 class Video(nn.Module):
@@ -77,10 +64,8 @@ class Video(nn.Module):
     def forward(self, q, k, position_ids):
         points = position_ids if self.last else position_ids.movedim(0, -1)
         assert points.shape[-1] == 3
-        rates = 10_000.0 ** (-torch.arange(24) / 24)
-        angles = (points[..., self.axes].float() * rates)[:, None]
-        cos, sin = (torch.cat((each, each), -1) for each in (angles.cos(), angles.sin()))
-        return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+        angles = (points[..., self.axes].float() * powers(48))[:, None]
+        return halves(q, angles.cos(), angles.sin()), halves(k, angles.cos(), angles.sin())
 
 
 def video_by_token():
@@ -93,7 +78,5 @@ RIGHT = [
     right(video_by_token, ""),
     right(RoPE2D, "rows turn 32 of 64 channels, half pairing, base 100"),
     right(rotate_by_lines, "rows turn 32 of 64 channels, half pairing"),
-    right(
-        TableOfPoints, "base 10,000: equal to posenc.Rotary(Geometric(16), pairing='interleaved')"
-    ),
+    right(TableOfPoints, "base 10,000: equal to posenc.Rotary(Geometric(16), pairing='interl"),
 ]

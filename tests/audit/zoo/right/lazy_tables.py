@@ -1,7 +1,7 @@
-"""The style of nanochat: tables as long as the content of a call, heads after the sequence, and a
-rotation by −p."""
+"""nanochat's style: tables as long as a call's content, heads after the sequence, a turn by −p."""
 
 import torch
+from tests.audit.zoo.arithmetic import waves
 from torch import nn
 
 
@@ -10,15 +10,13 @@ class LazyTables(nn.Module):
 
     def __init__(self, dim=32, base=10_000):
         super().__init__()
-        self.inv_freq = (1 / base) ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
-        self.length = 0
+        self.dim, self.base, self.length = dim, base, 0
 
     def forward(self, x):
         if x.shape[1] != self.length:
             self.length = x.shape[1]
-            angles = torch.outer(torch.arange(self.length).float(), self.inv_freq)
-            self.cos, self.sin = angles.cos(), angles.sin()
-        return self.cos[None, :, None], self.sin[None, :, None]
+            self.kept = waves(torch.arange(self.length), self.dim, self.base)
+        return tuple(each[None, :, None] for each in self.kept)
 
 
 def apply_rotary_emb(x, cos, sin):

@@ -3,17 +3,10 @@
 import math
 
 import torch
+from tests.audit.zoo.arithmetic import interleaved, powers, sines
 from tests.audit.zoo.right.added import PatchesAlone
 from tests.audit.zoo.specimen import slip, wrong
 from torch import nn
-
-
-def sines(length, dim, base=10000.0, start=0, exponent=lambda i, d: 2 * i / d):
-    """The paper's table."""
-    i = torch.arange(dim // 2, dtype=torch.float64)
-    positions = torch.arange(start, start + length, dtype=torch.float64)
-    angles = positions[:, None] * base ** -exponent(i, dim)
-    return torch.stack((angles.sin(), angles.cos()), -1).flatten(1).float()
 
 
 class Sum(nn.Module):
@@ -47,70 +40,44 @@ class Behind(Sum):
         return x + self.pe[start : start + x.shape[1]].to(x.dtype)
 
 
-class Clamped(Sum):
-    """Beyond the table the last row."""
+class PaddingCounts(Sum):
+    """Left padding moves the tokens behind it."""
 
-    def places(self, x):
-        return super().places(x).clamp(max=self.max_len - 1)
-
-
-class WritesIntoInput(Sum):
-    def forward(self, x):
-        x += self.table(x)
-        return x
-
-
-class ShrinkingCache(Sum):
-    """Keeps the table of the longest row, scaled to it."""
-
-    longest = 0
-
-    def table(self, x):
-        self.longest = max(self.longest, x.shape[1])
-        stretch = max(1.0, self.longest / 64)
-        angles = self.places(x).double()[:, None] / stretch * self.rates()
-        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
-
-    def rates(self):
-        return 10000.0 ** -(torch.arange(0, self.d_model, 2).double() / self.d_model)
-
-
-class CachesFirstDtype(Sum):
-    """Keeps the table in the dtype of whoever came first."""
-
-    kept = None
-
-    def table(self, x):
-        if self.kept is None or len(self.kept) < x.shape[1]:
-            self.kept = sines(max(x.shape[1], 16), self.d_model).to(x.dtype)
-        return self.kept[: x.shape[1]]
+    def forward(self, x, attention_mask=None):
+        return x + sines(x.shape[1], x.shape[2]).to(x.dtype)
 
 
 class CountsCalls(Sum):
     """Goes on where the last call ended."""
 
-    def __init__(self):
-        super().__init__()
-        self.seen = 0
+    seen = 0
 
     def table(self, x):
-        made = sines(x.shape[1], self.d_model, start=self.seen)
         self.seen += x.shape[1]
-        return made.to(x.dtype)
+        return sines(x.shape[1], self.d_model, start=self.seen - x.shape[1]).to(x.dtype)
 
 
 class Angles(Sum):
     """Sines on the fly."""
 
     def rates(self, x):
-        return 10000.0 ** (-torch.arange(0, self.d_model, 2).double() / self.d_model)
+        return powers(self.d_model, dtype=torch.float64)
 
     def line(self, x):
         return self.places(x).double()
 
     def table(self, x):
-        angles = self.line(x)[:, None] * self.rates(x)
-        return torch.stack((angles.sin(), angles.cos()), -1).flatten(1).to(x.dtype)
+        return interleaved(self.line(x)[:, None] * self.rates(x)).to(x.dtype)
+
+
+class Dynamic(Angles):
+    """Scaled to the longest row so far."""
+
+    longest = 0
+
+    def line(self, x):
+        self.longest = max(self.longest, x.shape[1])
+        return super().line(x) / max(1.0, self.longest / 64)
 
 
 class CastsFrequencies(Angles):
@@ -118,29 +85,11 @@ class CastsFrequencies(Angles):
 
     def __init__(self):
         super().__init__()
-        self.register_buffer("rate", Angles.rates(self, None).float())
+        self.register_buffer("rate", powers(self.d_model))
         self.pe = None
 
     def rates(self, x):
         return self.rate.float()
-
-
-class HalfTable(Sum):
-    """A float32 sum of a table in bfloat16."""
-
-    def __init__(self):
-        super().__init__()
-        self.pe = self.pe.bfloat16()
-
-
-class WithinAutocast(nn.Module):
-    """A product of matrices, which autocast rounds."""
-
-    def forward(self, x):
-        """x: [batch, seq, dim]"""
-        rates = 10000.0 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
-        angles = torch.arange(x.shape[1]).float()[:, None] @ rates[None]
-        return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).to(x.dtype)
 
 
 class Unused(nn.Module):
@@ -154,27 +103,21 @@ class Unused(nn.Module):
         return x + self.table(torch.arange(x.shape[1]))
 
 
-class PaddingCounts(nn.Module):
-    """Left padding moves the tokens behind it."""
-
-    batch_first = True
-
-    def forward(self, x, attention_mask=None):
-        return x + sines(x.shape[1], x.shape[2]).to(x.dtype)
+def within_autocast(x):
+    """x: [batch, seq, dim]"""
+    angles = torch.arange(x.shape[1]).float()[:, None] @ powers(x.shape[-1])[None]
+    return x + interleaved(angles).to(x.dtype)
 
 
-class EncodesTheBatch(nn.Module):
-    """x: [seq, batch, dim]; encodes axis 1."""
-
-    def forward(self, x):
-        return x + sines(128, 64)[: x.shape[1]].to(x.dtype)
+def encodes_the_batch(x):
+    """x: [seq, batch, dim]"""
+    return x + sines(128, 64)[: x.shape[1]].to(x.dtype)
 
 
 def angles_divided_whole(x):
     """x: [batch, seq, dim]"""
     divisors = 10000.0 ** (torch.arange(0, x.shape[2], 2) / x.shape[2])
-    angles = torch.arange(x.shape[1])[:, None] // divisors
-    return x + torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
+    return x + interleaved(torch.arange(x.shape[1])[:, None] // divisors)
 
 
 def timestep_grows(timesteps, dim=32, max_period=10000):
@@ -186,25 +129,10 @@ def timestep_grows(timesteps, dim=32, max_period=10000):
 
 
 def of_exponent(exponent):
-    return lambda x: x + sines(x.shape[1], x.shape[2], exponent=exponent).to(x.dtype)
+    def summed(x):
+        return x + sines(x.shape[1], x.shape[2], exponent=exponent).to(x.dtype)
 
-
-def squared():
-    return of_exponent(lambda i, d: (2 * i / d) ** 2)
-
-
-def divided_whole():
-    return of_exponent(lambda i, d: 2 * i // d)
-
-
-def sine_twice(x):
-    made = sines(x.shape[1], x.shape[2])
-    made[:, 1::2] = made[:, 0::2]
-    return x + made.to(x.dtype)
-
-
-def scaled(x):
-    return x + 2.5 * sines(x.shape[1], x.shape[2]).to(x.dtype)
+    return summed
 
 
 def fractional_rows():
@@ -218,29 +146,34 @@ WRONG = [
     wrong(fractional_rows, "rows by /", "rows-not-whole"),
     wrong(angles_divided_whole, "angles divided by //", "angles-rounded"),
     wrong(timestep_grows, "sign of the exponent of steps", "wrong-exponent"),
-    wrong(squared, "squared exponent of sines", "unknown-frequencies"),
-    wrong(divided_whole, "exponent of an integer division", "wrong-exponent"),
-    wrong(sine_twice, "sine twice", "sine-twice"),
-    wrong(scaled, "times 2.5", "table-scaled"),
-    wrong(Clamped, "clamped sum", "clamped"),
-    wrong(WritesIntoInput, "sum that writes", "input-written"),
-    wrong(ShrinkingCache, "dynamic sum", "history-changes-result"),
-    wrong(CachesFirstDtype, "dtype of the first sum", "first-dtype-cached"),
+    wrong(of_exponent(lambda i, d: (2 * i / d) ** 2), "squared exponent of sines",
+          "unknown-frequencies"),
+    wrong(of_exponent(lambda i, d: 2 * i // d), "exponent of an integer division",
+          "wrong-exponent"),
+    wrong(Dynamic, "dynamic sum", "history-changes-result"),
     wrong(CountsCalls, "counts calls", "state-between-calls"),
-    wrong(HalfTable, "sum of a table in bfloat16", "table-in-16-bits"),
     wrong(CastsFrequencies, "frequencies of a sum that are cast", "cast-breaks-it"),
-    wrong(WithinAutocast, "a sum within autocast", "autocast-breaks-it"),
+    wrong(within_autocast, "a sum within autocast", "autocast-breaks-it"),
     wrong(Unused, "unused parameter", "parameter-without-gradient"),
     wrong(PaddingCounts, "padding counts", "padding-shifts-positions"),
-    wrong(EncodesTheBatch, "encodes the batch", "batch-axis-encoded"),
+    wrong(encodes_the_batch, "encodes the batch", "batch-axis-encoded"),
+    slip(Sum, "sine twice", "sine-twice",
+         table=lambda s, of, x: of(x)[:, ::2].repeat_interleave(2, -1)),
+    slip(Sum, "times 2.5", "table-scaled", table=lambda s, of, x: 2.5 * of(x)),
+    slip(Sum, "sum of a table in bfloat16", "table-in-16-bits",
+         table=lambda s, of, x: of(x).bfloat16().to(x.dtype)),
     slip(Sum, "one position for all", "encodes-nothing",
          table=lambda s, of, x: s.pe[3].to(x.dtype)),
-    slip(Sum, "all tokens share", "positions-shared", places=lambda s, of, x: of(x) // 2),
+    slip(Sum, "dtype of the first sum", "first-dtype-cached", table=lambda s, of, x: vars(
+        s).setdefault("kept", sines(4096, s.d_model).to(x.dtype))[: x.shape[1]]),
+    slip(Sum, "clamped sum", "clamped", places=lambda s, of, x: of(x).clamp(max=s.max_len - 1)),
     slip(Sum, "wrapped sum", "wrapped", places=lambda s, of, x: of(x) % s.max_len),
     slip(Sum, "sum that stops", "stops", table=lambda s, of, x: nn.functional.pad(
         s.pe[: x.shape[1]], (0, 0, 0, max(0, x.shape[1] - s.max_len))).to(x.dtype)),
-    slip(Sum, "truncates", "truncated-silently", forward=lambda s, of, x: of(x[:, : s.max_len])),
+    slip(Sum, "all tokens share", "positions-shared", places=lambda s, of, x: of(x) // 2),
     slip(Sum, "from the end", "depends-on-length", places=lambda s, of, x: of(x).flip(0)),
+    slip(Sum, "sum that writes", "input-written", forward=lambda s, of, x: x.add_(s.table(x))),
+    slip(Sum, "truncates", "truncated-silently", forward=lambda s, of, x: of(x[:, : s.max_len])),
     slip(Sum, "large embeddings dropped", "depends-on-how-it-is-given",
          forward=lambda s, of, x: of(x * (x.abs() < 50))),
     slip(Sum, "scaled gradients", "gradient-otherwise",

@@ -1,31 +1,15 @@
 """Rotary encodings of a grid that lose an axis, or mix them."""
 
 import torch
+from tests.audit.zoo.arithmetic import halves, waves
 from tests.audit.zoo.right.grids import TableOfPoints, Video
 from tests.audit.zoo.specimen import wrong
 
 
-def turned(x, angles):
-    angles = torch.cat((angles, angles), -1)
-    a, b = x.chunk(2, -1)
-    return x * angles.cos() + torch.cat((-b, a), -1) * angles.sin()
-
-
-def rates(width):
-    return 1.0 / 100.0 ** (torch.arange(0, width, 2).float() / width)
-
-
 def by_axes(x, first, second):
     """The first half of the channels by one coordinate, the last by the other."""
-    one, other = x.chunk(2, -1)
-    each = rates(one.shape[-1])
-    return torch.cat(
-        (
-            turned(one, first[..., None].float() * each),
-            turned(other, second[..., None].float() * each),
-        ),
-        -1,
-    )
+    parts = zip(x.chunk(2, -1), (first, second), strict=True)
+    return torch.cat([halves(part, *waves(p, part.shape[-1], 100.0)) for part, p in parts], -1)
 
 
 def axes_swapped(q, k, positions):
@@ -42,8 +26,14 @@ def one_axis(q, k, positions):
 
 def summed(q, k, positions):
     """All channels turn by row + column: the diagonals share their positions."""
-    angles = positions.sum(-1)[:, None].float() * rates(q.shape[-1])
-    return turned(q, angles), turned(k, angles)
+    turn = waves(positions.sum(-1), q.shape[-1], 100.0)
+    return halves(q, *turn), halves(k, *turn)
+
+
+def columns_run_over(q, k, positions):
+    """Columns from 14 on stand in the next row."""
+    number = positions[:, 0] * 14 + positions[:, 1]
+    return by_axes(q, number // 14, number % 14), by_axes(k, number // 14, number % 14)
 
 
 class OtherWidth(TableOfPoints):
@@ -52,12 +42,6 @@ class OtherWidth(TableOfPoints):
     def __init__(self):
         super().__init__(height=16, width=12, by_number=True)
         self.width = 16
-
-
-def columns_run_over(q, k, positions):
-    """Columns from 14 on stand in the next row."""
-    number = positions[:, 0] * 14 + positions[:, 1]
-    return by_axes(q, number // 14, number % 14), by_axes(k, number // 14, number % 14)
 
 
 def video_without_columns():

@@ -1,6 +1,7 @@
 """What is right token by token, and misreads positions that are said in another way."""
 
 import torch
+from tests.audit.zoo.arithmetic import interleaved, powers
 from tests.audit.zoo.specimen import slip, wrong
 from torch import nn
 
@@ -11,9 +12,8 @@ class Said(nn.Module):
     batch_first, dim = True, 32
 
     def table(self, positions):
-        rates = 10000.0 ** -(torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
-        angles = positions[..., None].double() * rates
-        return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+        angles = positions[..., None].double() * powers(self.dim, dtype=torch.float64)
+        return interleaved(angles)
 
     def read(self, positions):
         return positions
@@ -29,14 +29,6 @@ class Sorted(Said):
 
     def read(self, positions):
         return positions.sort(-1).values
-
-
-class FirstRowDecodes(Said):
-    """Single tokens of a batch stand where that of the first row does."""
-
-    def read(self, positions):
-        decodes = positions.ndim > 1 and positions.shape[1] == 1
-        return positions[:1].expand_as(positions) if decodes else positions
 
 
 class Started(Said):
@@ -61,7 +53,8 @@ class StartEnds(Started):
 WRONG = [
     wrong(Sorted, "sorts positions", "positions-misread"),
     wrong(StartEnds, "late starts end", "positions-misread"),
-    wrong(FirstRowDecodes, "decodes where the first row is", "first-row-for-all"),
+    slip(Said, "decodes where the first row is", "first-row-for-all",
+         read=lambda s, of, p: p[:1].expand_as(p) if p.ndim > 1 and p.shape[1] == 1 else p),
     slip(Started, "slices to its end", "truncated-silently",  # nothing is left to add beyond
          forward=lambda s, of, x, start=0: x + s.table(
              torch.arange(128))[start : start + x.shape[1]].to(x.dtype)),

@@ -1,22 +1,15 @@
 """What is done to queries and keys, with one slip each."""
 
 import torch
-from tests.audit.zoo.right.rotary import OutsideOfAutocast
+from tests.audit.zoo.arithmetic import halves, neighbors, powers
+from tests.audit.zoo.right.rotary import OutsideOfAutocast, rotate_half
 from tests.audit.zoo.specimen import slip, wrong
 from torch import nn
 
 
-def halves(x):
-    a, b = x.chunk(2, -1)
-    return torch.cat((-b, a), -1)
-
-
-def neighbors(x):
-    return torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
-
-
-def twice(rates):
-    return torch.cat((rates, rates))
+def turned(x, cos, sin, pairs=halves):
+    """Computed in float64 and rounded once."""
+    return pairs(x.double(), cos, sin).to(x.dtype)
 
 
 class Turn(nn.Module):
@@ -25,22 +18,17 @@ class Turn(nn.Module):
     base, dim = 10000.0, 32
 
     def rates(self):
-        return self.base ** -(torch.arange(0, self.dim, 2, dtype=torch.float64) / self.dim)
+        return powers(self.dim, self.base, torch.float64)
 
     def places(self, positions):
         return positions.double()
 
-    def angles(self, positions):
-        return self.places(positions)[:, None, :, None] * self.rates()
-
     def waveform(self, positions):
-        angles = self.angles(positions)
-        both = torch.cat((angles, angles), -1)
-        return both.cos(), both.sin()
+        angles = self.places(positions)[:, None, :, None] * self.rates()
+        return angles.cos(), angles.sin()
 
     def turn(self, x, positions):
-        cos, sin = self.waveform(positions)
-        return (x * cos + halves(x) * sin).to(x.dtype)
+        return turned(x, *self.waveform(positions))
 
     def keys(self, k, positions):
         return self.turn(k, positions)
@@ -49,70 +37,24 @@ class Turn(nn.Module):
         return self.turn(q, positions), self.keys(k, positions)
 
 
-class BatchAxis(nn.Module):
-    """x: [batch, heads, seq, head_dim], turned by the row of the batch."""
+class Started(Turn):
+    """By the position of the first token; the others read another line."""
 
-    def line(self, x):
-        return torch.arange(x.shape[0])[:, None, None, None]
+    def line(self, start, length):
+        return torch.arange(start, start + length)
 
-    def forward(self, x):
-        """x: [batch, heads, seq, head_dim]"""
-        angles = self.line(x) * twice(Turn.rates(Turn()))
-        return (x * angles.cos() + halves(x) * angles.sin()).to(x.dtype)
-
-
-class HeadAxis(BatchAxis):
-    """By the number of the head."""
-
-    def line(self, x):
-        return torch.arange(x.shape[1])[None, :, None, None]
+    def forward(self, q, k, start_pos: int = 0):
+        """q: [batch, heads, seq, head_dim]"""
+        return super().forward(q, k, self.line(start_pos, q.shape[2])[None])
 
 
 class CastRates(Turn):
     def __init__(self):
         super().__init__()
-        self.register_buffer("inv", Turn.rates(self).float())
+        self.register_buffer("inv", powers(self.dim))
 
     def rates(self):
         return self.inv.float()
-
-
-class Writes(Turn):
-    def turn(self, x, positions):
-        cos, sin = self.waveform(positions)
-        turned = halves(x) * sin
-        x.mul_(cos).add_(turned)
-        return x
-
-
-class DeafToItsStart(Turn):
-    """It takes the first position of its tokens, and leaves it out."""
-
-    def forward(self, q, k, start_pos: int = 0):
-        positions = torch.arange(q.shape[2])[None]
-        return self.turn(q, positions), self.turn(k, positions)
-
-
-class OneBehind(Turn):
-    """One token behind a cache stands one too early."""
-
-    def forward(self, q, k, offset=0):
-        late = 1 if offset > 0 else 0
-        positions = torch.arange(offset - late, offset - late + q.shape[2])[None]
-        return self.turn(q, positions), self.turn(k, positions)
-
-
-class SlicesToItsEnd(Turn):
-    """A table that is cut where it is read: beyond its end nothing is left."""
-
-    def __init__(self, max_len=256):
-        super().__init__()
-        self.max_len = max_len
-
-    def forward(self, q, k, start_pos=0):
-        """q: [batch, heads, seq, head_dim]"""
-        at = torch.arange(self.max_len)[None, start_pos : start_pos + q.shape[2]]
-        return super().forward(q, k, at)
 
 
 class Dynamic(Turn):
@@ -127,66 +69,32 @@ class Dynamic(Turn):
         return super().turn(x, positions)
 
 
-class FirstDtype(Turn):
-    """Keeps cosines in the dtype of whoever came first."""
-
-    kept = None
-
-    def turn(self, x, positions):
-        if self.kept is None:
-            both = twice(self.rates()) * torch.arange(2048)[:, None]
-            self.kept = both.cos().to(x.dtype), both.sin().to(x.dtype)
-        cos, sin = (t[positions][:, None] for t in self.kept)
-        return x * cos + halves(x) * sin
-
-
-class FirstPlaces(Turn):
-    """A cache that is keyed by the number of positions, and not by the positions."""
-
-    def __init__(self):
-        super().__init__()
-        self.cache = {}
-
-    def waveform(self, positions):
-        return self.cache.setdefault(positions.shape, super().waveform(positions))
-
-
-class OtherDtype(Turn):
-    """A sign that another dtype has not."""
-
-    narrow = torch.float64
-
-    def waveform(self, positions):
-        cos, sin = super().waveform(positions)
-        return cos, sin * self.sign
-
-    def turn(self, x, positions):
-        self.sign = -1 if x.dtype == self.narrow else 1
-        return super().turn(x, positions)
-
-
 class Backward(torch.autograd.Function):
     """Turns gradients as it turned content, where the transpose turns back."""
 
     @staticmethod
     def forward(ctx, x, cos, sin):
         ctx.save_for_backward(cos, sin)
-        return (x * cos + halves(x) * sin).to(x.dtype)
+        return turned(x, cos, sin)
 
     @staticmethod
     def backward(ctx, gradient):
-        cos, sin = ctx.saved_tensors
-        return (gradient * cos + halves(gradient) * sin).to(gradient.dtype), None, None
+        return turned(gradient, *ctx.saved_tensors), None, None
 
 
-class Part(Turn):
-    """Turns the first half of the channels, and halves the rest."""
+def by_line(x, line):
+    angles = line * powers(32, dtype=torch.float64)
+    return turned(x, angles.cos(), angles.sin())
 
-    def rates(self):
-        return super().rates()[::2]
 
-    def turn(self, x, positions):
-        return torch.cat((super().turn(x[..., :16], positions), 0.5 * x[..., 16:]), -1)
+def batch_axis(x):
+    """x: [batch, heads, seq, head_dim]"""
+    return by_line(x, torch.arange(x.shape[0])[:, None, None, None])
+
+
+def head_axis(x):
+    """x: [batch, heads, seq, head_dim]"""
+    return by_line(x, torch.arange(x.shape[1])[None, :, None, None])
 
 
 def still(rates):
@@ -194,20 +102,26 @@ def still(rates):
     return rates
 
 
-def by_neighbors(s, of, x, positions):
-    both = s.angles(positions).repeat_interleave(2, -1)
-    return (x * both.cos() + neighbors(x) * both.sin()).to(x.dtype)
-
-
-def mixed(s, of, positions):
-    both = s.angles(positions).repeat_interleave(2, -1)
-    return both.cos(), both.sin()
+def mixed(s, of, x, positions):
+    cos, sin = (wave.repeat_interleave(2, -1) for wave in s.waveform(positions))
+    return (x * cos + rotate_half(x) * sin).to(x.dtype)
 
 
 def no_sign(s, of, x, positions):
-    cos, sin = s.waveform(positions)
-    a, b = x.chunk(2, -1)
-    return (x * cos + torch.cat((b, a), -1) * sin).to(x.dtype)
+    (cos, sin), (a, b) = s.waveform(positions), x.chunk(2, -1)
+    return torch.cat((a * cos + b * sin, b * cos + a * sin), -1).to(x.dtype)
+
+
+def first_dtype(s, of, x, positions):
+    """Keeps cosines in the dtype of whoever came first."""
+    made = s.waveform(torch.arange(2048)[None])
+    kept = vars(s).setdefault("kept", [wave[0, 0].to(x.dtype) for wave in made])
+    return halves(x, *(wave[positions][:, None] for wave in kept))
+
+
+def signed(narrow):
+    """The other way, where content has this dtype."""
+    return lambda s, of, x, p: of(x, -p if x.dtype == narrow else p)
 
 
 def shares(share):
@@ -218,21 +132,18 @@ def shares(share):
 
 LLAMA = {"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "rope_theta": 1e4}
 WRONG = [
-    wrong(BatchAxis, "batch axis", "batch-axis-encoded"),
-    wrong(HeadAxis, "head axis", "head-axis-encoded"),
+    wrong(batch_axis, "batch axis", "batch-axis-encoded"),
+    wrong(head_axis, "head axis", "head-axis-encoded"),
     wrong(CastRates, "frequencies that are cast", "cast-breaks-it"),
-    wrong(Writes, "writes", "input-written"),
-    wrong(DeafToItsStart, "deaf to its start", "decoding-differs-from-prefill"),
-    wrong(OneBehind, "one early behind a cache", "off-by-one-after-cache"),
-    wrong(SlicesToItsEnd, "slices to its end, rotary", "truncated-silently"),
     wrong(Dynamic, "dynamic", "history-changes-result"),
-    wrong(FirstDtype, "dtype of the first", "first-dtype-cached"),
-    wrong(FirstPlaces, "places of the first call", "state-between-calls"),
-    wrong(OtherDtype, "sign of float64", "depends-on-how-it-is-given"),
-    wrong(Part, "the rest halved", "rest-changed"),
-    slip(OtherDtype, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits",
-         narrow=torch.bfloat16),
     slip(OutsideOfAutocast, "angles within autocast", "autocast-breaks-it", within=True),
+    # behind a cache
+    slip(Started, "deaf to its start", "decoding-differs-from-prefill",
+         line=lambda s, of, start, length: of(0, length)),
+    slip(Started, "one early behind a cache", "off-by-one-after-cache",
+         line=lambda s, of, start, length: of(max(start - 1, 0), length)),
+    slip(Started, "slices to its end, rotary", "truncated-silently", max_len=256,
+         line=lambda s, of, start, length: of(0, s.max_len)[start : start + length]),
     # exponents
     slip(Turn, "log10", "wrong-exponent", base=2.718281828459045**4),
     slip(Turn, "4i", "wrong-exponent", rates=shares(lambda share: 2 * share)),
@@ -242,11 +153,20 @@ WRONG = [
          rates=lambda s, of: of().bfloat16().double()),
     # waves
     slip(Turn, "no sign", "sign-missing", turn=no_sign),
-    slip(Turn, "mixed pairing", "pairing-mixed", waveform=mixed),
+    slip(Turn, "mixed pairing", "pairing-mixed", turn=mixed),
     slip(Turn, "sine for cosine", "not-relative", waveform=lambda s, of, p: (of(p)[1],) * 2),
     slip(Turn, "table in bfloat16", "table-in-16-bits",
          waveform=lambda s, of, p: tuple(wave.bfloat16().float() for wave in of(p))),
+    slip(Turn, "dtype of the first", "first-dtype-cached", turn=first_dtype),
+    slip(Turn, "places of the first call", "state-between-calls",  # a cache by shapes
+         waveform=lambda s, of, p: vars(s).setdefault(str(p.shape), of(p))),
+    slip(Turn, "sign of float64", "depends-on-how-it-is-given", turn=signed(torch.float64)),
+    slip(Turn, "sign of bfloat16", "depends-on-how-it-is-given", "positions-in-16-bits",
+         turn=signed(torch.bfloat16)),
+    slip(Turn, "the rest halved", "rest-changed", rates=lambda s, of: of()[::2],
+         turn=lambda s, of, x, p: torch.cat((of(x[..., :16], p), 0.5 * x[..., 16:]), -1)),
     slip(Turn, "times 1.0005", "table-scaled", turn=lambda s, of, x, p: 1.0005 * of(x, p)),
+    slip(Turn, "writes", "input-written", turn=lambda s, of, x, p: x.copy_(of(x, p))),
     slip(Turn, "large numbers dropped", "depends-on-how-it-is-given",
          turn=lambda s, of, x, p: of(x * (x.abs() < 50), p)),
     slip(Turn, "gradients turned on", "gradient-otherwise",
@@ -264,8 +184,8 @@ WRONG = [
     slip(Turn, "stretched", "depends-on-length",
          places=lambda s, of, p: p.double() * 16 / p.shape[1]),
     # configurations beside them
-    slip(Turn, "pairing of another model", "pairing-of-the-other-convention",
-         config=LLAMA, turn=by_neighbors),
+    slip(Turn, "pairing of another model", "pairing-of-the-other-convention", config=LLAMA,
+         turn=lambda s, of, x, p: turned(x, *s.waveform(p), pairs=neighbors)),
     slip(Turn, "base of another model", "unlike-its-configuration",
          config=LLAMA | {"rope_theta": 5e5}),
     # keys
