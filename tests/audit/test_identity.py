@@ -1,20 +1,18 @@
 """What a subject is told to be: Python that builds the same encoding, run against the subject."""
 
 from copy import deepcopy
-from typing import Any
 
 import pytest
 import torch
 from diffusers.models.embeddings import get_2d_sincos_pos_embed
+from tests.audit.zoo.arithmetic import apart, halves, neighbors, waves
 from tests.audit.zoo.right import added, bias, rotary
-from tests.audit.zoo.wrong.bias import ClippedFar, of_slopes
-from torch import Tensor, nn
+from tests.audit.zoo.wrong.bias import WRONG as BIASES
+from torch import nn
 
 import posenc
-from posenc import Positional, frequencies
-from posenc.audit import check
-from posenc.audit.adapters.rotary import rotary_of
-from posenc.audit.subjects import subject_of
+from posenc import Positional, Rotary, Sinusoidal, frequencies
+from posenc.audit import check, parity
 from posenc.frequencies import Geometric, Linear
 from posenc.numerics import slopes
 
@@ -23,13 +21,16 @@ ALONE = ("encodes-the-sequence", "has-known-frequencies", "is-a-known-function",
 SLOW = pytest.mark.slow("more of its kind", spares=3)
 
 
-def told(thing: Any) -> str:
+def identity(thing, **options) -> str:
+    return check(thing, only=ALONE, **options).identity
+
+
+def told(thing) -> str:
     """The Python in the line that says what a thing is."""
-    found = check(thing, only=ALONE).identity
-    return found.partition("equal to ")[2].partition(" within ")[0].partition(", bucket")[0]
+    return identity(thing).partition("equal to ")[2].partition(" within ")[0].partition(", bu")[0]
 
 
-def built(text: str) -> Any:
+def built(text):
     made = eval(text, {"posenc": posenc, **vars(frequencies)})
     if not isinstance(made, Positional):
         return made
@@ -40,7 +41,7 @@ def names(report) -> list[str]:
     return [each.name for each in report.faults]
 
 
-ROTARIES = {
+KNOWN = {
     rotary.NeoX: "posenc.recipes.gpt_neox(64)",
     rotary.Llama3: "posenc.recipes.llama3(64, factor=8.0)",
     rotary.GPTJ: "posenc.Rotary(Geometric(32), pairing='interleaved')",
@@ -49,8 +50,6 @@ ROTARIES = {
     rotary.DeepSeek: (
         "posenc.Rotary(Geometric(32), head_dim=48, pairing='interleaved', rotated='suffix')"
     ),
-}
-OTHERS = {
     added.whisper: "posenc.recipes.whisper_encoder(64)",
     added.Tutorial: "posenc.Sinusoidal(64)",  # its embeddings are not multiplied with √d
     bias.alibi: "posenc.recipes.bloom(8)",
@@ -58,35 +57,31 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("thing", ROTARIES | OTHERS, ids=lambda thing: thing.__name__)
+@pytest.mark.parametrize("thing", KNOWN, ids=lambda thing: thing.__name__)
 def test_what_is_named_does_alike(thing):
-    text = (ROTARIES | OTHERS)[thing]
-    assert told(thing) == text
-    ours = built(text)
-    if thing in ROTARIES:
-        view = rotary_of(subject_of(thing, {}, None), None, None)
-        x = torch.randn(1, 4, 40, view.dim, generator=torch.Generator().manual_seed(0))
-        made = ours.encode_queries(x, ours.table(torch.arange(40)))
-        assert (made - view.turned(x)).abs().max() < 3e-5
+    assert told(thing) == KNOWN[thing]
+    ours = built(KNOWN[thing])
+    if isinstance(ours, Rotary):
+        found = parity(thing, "exact", encoding=ours, length=40, dtype=torch.float32)
+        assert found.q.largest < 3e-5
 
 
 # Frequencies.
 
 
-class Frequencies(nn.Module):
+class Frequencies(rotary.Both):
     """Halves of queries and keys turned by frequencies as they are given."""
 
-    def __init__(self, frequencies: Tensor):
+    def __init__(self, frequencies):
         super().__init__()
         self.inv_freq, self.head_dim = frequencies.float(), 2 * len(frequencies)
 
-    def forward(self, q, k, position_ids):
-        freqs = position_ids[:, :, None].float() * self.inv_freq
-        emb = torch.cat((freqs, freqs), dim=-1)
-        return rotary.apply_rotary_pos_emb(q, k, emb.cos(), emb.sin())
+    def turn(self, x, positions):
+        angles = positions[:, None, :, None].float() * self.inv_freq
+        return halves(x, angles.cos(), angles.sin())
 
 
-def rates(schedule) -> Tensor:
+def rates(schedule):
     return torch.tensor([2 * torch.pi / w for w in schedule.wavelengths()])
 
 
@@ -129,32 +124,24 @@ def test_an_exponent_that_slipped_is_named_where_it_is_near_the_right_one(dim):
     assert f"i / {dim // 2 - 1} instead of i / {dim // 2}" in slip.said
 
 
-class Within(Frequencies):
+class Within(rotary.Both):
     """Channels from ``start`` on turned, of heads that are 64 wide."""
 
-    def __init__(self, start: int):
-        super().__init__(rates(Geometric(32)))
-        self.start, self.head_dim = start, 64
+    def __init__(self, start):
+        super().__init__()
+        self.start = start
 
-    def forward(self, q, k, position_ids):
-        turned = slice(self.start, self.start + 32)
-        made = q.clone(), k.clone()
-        inner = super().forward(q[..., turned], k[..., turned], position_ids)
-        for whole, part in zip(made, inner, strict=True):
-            whole[..., turned] = part
-        return made
+    def turn(self, x, positions):
+        before, turned, after = x.split((self.start, 32, 32 - self.start), -1)
+        return torch.cat((before, halves(turned, *waves(positions[:, None], 32)), after), -1)
 
 
 @pytest.mark.parametrize(
     ("start", "words", "ours"),
     [
-        (0, "encoding, 32 of 64 channels", "Geometric(32), head_dim=64"),
-        (16, "encoding, channels 16 to 47 of 64", "Geometric(32)"),
-        (
-            32,
-            "encoding, the last 32 of 64 channels",
-            "Geometric(32), head_dim=64, rotated='suffix'",
-        ),
+        (0, "32 of 64 channels", "Geometric(32), head_dim=64"),
+        (16, "channels 16 to 47 of 64", "Geometric(32)"),
+        (32, "the last 32 of 64 channels", "Geometric(32), head_dim=64, rotated='suffix'"),
     ],
 )
 def test_where_the_turned_channels_stand_is_told_and_held_to_the_configuration(start, words, ours):
@@ -163,41 +150,34 @@ def test_where_the_turned_channels_stand_is_told_and_held_to_the_configuration(s
         "rotary_pct": 0.5, "rotary_emb_base": 10_000,
     }  # fmt: skip
     found = check(Within(start), only=(*ALONE, "is-as-configured"), config=config)
-    assert words in found.identity
+    assert f"encoding, {words}" in found.identity
     assert f"equal to posenc.Rotary({ours}) within" in found.identity
     assert names(found) == ["unlike-its-configuration"] * (start > 0)
 
 
 def test_channels_that_come_out_in_another_order_are_taken_back():
-    def rotate(q, k, positions):
-        angles = positions[:, None, :, None].double() * 1e4 ** -(torch.arange(8) / 8)
-        cos, sin = angles.cos().to(q.dtype), angles.sin().to(q.dtype)
+    def turn(x, positions):
+        turned = neighbors(x, *waves(positions[:, None], 16))
+        return torch.cat((turned[..., 0::2], turned[..., 1::2]), -1)
 
-        def turn(x):
-            a, b = x[..., 0::2], x[..., 1::2]
-            return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
-
-        return turn(q), turn(k)
-
-    report = check(rotate, dim=16)
+    report = check(lambda q, k, positions: (turn(q, positions), turn(k, positions)), dim=16)
     assert report.status == 0
     assert "interleaved pairing, base 10,000" in report.identity
     assert "another order of channels" in report.understood
-    assert check(lambda q, k, positions: (rotate(q, k, positions)[0], q), dim=16).status == 1
+    assert check(lambda q, k, positions: (turn(q, positions), q), dim=16).status == 1
 
 
 class InRuns(nn.Module):
     """An engine that knows text and video, and gives axes runs of pairs, or deals them in turn."""
 
-    def __init__(self, arrangement: Any):
+    def __init__(self, arrangement):
         super().__init__()
-        sections = (24, 20, 20)
-        self.video = posenc.MultimodalRotary(posenc.Rotary(128, base=5e6), sections, arrangement)
+        self.video = posenc.MultimodalRotary(Rotary(128, base=5e6), (24, 20, 20), arrangement)
 
     def forward(self, q, k, position_ids):
-        points = position_ids.movedim(0, -1) if position_ids.ndim == 3 else position_ids
-        points = points if position_ids.ndim == 3 else points[..., None].expand(-1, -1, 3)
-        return self.video(q, k, points)
+        if position_ids.ndim == 2:
+            position_ids = position_ids.expand(3, -1, -1)
+        return self.video(q, k, position_ids.movedim(0, -1))
 
 
 @pytest.mark.parametrize("arrangement", ["contiguous", "interleaved"])
@@ -218,19 +198,19 @@ def test_axes_of_pairs_are_held_to_the_configuration_off_the_diagonal(arrangemen
 class Table(nn.Module):
     """A table, added to content times a number, of one length or any that is no longer."""
 
-    def __init__(self, table: Tensor, times: float = 1.0, cut: bool = True):
+    def __init__(self, table, times=1.0, cut=True):
         super().__init__()
         self.table, self.cut = nn.Parameter(table.float(), requires_grad=False), cut
         self.times = times
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x * self.times + (self.table[: x.shape[1]] if self.cut else self.table).to(x.dtype)
 
 
 @pytest.mark.parametrize("times", [1.0, 4.0, 0.25], ids=["plain", "root", "quarter"])
 @pytest.mark.parametrize("convention", ["paper", "tensor2tensor", "double_exponent"])
 def test_what_content_is_multiplied_with_is_told(convention, times):
-    thing = Table(posenc.Sinusoidal(16, convention=convention).table(torch.arange(99)), times)
+    thing = Table(Sinusoidal(16, convention=convention).table(torch.arange(99)), times)
     x = torch.randn(1, 99, 16)
     assert torch.allclose(built(told(thing)).eval()(x), thing(x), atol=1e-6)
     report = check(thing, only=["encodes-the-sequence", "keeps-the-size-of-content"])
@@ -243,19 +223,16 @@ def test_what_content_is_multiplied_with_is_told_of_patches_and_learned_tables()
     thing, points = Table(table, 4.0), posenc.positions.grid(7, 7)
     assert torch.allclose(built(told(thing))(x, points), thing(x), atol=1e-6)
     learned = Table(torch.randn(99, 16), 4.0).requires_grad_()
-    assert "added to content times the root of its width" in check(learned, only=ALONE).identity
+    assert "added to content times the root of its width" in identity(learned)
 
 
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
 @pytest.mark.parametrize("where", ["", " behind 1 of zeros", " before 1 of zeros"])
 def test_sines_of_patches_are_named_also_where_one_length_is_taken(where, cut):
     table = get_2d_sincos_pos_embed(16, (14, 14), base_size=14, output_type="pt").float()
-    zeros = torch.zeros(1, 16)
-    parts = (zeros, table) if "behind" in where else (table, zeros) if where else (table,)
-    found = check(Table(torch.cat(parts), cut=cut), only=ALONE)
-    assert f"14 × 14 patches{where}, equal to posenc.AxialSinusoidal(16, form='mae'" in (
-        found.identity
-    )
+    pad = (0, 0, "behind" in where, "before" in where)
+    found = identity(Table(nn.functional.pad(table, pad), cut=cut))
+    assert f"14 × 14 patches{where}, equal to posenc.AxialSinusoidal(16, form='mae'" in found
 
 
 class SecondHalfOfNoise(added.OnGrid):
@@ -281,18 +258,18 @@ def test_a_map_is_called_what_all_of_it_is(kind):
     assert "at all of 8 × 10 points" in check(added.OnGrid, layout="bhwd").identity
     report = check(kind, layout="bhwd")
     assert report.identity == ""
-    asked = {verdict.question: verdict for verdict in report.verdicts}["is-a-known-function"]
+    (asked,) = (each for each in report.verdicts if each.question == "is-a-known-function")
     assert [fault.name for fault in asked.faults] == ["unknown-function"]
 
 
 # Biases.
 
 
-def of_distances(change, heads: int, dtype: torch.dtype) -> Any:
+def of_distances(change, heads, dtype=torch.float32):
     falls = torch.tensor(slopes.alibi(heads))[:, None, None]
 
     def bias_of(q_len, k_len):
-        return -(falls * change(bias.apart(q_len, k_len).float())).to(dtype)
+        return -(falls * change(apart(q_len, k_len).float())).to(dtype)
 
     return bias_of
 
@@ -310,45 +287,39 @@ def of_distances(change, heads: int, dtype: torch.dtype) -> Any:
 )
 def test_in_float32_a_line_is_one_to_the_last_key(change, heads):
     """Slopes of a power of two have few digits, and are no numbers of 16 bits for that."""
-    assert not told(of_distances(change, heads, torch.float32))
+    assert not told(of_distances(change, heads))
 
 
 @SLOW
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("heads", [8, 12])
 def test_what_16_bits_hide_is_said(dtype, heads):
-    rounded = check(of_distances(torch.abs, heads, dtype), only=ALONE).identity
+    rounded = identity(of_distances(torch.abs, heads, dtype))
     assert rounded.endswith("of a slope, as far as numbers of 16 bits tell")
-    exact = check(of_distances(torch.abs, heads, torch.float32), only=ALONE)
-    assert "16 bits" not in exact.identity
+    assert "16 bits" not in identity(of_distances(torch.abs, heads))
 
 
-@pytest.mark.parametrize("turned", [of_slopes([-each for each in slopes.alibi(8)]), ClippedFar()])
-def test_what_is_wrong_equals_nothing(turned):
+@pytest.mark.parametrize("name", ["grows with distance", "clipped far"])
+def test_what_is_wrong_equals_nothing(name):
     """A bias that grows, or leaves its line far away, is no ALiBi, near as its slopes may be."""
-    assert check(turned, only=ALONE).identity == ""
+    (thing,) = (specimen.thing for specimen in BIASES if specimen.name == name)
+    assert identity(thing) == ""
 
 
 @SLOW
 @pytest.mark.parametrize(
     ("later", "reserved"),
     [
-        (lambda ahead: -ahead, False),
-        (lambda ahead: ahead, False),
+        (lambda away: -away, False),
+        (lambda away: away, False),
         (torch.zeros_like, False),
-        (lambda ahead: torch.full_like(ahead, -1e4), False),
-        (lambda ahead: -2 * ahead, True),
-        (lambda ahead: ahead - 1, True),
+        (lambda away: torch.full_like(away, 1e4), False),
+        (lambda away: -2 * away, True),
+        (lambda away: away - 1, True),
     ],
 )
 def test_it_tells_where_later_keys_receive_another_bias(later, reserved):
-    rate = torch.tensor(slopes.alibi(8))[:, None, None]
-
-    def bias_of(q_len, k_len):
-        away = bias.apart(q_len, k_len).float()
-        return torch.where(away < 0, later(-rate * away), -rate * away)
-
-    said = check(bias_of, only=ALONE).identity
+    said = identity(of_distances(lambda away: torch.where(away < 0, later(away), away), 8))
     assert said.startswith("ALiBi for 8 heads: equal to posenc.recipes.bloom(8)")
     assert ("those after it receive another bias" in said) == reserved
 

@@ -10,33 +10,38 @@ from transformers import CohereConfig, LlamaConfig, PhiConfig
 
 from posenc import Rotary
 from posenc.audit import CannotCheckError, parity
-from posenc.audit.comparing.contents import content_of
-from posenc.audit.comparing.differences import difference, ordered
-from posenc.audit.comparing.effects import effect
 from posenc.frequencies import Geometric, Linear
 
 SMALL, SCALED = Rotary(16), Rotary(Linear(Geometric(16), 3))
 SIZE = {"hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 1}
 
 
-def test_ulps_by_hand():
-    a = torch.tensor([1.0, -1.0, 0.0, 2.0], dtype=torch.bfloat16).reshape(1, 1, 2, 2)
-    b = torch.tensor([1.0078125, -1.0, -0.0, 2.03125], dtype=torch.bfloat16).reshape(1, 1, 2, 2)
-    found = difference("x", a, b, torch.tensor([7]))
-    # 2^-7 is one unit at 1, and 2^-5 two at 2; zeros of both signs are one number
-    assert (found.count, found.by_one, found.most_ulp) == (2, 1, 2)
-    assert (found.position, found.pair, found.values) == (7, 0, (1.0, 1.0078125))
-    assert ordered(torch.tensor([-1.0, 1.0])).sum() == 0
+SEEN = [(), ()]
 
 
-def test_the_effect_on_scores_is_that_of_hand_made_heads():
-    """One key twice as long: its score doubles, and so softmax is that of (0, s) and (0, 2s)."""
-    q = k = torch.tensor([[0.0, 0.0], [1.0, 0.0]])[None, None]
-    found = effect("by hand", (q, k), (q, 2 * k), 1.0)
-    before, after = math.e / (1 + math.e), math.e**2 / (1 + math.e**2)
-    kl = before * math.log(before / after) + (1 - before) * math.log((1 - before) / (1 - after))
-    assert (found.score, found.weight) == pytest.approx((1.0, after - before))
-    assert found.divergence == pytest.approx(kl)
+def own(pairing="half", head_dim=32, width=32, off=0.0, units=0):
+    """A rotation whose sine or result may be wrong at one position."""
+
+    def rotate(q, k, position_ids):
+        """q: [batch, heads, seq, head_dim]"""
+        SEEN[:] = q, k
+        rotary = Rotary(width, head_dim=head_dim, pairing=pairing)
+        table = rotary.table(position_ids[0])
+        table[position_ids[0] == 13, 1, 5] += off
+        q, k = rotary.encode_queries(q, table), rotary.encode_keys(k, table)
+        q[..., 13:14, 5:6].view(torch.int16)[...] += units
+        return q, k
+
+    return rotate
+
+
+def test_units_in_the_last_place():
+    found = parity(own(), own(units=2), length=20)
+    assert (found.q.count, found.q.by_one, found.q.most_ulp) == (4, 0, 2)  # one for each head
+    assert (found.q.position, found.q.pair) == (13, 5)
+    one, other = found.q.values
+    assert abs(other - one) == 2 * 2.0 ** (math.frexp(one)[1] - 8)
+    assert found.k.is_none
 
 
 def test_units_of_the_kept_table_are_those_of_its_dtype():
@@ -45,19 +50,6 @@ def test_units_of_the_kept_table_are_those_of_its_dtype():
     kept = parity("vllm", "transformers", encoding=scaled, length=6000).stages[-1]
     assert kept.by_one > 0
     assert 0 < kept.most_ulp < 2**16
-
-
-def own(pairing="half", head_dim=32, width=32, off=0.0):
-    """A rotation whose sine may be wrong at one position."""
-
-    def rotate(q, k, position_ids):
-        """q: [batch, heads, seq, head_dim]"""
-        rotary = Rotary(width, head_dim=head_dim, pairing=pairing)
-        table = rotary.table(position_ids[0])
-        table[position_ids[0] == 13, 1, 5] += off
-        return rotary.encode_queries(q, table), rotary.encode_keys(k, table)
-
-    return rotate
 
 
 def test_own_code():
@@ -74,12 +66,11 @@ def test_own_code():
 
 def test_own_code_of_another_pairing_is_another_function():
     """q and k are permuted for profiles alone: own code gets the same queries and keys."""
-    found = parity(own("half"), own("interleaved"), length=20, dtype=torch.float32)
-    assert (found.status, len(found.notes)) == (1, 1)
-    meant = Rotary(32, pairing="interleaved")
-    found = parity("exact", own("half"), encoding=meant, length=20, dtype=torch.float32)
-    assert (found.status, len(found.notes)) == (1, 1)
-    assert parity("exact", own("interleaved"), encoding=meant, length=20).is_equal
+    meant = {"encoding": Rotary(32, pairing="interleaved"), "length": 20, "dtype": torch.float32}
+    for a, given in ((own("interleaved"), {**meant, "encoding": None}), ("exact", meant)):
+        found = parity(a, own("half"), **given)
+        assert (found.status, len(found.notes)) == (1, 1)
+    assert parity("exact", own("interleaved"), **meant).is_equal
 
 
 def test_configurations_and_models():
@@ -87,13 +78,11 @@ def test_configurations_and_models():
     llama = LlamaConfig(**SIZE)
     assert parity(llama, "transformers", config=llama, length=60).is_equal
     assert not parity("transformers", "exact", config=llama, length=40).notes
-    for cohere in (CohereConfig(**SIZE), {"model_type": "cohere"}):
-        (note,) = parity("transformers", "exact", config=cohere, length=20).notes
-        assert "gives other bits" in note
-    size = {"hidden_size": 128, "num_attention_heads": 2, "rope_theta": 1e4}
-    for odd in ({}, {"model_type": "nobody"}, {"model_type": "llama", "vocab_size": "many"}):
-        (note,) = parity("transformers", "exact", config={**size, **odd}, length=20).notes
-        assert "transformers makes no configuration" in note
+    (note,) = parity("transformers", "exact", config=CohereConfig(**SIZE), length=20).notes
+    assert "gives other bits" in note
+    nobody = {**SIZE, "model_type": "nobody", "rope_theta": 1e4}
+    (note,) = parity("transformers", "exact", config=nobody, length=20).notes
+    assert "transformers makes no configuration" in note
 
 
 def test_scores_are_multiplied_as_the_configuration_says():
@@ -145,52 +134,47 @@ def path(tmp_path):
     return tmp_path / "model.safetensors"
 
 
-NAME = "model.layers.{}.self_attn.{}_proj.weight"
-GIVEN = {"encoding": SMALL, "length": 40}
+def of_weights(path, **options):
+    """What is told of content from a file, and own code's queries and keys of it."""
+    given = {"length": 20, "weights": path, "dtype": torch.float32, **options}
+    found = parity("exact", own(off=0.01), encoding=Rotary(32), **given)
+    return found.effects, *SEEN
 
 
 @pytest.mark.parametrize("form", ["projections", "content"])
 def test_weights_of_a_file(path, form):
     generator = torch.Generator().manual_seed(0)
     if form == "content":
-        tensors = {n: 3 * torch.randn(2, 30, 16, generator=generator) for n in ("q", "k")}
+        save_file({n: 3 * torch.randn(2, 15, 32, generator=generator) for n in ("q", "k")}, path)
     else:
-        tensors = {
-            NAME.format(1, n): torch.randn(rows, 24, generator=generator).bfloat16()
-            for n, rows in (("q", 64), ("k", 32))
-        }
-    save_file(tensors, path)
-    layer = {} if form == "content" else {"layer": 1}
-    random, given = parity("vllm", "sglang", **GIVEN, weights=path, **layer).effects
-    assert given.tokens == (30 if form == "content" else 40)
+        name = "model.layers.1.self_attn.{}_proj.weight"
+        shapes = {"q": (128, 24), "k": (64, 24)}
+        drawn = {n: torch.randn(shapes[n], generator=generator).bfloat16() for n in shapes}
+        save_file({name.format(n): x for n, x in drawn.items()}, path)
+    (random, given), *_ = of_weights(path, dtype=torch.bfloat16, layer=1)
+    assert given.tokens == (15 if form == "content" else 20)
     # larger content: larger scores, and larger changes of them
     assert given.spread > 3 * random.spread
     assert given.score > random.score
-    save_file(tensors if form == "projections" else {"other": torch.zeros(2)}, path)
-    with pytest.raises(CannotCheckError, match="layer 2"):
-        parity("vllm", "sglang", **GIVEN, weights=path, layer=2)
+    if form == "projections":
+        with pytest.raises(CannotCheckError, match="layer 2"):
+            of_weights(path, layer=2)
 
 
 @pytest.mark.parametrize(
-    ("heads", "kv_heads", "taken", "queries", "keys"),
-    [
-        (8, 2, 2, [0, 1, 4, 5], [0, 1]),
-        (32, 8, 4, [0, 4, 8, 12], [0, 1, 2, 3]),
-        (6, 3, 4, [0, 2, 4, 1], [0, 1, 2, 0]),
-    ],
+    ("heads", "kv_heads", "queries", "keys"),
+    [(8, 2, [0, 1, 4, 5], [0, 1]), (4, 1, [0, 1, 2, 3], [0, 0]), (2, 2, [0, 0, 1, 1], [0, 1])],
 )
-def test_queries_meet_the_keys_that_they_have_in_the_model(
-    path, heads, kv_heads, taken, queries, keys
-):
-    numbered = {n: torch.arange(count)[:, None, None].expand(count, 3, 2).float().contiguous()
+def test_queries_meet_the_keys_that_they_have_in_the_model(path, heads, kv_heads, queries, keys):
+    numbered = {n: torch.arange(count)[:, None, None].expand(count, 20, 32).float().contiguous()
                 for n, count in (("q", heads), ("k", kv_heads))}  # fmt: skip
     save_file(numbered, path)
-    q, k, _ = content_of(path, taken, 3, 2, 0, 0)
+    _, q, k = of_weights(path)
     assert q[0, :, 0, 0].tolist() == queries
     assert k[0, :, 0, 0].tolist() == keys
-    save_file(numbered | {"k": torch.zeros(5, 3, 2)}, path)
+    save_file(numbered | {"k": torch.zeros(5, 20, 32)}, path)
     with pytest.raises(CannotCheckError, match="5 key heads"):
-        content_of(path, taken, 3, 2, 0, 0)
+        of_weights(path)
 
 
 def test_projections_have_their_biases(path):
@@ -199,11 +183,10 @@ def test_projections_have_their_biases(path):
     bias = 30 * torch.randn(4 * 32, generator=generator)
     names = [f"layers.0.self_attn.{side}_proj" for side in "qk"]
     stored = {f"{name}.weight": x for name, x in zip(names, weights, strict=True)}
-    save_file({**stored, f"{names[1]}.bias": bias}, path)
-    _, k, told = content_of(path, 4, 5, 32, 0, 0)
-    assert "left out" not in told
-    hidden = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
+    norm = {"layers.0.self_attn.q_norm.weight": torch.ones(32)}
+    save_file({**stored, **norm, f"{names[1]}.bias": bias}, path)
+    effects, _, k = of_weights(path)
+    assert "q_norm.weight left out" in effects[1].content
+    hidden = torch.randn(20, 16, generator=torch.Generator().manual_seed(0))
     wanted = (hidden @ weights[1].T + bias).unflatten(-1, (4, 32)).transpose(0, 1)
-    torch.testing.assert_close(k[0], wanted)
-    save_file({**stored, "layers.0.self_attn.q_norm.weight": torch.ones(32)}, path)
-    assert "q_norm.weight left out" in content_of(path, 4, 5, 32, 0, 0)[2]
+    torch.testing.assert_close(k[0], wanted[:2])
