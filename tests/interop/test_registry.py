@@ -32,11 +32,9 @@ def registered():
 
 
 def config(kind: str, extra: dict) -> LlamaConfig:
-    return LlamaConfig(
-        vocab_size=50, hidden_size=128, intermediate_size=64, num_hidden_layers=1,
-        num_attention_heads=4, max_position_embeddings=4096,
-        rope_parameters={"rope_type": kind, "rope_theta": 1e4, **extra},
-    )  # fmt: skip
+    rope = {"rope_type": kind, "rope_theta": 1e4, **extra}
+    sizes = {"hidden_size": 128, "num_attention_heads": 4, "max_position_embeddings": 4096}
+    return LlamaConfig(**sizes, rope_parameters=rope)
 
 
 @pytest.mark.parametrize(("kind", "extra"), DICTIONARIES.items(), ids=DICTIONARIES)
@@ -54,15 +52,12 @@ def test_each_type_is_its_namesake_computed_exactly(kind, extra):
 
 
 def test_nested_types():
-    nested = Gemma3TextConfig(
-        hidden_size=64, num_attention_heads=4, head_dim=16, num_hidden_layers=2,
-        layer_types=["sliding_attention", "full_attention"],
-        rope_parameters={
-            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-            "full_attention": {"rope_type": "posenc_linear", "rope_theta": 1e6, "factor": 8.0},
-        },
-    )  # fmt: skip
-    module = Gemma3RotaryEmbedding(nested)
+    nested = {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {"rope_type": "posenc_linear", "rope_theta": 1e6, "factor": 8.0},
+    }
+    sizes = {"head_dim": 16, "num_hidden_layers": 2, "layer_types": [*nested]}
+    module = Gemma3RotaryEmbedding(Gemma3TextConfig(**sizes, rope_parameters=nested))
     assert module.full_attention_inv_freq[0] == 0.125
     assert module.sliding_attention_inv_freq[0] == 1.0
 

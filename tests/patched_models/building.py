@@ -67,14 +67,8 @@ INSIDE: dict[str, dict[str, Any]] = {
 }
 """What some types need in their parts."""
 
-HEADS = (
-    "AutoModelForCausalLM",
-    "AutoModelForImageTextToText",
-    "AutoModelForMaskedLM",
-    "AutoModelForSpeechSeq2Seq",
-    "AutoModel",
-)
-"""The classes that are tried, the most useful first."""
+HEADS = ("CausalLM", "ImageTextToText", "MaskedLM", "SpeechSeq2Seq")
+"""What models end with, the most useful first."""
 
 IDS = torch.tensor([[5, 9, 30, 2, 21, 8, 20, 14, 6, 25, 11, 3]])
 
@@ -105,8 +99,8 @@ def built(model_type: str) -> nn.Module:
     """A model of a type, the same every time."""
     config = copy.deepcopy(_config(model_type))
     torch.manual_seed(0)
-    for head in HEADS:
-        kind = getattr(transformers, head)
+    for name in (*(f"AutoModelFor{head}" for head in HEADS), "AutoModel"):
+        kind = getattr(transformers, name)
         if type(config) in kind._model_mapping:
             # Experts by their plain form: the others have no float64.
             return kind.from_config(
