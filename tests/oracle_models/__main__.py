@@ -29,9 +29,9 @@ def row_of(model_type: str) -> dict[str, Any]:
         except BaseException as error:
             found, facts = Verdict(model_type, "failed", why=f"{error!r}"[:300]), {}
         found.seconds = round(time.perf_counter() - since, 2)
-        return {**found.row(), "facts": facts}
+        return {**vars(found), "facts": facts}
 
-    late = Verdict(model_type, "not run", why="it took long").row()
+    late = vars(Verdict(model_type, "not run", why="it took long"))
     return apart(row) or {**late, "facts": {}}
 
 

@@ -1,7 +1,7 @@
 """One model type held against its reading: a small model runs, and the oracle looks at it."""
 
 import inspect
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -43,10 +43,6 @@ class Verdict:
     checks: int = 0
     seconds: float = 0.0
     differing: list[str] = field(default_factory=list)
-
-    def row(self) -> dict[str, Any]:
-        """As a dictionary."""
-        return asdict(self)
 
 
 def verdict(model_type: str) -> Verdict:
@@ -119,9 +115,7 @@ def _part_words(part: Part) -> str:
 def _layer_words(layer: LayerSetup) -> str:
     if layer.positional is None:
         return "in words"
-    held = layer.positional
-    names = [type(e).__name__ for e in (*held.tokens, *held.queries_keys, *held.scores)]
-    return " + ".join(names) or "no encoding"
+    return " + ".join(type(each).__name__ for each in layer.encodings) or "no encoding"
 
 
 def _compared(model: nn.Module, parts: list[Part]) -> list[str | None]:
@@ -186,15 +180,15 @@ def table_differs(tokens: Any, model: nn.Module) -> str | None:
         shapes = [x.shape for n, x in model.named_parameters() if "pos" in n or "wpe" in n]
         same = any(shape[-1] == dim and shape.numel() == rows * dim for shape in shapes)
         return None if same else f"no table has {rows} rows of {dim}; there are {shapes}"
-    if isinstance(tokens, Sinusoidal):
-        held = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-        loose = [x for module in model.modules() for x in vars(module).values()]
-        for table in (*held.values(), *(x for x in loose if isinstance(x, torch.Tensor))):
-            if table.ndim > 1 and table.shape[-1] == tokens.dim:
-                rows = table.detach().double().reshape(-1, tokens.dim)[:200]
-                ours = Sinusoidal(tokens.dim, tokens.base, tokens.convention.name)
-                mine = ours.table(torch.arange(len(rows)), dtype=torch.float64)
-                if len(rows) > 3 and float((mine[3:] - rows[3:]).abs().max()) < 2e-3:
-                    return None
-        return "no table of sines and cosines is this one"
-    return None
+    if not isinstance(tokens, Sinusoidal):
+        return None
+    loose = (x for module in model.modules() for x in vars(module).values())
+    held = [*model.parameters(), *model.buffers()]
+    for table in (*held, *(x for x in loose if isinstance(x, torch.Tensor))):
+        if table.ndim > 1 and table.shape[-1] == tokens.dim:
+            rows = table.detach().double().reshape(-1, tokens.dim)[:200]
+            ours = Sinusoidal(tokens.dim, tokens.base, tokens.convention.name)
+            mine = ours.table(torch.arange(len(rows)), dtype=torch.float64)
+            if len(rows) > 3 and float((mine[3:] - rows[3:]).abs().max()) < 2e-3:
+                return None
+    return "no table of sines and cosines is this one"

@@ -1,7 +1,7 @@
 """Small models of every type that transformers registers: as wide where positions need it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +29,17 @@ def built(config: PreTrainedConfig, *, meta: bool = False) -> nn.Module:
 
 def types() -> Iterator[str]:
     return iter(sorted(CONFIG_MAPPING.keys()))
+
+
+def those_without(fault: Callable[[str], str | None]) -> list[str]:
+    """The types of which nothing goes wrong; of the others it says what."""
+    good = []
+    for model_type in types():
+        try:
+            why = fault(model_type)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+        if why is None:
+            good.append(model_type)
+        print(f"{model_type}: {why}"[:150], flush=True)
+    return good

@@ -37,39 +37,29 @@ def said() -> dict[str, dict[str, Any]]:
 
 def of(kind: type[PreTrainedConfig]) -> dict[str, Any]:
     """Of one class."""
-    plain = {}
-    for owner in reversed(kind.__mro__):
-        if not issubclass(owner, PreTrainedConfig) or owner is PreTrainedConfig:
-            continue
-        for name in owner.__annotations__ if "__annotations__" in vars(owner) else ():
-            value = vars(owner).get(name)
-            if TELLING.search(name) and _is_plain(value):
-                plain[name] = value
-    found: dict[str, Any] = {"defaults": plain}
-    if (base := kind.default_theta) != 10_000.0:
-        found["theta"] = base
+    plain = {
+        name: vars(owner).get(name)
+        for owner in reversed(kind.__mro__)
+        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig
+        for name in vars(owner).get("__annotations__", ())
+        if TELLING.search(name) and _is_plain(vars(owner).get(name))
+    }
     names = {k: v for k, v in kind.attribute_map.items() if TELLING.search(k) or k in ROLES}
-    if names:
-        found["names"] = names
-        if kept := _kept(kind, names):
-            found["kept"] = kept
-    if parts := _parts(kind):
-        found["parts"] = parts
-    if usual := _usual(kind, parts):
-        found["usual"] = usual
-    if _takes_flat(kind):
-        found["flat"] = True
-        if dropped := _dropped(kind):
-            found["dropped"] = dropped
-    if filled := _filled(kind):
-        found["filled"] = filled
-    if derived := _derived(kind):
-        found["derived"] = derived
-    if sense := _sense(kind):
-        found["sense"] = sense
-    if PARTLY.search(_code(kind)):
-        found["partly"] = True
-    return found
+    parts, flat = _parts(kind), _takes_flat(kind)
+    found = {
+        "theta": kind.default_theta if kind.default_theta != 10_000.0 else None,
+        "names": names,
+        "kept": _kept(kind, names),
+        "parts": parts,
+        "usual": _usual(kind, parts),
+        "flat": flat,
+        "dropped": _dropped(kind) if flat else [],
+        "filled": _filled(kind),
+        "derived": _derived(kind),
+        "sense": _sense(kind),
+        "partly": bool(PARTLY.search(_code(kind))),
+    }
+    return {"defaults": plain, **{name: value for name, value in found.items() if value}}
 
 
 ROLES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings")

@@ -69,18 +69,5 @@ def fault(model_type: str) -> str | None:
     return None
 
 
-def served() -> list[str]:
-    """The types that convert without a fault."""
-    found = []
-    for model_type in building.types():
-        try:
-            if fault(model_type) is None:
-                found.append(model_type)
-                print(model_type, flush=True)
-        except Exception as error:
-            print(f"{model_type}: {type(error).__name__}: {error}"[:150], flush=True)
-    return found
-
-
 if __name__ == "__main__":
-    PATH.write_text("\n".join(served()) + "\n", encoding="utf-8")
+    PATH.write_text("\n".join(building.those_without(fault)) + "\n", encoding="utf-8")
