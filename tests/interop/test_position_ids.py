@@ -7,14 +7,12 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
-from transformers import CONFIG_MAPPING, Qwen2VLTextConfig
-from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLTextModel
+from transformers import CONFIG_MAPPING
 
 from posenc.interop.huggingface import multimodal_positions
 from posenc.interop.position_ids import FRAMES_APART, MERGED_FRAMES, OMNI, PLAIN, SECONDS
-from posenc.positions import packed
 
-TEXT, IMAGE, VIDEO, AUDIO = 0, 1, 2, 3
+IMAGE, VIDEO = 1, 2
 BY_TYPES = sorted(FRAMES_APART | SECONDS | MERGED_FRAMES | PLAIN)
 
 
@@ -104,22 +102,19 @@ def omni(model_type: str):
     name = {"qwen2_5_omni": "Qwen2_5Omni", "qwen3_omni_moe": "Qwen3OmniMoe"}[model_type]
     model = object.__new__(getattr(code, f"{name}ThinkerForConditionalGeneration"))
     model.config = whole.thinker_config
-    model.config.vision_start_token_id, model.config.audio_start_token_id = 50, 51
+    model.config.vision_start_token_id = 50
     model.spatial_merge_size = whole.thinker_config.vision_config.spatial_merge_size
     return model, whole
 
 
 @pytest.mark.parametrize("family", sorted(OMNI))
-def test_omni_hears_sees_and_reads_as_its_model_does(family):
-    """Tokens stand between those that begin and end an image; audio counts as text."""
+def test_omni_sees_and_reads_as_its_model_does(family):
+    """Tokens stand between those that begin and end an image."""
     model, whole = omni(family)
     config = model.config
-    start, end = config.vision_start_token_id, 7
-    hears = config.audio_start_token_id
-    seen = lambda token, count: [start, *[token] * count, end]  # noqa: E731
-    audio = [hears, *[config.audio_token_id] * 5, end]
+    seen = lambda token, count: [config.vision_start_token_id, *[token] * count, 7]  # noqa: E731
     rows = [
-        [1, 2, *seen(config.image_token_id, 6), 3, *audio, 4],
+        [1, 2, *seen(config.image_token_id, 6), 3, 4, 4, 8, 8, 8, 8, 8, 8, 8],
         [1, *seen(config.video_token_id, 12), 5, 6, *seen(config.image_token_id, 1)],
     ]
     longest = max(map(len, rows))
@@ -127,14 +122,8 @@ def test_omni_hears_sees_and_reads_as_its_model_does(family):
     mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
     images, videos = torch.tensor([[1, 4, 6], [1, 2, 2]]), torch.tensor([[3, 4, 4]])
     seconds = torch.tensor([2.0])
-    wanted, _ = model.get_rope_index(
-        ids, images, videos, mask, audio_seqlens=torch.tensor([_heard(family)]),
-        second_per_grids=seconds,
-    )  # fmt: skip
-    types = torch.zeros_like(ids)
-    types[ids == config.image_token_id] = IMAGE
-    types[ids == config.video_token_id] = VIDEO
-    types[ids == config.audio_token_id] = AUDIO
+    wanted, _ = model.get_rope_index(ids, images, videos, mask, second_per_grids=seconds)
+    types = (ids == config.image_token_id) * IMAGE + (ids == config.video_token_id) * VIDEO
     ours = multimodal_positions(
         whole, types, image_grids=images, video_grids=videos, seconds=seconds, mask=mask
     )
@@ -142,42 +131,18 @@ def test_omni_hears_sees_and_reads_as_its_model_does(family):
     assert torch.equal(ours.movedim(-1, 0)[:, real], wanted.long()[:, real])
 
 
-def _heard(family: str) -> int:
-    """Frames of sound that become five tokens."""
-    if family == "qwen2_5_omni":
-        return next(n for n in range(100) if ((n - 1) // 2 + 1 - 2) // 2 + 1 == 5)
-    from transformers.models.qwen3_omni_moe import modeling_qwen3_omni_moe as code
-
-    counted = lambda n: int(code._get_feat_extract_output_lengths(torch.tensor(n), 50))  # noqa: E731
-    return next(n for n in range(1, 200) if counted(n) == 5)
-
-
-def test_a_packed_row_runs_as_its_documents_do_alone():
-    """Fed to the model itself: no token sees, or stands behind, another document."""
-    torch.manual_seed(0)
-    config = Qwen2VLTextConfig(
-        vocab_size=32, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2,
-        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]},
-    )  # fmt: skip
-    model = Qwen2VLTextModel._from_config(config, attn_implementation="eager").eval()
+def test_documents_of_a_packed_row_stand_as_they_do_alone():
     file = {"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 2}}
     drawn = Drawn("qwen2_vl", rows=3, seed=1)
     types = torch.cat(drawn.rows)[None]
     ids = torch.cat([torch.full((len(row),), n) for n, row in enumerate(drawn.rows)])[None]
     images, videos = drawn.grids()
-    positions = multimodal_positions(
+    together = multimodal_positions(
         file, types, image_grids=images, video_grids=videos, document_ids=ids
     )
-    hidden = torch.randn(1, types.shape[1], 32)
-    with torch.no_grad():
-        told = torch.cat((packed(document_ids=ids)[None], positions.movedim(-1, 0)))
-        together = model(inputs_embeds=hidden, position_ids=told, use_cache=False)[0]
-        for number in range(3):
-            of = ids[0] == number
-            each = positions[:, of].movedim(-1, 0)
-            alone = model(inputs_embeds=hidden[:, of], position_ids=each, use_cache=False)[0]
-            assert torch.allclose(together[:, of], alone, atol=1e-5)
+    padded, mask = drawn.padded(left=False)
+    alone = multimodal_positions(file, padded, image_grids=images, video_grids=videos, mask=mask)
+    assert torch.equal(together[0], alone[mask.bool()])
 
 
 REFUSED = [

@@ -57,17 +57,12 @@ def test_the_function_rotates_by_rows_and_by_what_broadcasts(x, interleaved):
         torch.testing.assert_close(got.double(), alike, rtol=0, atol=1e-6)
 
 
-def test_one_row_serves_all_tokens(x):
-    angles = angles_at(torch.tensor(3), 16)
+@pytest.mark.parametrize("at", [torch.tensor(3), torch.tensor([3, 5]), torch.tensor([3])])
+def test_one_row_serves_all_tokens_or_those_of_its_batch(x, at):
+    angles = angles_at(at, 16)
+    angles = angles[:, None, None] if at.ndim else angles
     got = rotary_embedding(x, angles.cos().float(), angles.sin().float())
     torch.testing.assert_close(got.double(), turned(x, angles, False), rtol=0, atol=1e-6)
-
-
-def test_one_row_a_batch_serves_its_tokens(x):
-    angles = angles_at(torch.tensor([3, 5]), 16)[:, None, None]
-    for some in (angles, angles[:1]):
-        got = rotary_embedding(x, some.cos().float(), some.sin().float())
-        torch.testing.assert_close(got.double(), turned(x, some, False), rtol=0, atol=1e-6)
 
 
 def test_half_precision_rounds_once(x):

@@ -94,10 +94,6 @@ KEYS = {
         MODERNBERT | {"global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0},
         {"freq_base": 160_000.0, "freq_base_swa": 10_000.0},
     ),
-    "sliding layers as full ones": (
-        MODERNBERT | {"global_rope_theta": 1e4, "local_rope_theta": 1e4},
-        {"freq_base": 1e4, "freq_base_swa": 1e4},
-    ),
     "the sliding base in the program": (
         {"model_type": "gemma3_text", "head_dim": 64, "num_hidden_layers": 6,
          "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
@@ -105,12 +101,6 @@ KEYS = {
     ),
     "layers left unrotated": (
         {"model_type": "smollm3", "num_hidden_layers": 9}, {"freq_base": 2e6},
-    ),
-    "of 64 layers": (
-        {"model_type": "exaone4", "num_hidden_layers": 64}, {"dimension_count": 128},
-    ),
-    "a fraction that Llama's code ignores": (
-        {"model_type": "llama", "partial_rotary_factor": 0.5}, {"dimension_count": 128},
     ),
 }  # fmt: skip
 
