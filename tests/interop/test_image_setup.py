@@ -26,15 +26,6 @@ def held(values):
     return part.layers[0].positional
 
 
-def coordinates(model):
-    """The displacements that each layer of Swin v2 reads."""
-    return [
-        module.relative_coords_table.reshape(-1, 2).double()
-        for module in model.modules()
-        if hasattr(module, "relative_coords_table")
-    ]
-
-
 @pytest.mark.parametrize("size", [[16, 64], [64, 16]])
 @pytest.mark.parametrize(
     ("configuration", "model"), [(Swinv2Config, Swinv2Model), (Swin2SRConfig, Swin2SRModel)]
@@ -42,7 +33,11 @@ def coordinates(model):
 def test_windows_of_oblong_images_are_squares(configuration, model, size):
     config = configuration(image_size=size, window_size=8, **SMALL)
     layers = positional_setup(config).parts[0].layers
-    theirs = coordinates(model(config))
+    theirs = [
+        module.relative_coords_table.reshape(-1, 2).double()
+        for module in model(config).modules()
+        if hasattr(module, "relative_coords_table")
+    ]
     assert len(theirs) == len(layers)
     for layer, table in zip(layers, theirs, strict=True):
         (bias,) = layer.positional.scores

@@ -50,10 +50,8 @@ def test_a_layer_that_no_dictionary_is_for_is_not_taken_for_one_that_does_not_tu
     ("kind", "text"),
     [
         ("paligemma", {"num_hidden_layers": 4}),
-        ("shieldgemma2", {"rope_theta": 1e5}),
         ("lfm2_vl", {"num_hidden_layers": 4}),
         ("glmasr", {"hidden_size": 64, "num_attention_heads": 4}),
-        ("voxtral", {"hidden_size": 64, "num_attention_heads": 4}),
         ("voxtral", {"model_type": "llama", "head_dim": 32}),
     ],
 )

@@ -57,9 +57,3 @@ def test_either_name_of_a_field_means_what_transformers_takes_it_for(model_type)
 def test_what_turns_of_a_latent_head_may_have_the_name_of_the_whole():
     rotary = rotary_from_config({"model_type": "glm4_moe_lite", "head_dim": 32})
     assert (rotary.head_dim, rotary.rotated_dim, rotary.rotated) == (192 + 32, 32, "suffix")
-
-
-@pytest.mark.parametrize("value", [{"n_embd": 64, "hidden_size": None}, {"n_embd": 64}])
-def test_a_name_that_is_null_says_nothing(value):
-    file = {"model_type": "gpt2", "n_head": 4, **value}
-    assert positional_setup(file)["text"].layers[0].positional.tokens[0].dim == 64

@@ -12,14 +12,19 @@ PLAIN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
 
 
 def _told(config: dict[str, Any]) -> str:
-    parts = []
-    for part in positional_setup(config):
-        layers = [
-            (repr(layer.positional), layer.softmax_scale, layer.window, layer.chunk)
+    return repr(
+        [
+            (
+                part.name,
+                part.trained_length,
+                repr(layer.positional),
+                layer.softmax_scale,
+                layer.window,
+            )
+            for part in positional_setup(config)
             for layer in part.layers
         ]
-        parts.append((part.name, part.trained_length, layers))
-    return repr(parts)
+    )
 
 
 LINEAR = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
@@ -33,9 +38,6 @@ QWEN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2,
     ("model_type", "fields", "strays"),
     [
         ("qwen2_vl", QWEN, ()),
-        ("qwen2_vl", {**QWEN, "head_dim": 128}, ("head_dim",)),
-        ("qwen2_vl", {**QWEN, "original_max_position_embeddings": 2048},
-         ("original_max_position_embeddings",)),
         ("qwen2_5_vl", {**QWEN, "head_dim": 128, "original_max_position_embeddings": 2048},
          ("head_dim", "original_max_position_embeddings")),
         ("paddleocr_vl", {**QWEN, "head_dim": 64, "original_max_position_embeddings": 2048},

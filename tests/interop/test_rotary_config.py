@@ -121,16 +121,6 @@ def test_each_layer_type_has_its_own(oracle, data):
         oracle.agree(rotary_from_config(config.to_dict(), layer_type=kind), module, kind)
 
 
-def test_proportional_as_gemma_4_has_it(oracle):
-    config = AutoConfig.for_model("gemma4_text")
-    module = oracle.module_of(config)
-    for kind, encoding in zip(config.layer_types, rotaries_from_config(config), strict=True):
-        oracle.agree(encoding, module, kind)
-    full = rotary_from_config(config, layer_type="full_attention")
-    assert full.head_dim == 512
-    assert oracle.rotary(full).frequencies.wavelengths()[-1] == float("inf")
-
-
 @pytest.mark.parametrize(
     ("model", "arrangement"),
     [("qwen2_vl_text", "contiguous"), ("qwen2_5_vl_text", "contiguous"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.frequencies import Divided, Geometric, YaRN
+from posenc.frequencies import Divided, YaRN
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 
 LLAMA_31 = {
@@ -70,11 +70,6 @@ def test_deepseek_keeps_its_attention_factor_in_the_softmax():
     assert isinstance(yarn, YaRN)
     assert yarn.attention_factor == 1.0
     assert yarn.softmax_factor == pytest.approx((0.1 * math.log(40) + 1) ** 2, rel=1e-15)
-
-
-def test_a_file_from_before_there_were_rope_keys():
-    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
-    assert rotary_from_config(config).frequencies == Geometric(128, 10_000.0)
 
 
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}

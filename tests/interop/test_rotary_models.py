@@ -78,10 +78,7 @@ def test_alpha_and_lists_under_the_name_of_another_type_are_read_for_models_that
     lengths = rotary_from_config(config).frequencies.wavelengths()
     ours = torch.tensor([2 * torch.pi / float(each) for each in lengths])
     torch.testing.assert_close(ours, oracle.module_of(config).inv_freq, rtol=1e-5, atol=0)
-    for model in ("llama", "qwen2", "mistral"):
-        with pytest.raises(ValueError, match="alpha"):
-            rotary_from_config({"model_type": model, "rope_scaling": dynamic})
+    with pytest.raises(ValueError, match="alpha"):
+        rotary_from_config({"model_type": "llama", "rope_scaling": dynamic})
     lists = {"type": "yarn", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
     assert read_layers({"model_type": "phi3", "rope_scaling": lists})[0].rope.kind == "longrope"
-    with pytest.raises(ValueError, match="long_factor"):
-        rotary_from_config({"model_type": "phimoe", "rope_scaling": lists})

@@ -23,9 +23,10 @@ def torch_encoder(**arguments):
 @pytest.mark.parametrize(("dtype", "far"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("final", [False, True])
-def test_it_computes_the_same(norm_first, activation, final, dtype, far):
-    module = torch_encoder(norm_first=norm_first, activation=activation, final=final)
+@pytest.mark.parametrize(("final", "bias"), [(False, True), (True, True), (True, False)])
+def test_it_computes_the_same(norm_first, activation, final, bias, dtype, far):
+    given = {"norm_first": norm_first, "activation": activation, "final": final, "bias": bias}
+    module = torch_encoder(**given)
     module = module.to(dtype).train()  # as a model that trains: torch's fast path stays off
     for part in module.modules():
         if isinstance(part, nn.Dropout | nn.MultiheadAttention):
@@ -59,14 +60,6 @@ def test_gradients_are_the_same():
     assert_close(grads[1], grads[0], atol=1e-10, rtol=0)
     want = module.layers[2].linear2.weight.grad
     assert_close(encoder.blocks[2].feed_forward.contract.weight.grad, want, atol=1e-10, rtol=0)
-
-
-def test_without_biases():
-    module = torch_encoder(bias=False).eval()
-    encoder = encoder_from_torch(module)
-    x = torch.randn(2, 5, 16)
-    assert_close(encoder(x), module(x), atol=1e-5, rtol=0)
-    assert encoder.blocks[0].attention.queries.bias is None
 
 
 def test_an_encoding_can_be_put_in():

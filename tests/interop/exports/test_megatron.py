@@ -1,6 +1,5 @@
 """Megatron-LM's arguments: their rotation, written again from its sources."""
 
-import argparse
 import math
 
 import pytest
@@ -13,59 +12,49 @@ HEADS = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 4}
 LLAMA3 = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 8192}  # fmt: skip
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
-FLAGS = ("--use-rope-scaling", "--rotary-interleaved", "--yarn-correction-range-round-to-int",
-         "--no-yarn-correction-range-round-to-int")  # fmt: skip
-WHOLE = ("--rotary-base", "--rotary-seq-len-interpolation-factor", "--kv-channels",
-         "--yarn-original-max-position-embeddings", "--max-position-embeddings")  # fmt: skip
-REAL = ("--rotary-percent", "--rope-scaling-factor", "--rotary-scaling-factor", "--yarn-beta-fast",
-        "--yarn-beta-slow", "--mscale", "--mscale-all-dim")  # fmt: skip
 
 
 def read(words):
-    """As Megatron-LM's parser declares these arguments."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--position-embedding-type")
-    parser.add_argument("--no-rope-freq")
-    parser.add_argument("--mrope-section", nargs="*", type=int)
-    for flag in FLAGS:
-        parser.add_argument(flag, action="store_true")
-    for kinds, names in ((int, WHOLE), (float, REAL)):
-        for name in names:
-            parser.add_argument(name, type=kinds)
-    return parser.parse_args(list(words))
+    """The words behind each argument: numbers where they are any."""
+    found, name = {}, ""
+    for word in words:
+        if word.startswith("--"):
+            name = word.removeprefix("--")
+            found[name] = []
+        else:
+            found[name].append(float(word) if word[0].isdigit() else word)
+    return {name: given[0] if len(given) == 1 else given for name, given in found.items()}
 
 
 def frequencies(args):
     """As ``RotaryEmbedding`` and ``YarnRotaryEmbedding``; and what multiplies cos and sin."""
-    dim = args.kv_channels
-    if args.rotary_percent < 1:
-        dim = int(dim * args.rotary_percent)
-    plain = [args.rotary_base ** (-2 * i / dim) for i in range(dim // 2)]
-    if args.position_embedding_type == "yarn":
-        return yarn(args, plain), (0.1 * math.log(args.rotary_scaling_factor) + 1) * args.mscale
-    if args.rotary_seq_len_interpolation_factor:
-        plain = [w / args.rotary_seq_len_interpolation_factor for w in plain]
-    if args.use_rope_scaling:
-        plain = [llama3(w, args.rope_scaling_factor) for w in plain]
+    dim = int(args["kv-channels"] * args["rotary-percent"])
+    plain = [args["rotary-base"] ** (-2 * i / dim) for i in range(dim // 2)]
+    if args["position-embedding-type"] == "yarn":
+        return yarn(args, plain), (0.1 * math.log(args["rotary-scaling-factor"]) + 1) * args[
+            "mscale"
+        ]
+    plain = [w / args.get("rotary-seq-len-interpolation-factor", 1) for w in plain]
+    if "use-rope-scaling" in args:
+        plain = [llama3(w, args["rope-scaling-factor"]) for w in plain]
     return plain, 1.0
 
 
 def llama3(w, factor):
-    length = 2 * math.pi / w
-    smooth = min(1.0, max(0.0, (8192 / length - 1) / 3))
+    smooth = min(1.0, max(0.0, (8192 * w / (2 * math.pi) - 1) / 3))
     return w * ((1 - smooth) / factor + smooth)
 
 
 def yarn(args, plain):
     def border(turns):
-        ratio = args.yarn_original_max_position_embeddings / (turns * 2 * math.pi)
-        return 2 * len(plain) * math.log(ratio) / (2 * math.log(args.rotary_base))
+        ratio = args["yarn-original-max-position-embeddings"] / (turns * 2 * math.pi)
+        return len(plain) * math.log(ratio) / math.log(args["rotary-base"])
 
-    low, high = border(args.yarn_beta_fast), border(args.yarn_beta_slow)
-    if args.yarn_correction_range_round_to_int:
+    low, high = border(args["yarn-beta-fast"]), border(args["yarn-beta-slow"])
+    if "yarn-correction-range-round-to-int" in args:
         low, high = math.floor(low), math.ceil(high)
     kept = [1 - min(1.0, max(0.0, (i - low) / (high - low))) for i in range(len(plain))]
-    return [w * k + w / args.rotary_scaling_factor * (1 - k) for w, k in zip(plain, kept)]  # noqa: B905
+    return [w * (k + (1 - k) / args["rotary-scaling-factor"]) for w, k in zip(plain, kept)]  # noqa: B905
 
 
 CONFIGS = {
@@ -86,13 +75,13 @@ def test_megatron_turns_every_pair_as_we_do(name):
     ours = [2 * math.pi / length for length in rotary.frequencies.wavelengths()]
     torch.testing.assert_close(torch.tensor(found), torch.tensor(ours), rtol=1e-6, atol=0)
     assert strength == pytest.approx(rotary.frequencies.attention_factor)
-    assert args.rotary_interleaved == (rotary.pairing == "interleaved")
-    assert args.kv_channels == rotary.head_dim
+    assert ("rotary-interleaved" in args) == (rotary.pairing == "interleaved")
+    assert args["kv-channels"] == rotary.head_dim
 
 
 def test_layers_without_rotation_are_a_pattern():
     config = HEADS | {"model_type": "smollm3"}
-    pattern = read(megatron_arguments(config)).no_rope_freq
+    pattern = read(megatron_arguments(config))["no-rope-freq"]
     assert pattern == "[0,0,0,1]"
     assert [rotary is None for rotary in rotaries_from_config(config)] == [False] * 3 + [True]
 
@@ -106,7 +95,7 @@ def test_other_schemes():
         "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
     }
     args = read(megatron_arguments(HEADS | vl))
-    assert (args.position_embedding_type, args.mrope_section) == ("mrope", [16, 24, 24])
+    assert (args["position-embedding-type"], args["mrope-section"]) == ("mrope", [16, 24, 24])
 
 
 REFUSED = [
