@@ -95,14 +95,13 @@ def test_a_mistake_says_what_was_meant(refused, words, said):
 @pytest.mark.parametrize(
     ("words", "missing", "extra"),
     [
-        *((["encode", "a"], name, "cli") for name in ("numpy", "safetensors", "tokenizers")),
-        *((["table"], name, "cli") for name in ("tyro", "rich", "numpy")),
+        (["encode", "a"], "tokenizers", "cli"),
         (["explain"], "tyro", "cli"),
         (["explain"], "numpy", None),
         (["explain", "--encoding", "ALiBi(2)"], "numpy", "cli"),
         (["heatmap"], "matplotlib", None),
         (["heatmap", "-o", "a.png"], "matplotlib", "plots"),
-        *((["lab", "plan", "quick"], name, "lab") for name in ("scipy", "filelock", "jinja2")),
+        (["lab", "plan", "quick"], "jinja2", "lab"),
     ],
 )
 def test_without_an_extra_a_command_runs_or_names_it(
@@ -124,17 +123,6 @@ def test_a_reader_who_leaves_hears_no_complaint():
     table.stdout.close()
     assert table.stderr.read() == b""
     assert table.wait(60) == 128 + signal.SIGPIPE
-
-
-def test_closed_streams_are_no_fault_of_the_program(monkeypatch, capsys):
-    """Python has None in their place, where whoever started us closed them."""
-    monkeypatch.setattr(sys, "stdout", None)
-    assert main(["table", "--length", "2"]) == 0
-    monkeypatch.setattr(sys, "stdin", None)
-    assert main(["encode", "-"]) == 2
-    assert "standard input is closed" in capsys.readouterr().err
-    monkeypatch.setattr(sys, "stderr", None)
-    assert main(["check", "nope:X"]) == 2
 
 
 def test_letters_that_a_screen_lacks_are_written_as_their_numbers(monkeypatch):

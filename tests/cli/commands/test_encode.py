@@ -6,7 +6,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -93,14 +92,6 @@ def test_a_tokenizer_is_saved_and_read_again(run, text, tmp_path):
     np.testing.assert_array_equal(read(first)[0]["ids"], read(again)[0]["ids"])
 
 
-def test_long_lines_continue_in_the_next_row_and_go_on_counting(run, tmp_path):
-    line, out = " ".join(["word"] * 10), tmp_path / "out.npz"
-    assert run("encode", line, "--max-length", 4, "--dim", 4, "-o", out).status == 0
-    arrays, _ = read(out)
-    assert arrays["offsets"].tolist() == [0, 4, 8, 10]
-    assert arrays["positions"].tolist() == list(range(10))
-
-
 def test_standard_input(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"your cat\n")))
     lines = run("encode", "-", "--dim", 4, "--format", "csv").out.splitlines()
@@ -127,8 +118,7 @@ BAD = {
     "a --embeddings e.npy": "give --vocabulary",
     f"{VECTORS} e.npy --dim 8": "holds [2, 4]",
     f"{VECTORS} short.npy": "holds [1, 4]",
-    f"{VECTORS} nan.npy": "infinities or NaN",
-    f"{VECTORS} large.npy --dtype float16 -o o.csv": "beyond float16",
+    f"{VECTORS} large.npy --dtype float16 -o o.csv": "wider --dtype",
     "a --tokenizer w.txt": "is no tokenizer.json",
     "a --vocabulary twice.txt": "an id of its own",
     "c --vocabulary w.txt": "no [UNK]",
@@ -143,18 +133,12 @@ def test_bad_input_is_one_line_and_loses_nothing(refused, tmp_path, monkeypatch,
     Path("w.txt").write_text("a\nb\n")
     Path("twice.txt").write_text("a\n\n\nb\n")
     zeros = np.zeros((2, 4), dtype=np.float32)
-    made = {"e": zeros, "short": zeros[:1], "nan": zeros + np.nan, "large": zeros + 1e5}
+    made = {"e": zeros, "short": zeros[:1], "large": zeros + 1e5}
     for name, array in made.items():
         np.save(f"{name}.npy", array)
     before = sorted(os.listdir())
     assert BAD[words] in refused("encode", *words.split())
     assert sorted(os.listdir()) == before
-
-
-def test_what_the_disk_cannot_hold_is_refused_before_the_work(refused, monkeypatch, text, tmp_path):
-    usage = shutil.disk_usage(".")._replace(free=100)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    assert "would take" in refused("encode", "--file", text, "-o", tmp_path / "out.npz")
 
 
 COMMAND = [sys.executable, "-m", "posenc", "encode"]

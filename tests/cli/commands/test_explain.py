@@ -38,27 +38,6 @@ def test_a_number_is_correctly_rounded_at_any_position(told, oracle, position):
     assert value == oracle.nearest(truth, torch.float64)
 
 
-def test_the_text_puts_the_numbers_in(run):
-    out = run("explain", "--position", 3, "--dimension", 2, "--dim", 6).out
-    for said in ("sin(p / n^(2i/d))", "10000^(1/3)", "3 / 21.5443469", "= 0.1387981011"):
-        assert said in out
-
-
-@pytest.mark.parametrize("command", ["table", "curves", "distance"])
-def test_a_distance_has_one_number_however_many_are_asked_for(run, told, command):
-    """FIRE's depends on the query's place, which was that of the farthest beside it."""
-    bias = ["--encoding", "FIRE(2, threshold=4.0)"]
-    start = ["--start", 0] if command == "curves" else []
-    shown = []
-    for length in (3, 20, 1500):
-        out = run(command, *bias, *start, "--length", length, "--format", "csv").out
-        line = next(line for line in out.splitlines() if line.startswith("2,"))
-        shown.append(float(line.split(",")[1]))
-    found = told("explain", *bias, "--position", 2, "--dimension", 0)
-    assert "the key at 0" in found["steps"][-1]["numbers"]
-    assert shown == pytest.approx([found["value"]] * 3, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     "arguments", ["1", "6", "8", "12", "6, slopes='geometric'", "5, alibi_bias_max=4.5"]
 )

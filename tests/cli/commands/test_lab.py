@@ -57,7 +57,6 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
         ("plan qick", "shipped are extension, quick, standard"),
         ("status quick", "there is no folder lab-results"),
         ("report tiny.toml --folder . -o a.pdf", "must end in .html"),
-        ("status tiny.toml -o a.html", "--output says nothing to posenc lab status"),
         ("report tiny.toml --folder . --export tiny.csv", "own table"),
         ("plan bad.toml", "bad.toml: "),
     ],

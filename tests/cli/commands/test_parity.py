@@ -32,25 +32,6 @@ def test_the_advice_goes_by_the_kept_table(capsys, length):
     assert ("load one" in out) is (length == 1000)
 
 
-TWO_KINDS = {
-    "model_type": "gemma3_text", "head_dim": 16, "num_hidden_layers": 6,
-    "rope_theta": 1e6, "rope_local_base_freq": 1e4, "sliding_window_pattern": 6,
-}  # fmt: skip
-
-
-def test_layers_that_differ_are_compared_by_their_type(capsys, tmp_path):
-    """Gemma 3's local layers keep base 10,000, its global ones have 1,000,000."""
-    (tmp_path / "config.json").write_text(json.dumps(TWO_KINDS))
-    given = ["parity", "vllm", "sglang", "--config", str(tmp_path), "--length", "40"]
-    for kind, base in (("full_attention", "base=1000000.0"), ("sliding_attention", "base=10000.0")):
-        assert main([*given, "--layer-type", kind]) == 1
-        assert base in capsys.readouterr().out
-    assert main(given) == 2
-    assert "--layer-type" in capsys.readouterr().err
-    assert main([*given, "--layer-type", "other"]) == 2
-    assert "'other'" in capsys.readouterr().err
-
-
 OWN = """
 import torch
 print("at import")

@@ -50,12 +50,6 @@ def test_numbers_of_columns_stand_above_their_own(run, dim, left, encoding):
         assert number.start() - gutter + first == int(number[0])
 
 
-@pytest.mark.parametrize(("start", "length", "said"), [(0, 3, "0 2"), (1000, 3, "1000 to 1002")])
-def test_curves_name_their_ends(run, start, length, said):
-    lines = run("curves", "--start", start, "--length", length).out.splitlines()
-    assert lines[-2].removeprefix("position").strip().startswith(said)
-
-
 def test_a_figure_of_too_many_positions_shows_means_and_says_so(run, tmp_path):
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
     for file in (svg, png):

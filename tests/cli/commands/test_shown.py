@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from posenc import Rotary, Sinusoidal
-from posenc.encodings.expression import encoding_from
 
 EXAMPLES = json.loads((Path(__file__).parents[2] / "data" / "worked_examples.json").read_text())
 SHOWING = ["table", "explain", "heatmap", "curves", "shift", "distance"]
@@ -28,25 +27,6 @@ def test_every_form_is_printed_and_nothing_else(run, command):
     assert text.out.isascii() or command in ("compare", "explain")
     assert len(list(csv.reader(io.StringIO(rows.out)))) > 2
     assert json.loads(objects.out)
-
-
-@pytest.mark.slow("every kind by every command", spares=3)
-@pytest.mark.parametrize("command", SHOWING)
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        *("Sinusoidal(8)", "Learned(8, 300)", "Rotary(8)", "XPos(Rotary(8))", "ALiBi(8)"),
-        *("QueryTemperature(8)", "T5Bias(8)", "KERPLE(8)", "FIRE(8)", "GRAPE(8, heads=2)"),
-    ],
-)
-def test_every_command_shows_every_kind(run, command, encoding):
-    few = ("--dimension", 0) if command == "explain" else ("--length", 4)
-    ran = run(command, "--encoding", encoding, *few)
-    assert (ran.status, ran.err) == (0, "")
-    assert "nan" not in ran.out
-    random = encoding.startswith(("Learned", "T5", "KERPLE", "FIRE", "GRAPE"))
-    if command in ("table", "explain", "distance"):
-        assert ("not trained" in ran.out) is random
 
 
 def test_a_table_shows_the_worked_numbers(run):
@@ -101,21 +81,6 @@ def test_the_shift_of_a_rotary_encoding_moves_its_keys(told):
     torch.testing.assert_close(moved, there, rtol=0, atol=1e-14)
 
 
-def test_keys_without_a_map_have_the_best_one(told):
-    text = "Rotary(8, arithmetic='llama.cpp')"
-    found = told("shift", "--encoding", text, "--offset", 1000, "--length", 512)
-    matrix, rotary = torch.tensor(found["matrix"], dtype=F64), encoding_from(text)
-
-    def keys(start):
-        table = rotary.table(torch.arange(start, start + 512), dtype=F64)
-        units = torch.eye(8, dtype=F64).unsqueeze(1).expand(8, 512, 8)
-        return rotary.encode_keys(units.unsqueeze(0), table)[0].permute(1, 2, 0)
-
-    squares = (matrix @ keys(0) - keys(1000)).square().sum()
-    for nudge in (1e-4, -1e-4):
-        assert ((matrix + nudge) @ keys(0) - keys(1000)).square().sum() > squares
-
-
 def test_the_shift_of_queries_is_told_where_it_is_not_that_of_keys(told):
     words = ("--encoding", "QueryTemperature(4, period=2)", "--offset", 4, "--length", 8)
     found = told("shift", *words)
@@ -142,14 +107,3 @@ def test_distances_are_query_minus_key(run, told):
     assert faded == pytest.approx(wanted, abs=1e-12)
     out = run("distance", "--dim", 2, "--length", 45).out
     assert "closest pair: positions 0 and 44, 0.0177 apart" in out
-
-
-@pytest.mark.parametrize("command", SHOWING)
-@pytest.mark.parametrize(
-    ("given", "formula"),
-    [("Sinusoidal(4, offset=2)", "; p = position + 2"), ("Sinusoidal(4, scale='sqrt_dim')", "")],
-)
-def test_json_says_all_that_a_sinusoidal_encoding_was_given(told, command, given, formula):
-    about, plain = (told(command, "--encoding", each) for each in (given, "Sinusoidal(4)"))
-    assert (about["encoding"], plain["encoding"]) == (given, "Sinusoidal")
-    assert about["formula"] == plain["formula"] + formula

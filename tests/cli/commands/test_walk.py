@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from posenc.inspection.words import word_vectors
-
 SENTENCE = "your cat is a lovely cat"
 
 
@@ -21,19 +19,6 @@ def walked(told):
         return about
 
     return walked
-
-
-def test_shapes_and_numbers_of_a_sentence(walked):
-    about = walked()
-    found = about["by_name"]
-    assert about["tokens"] == SENTENCE.split()
-    assert about["ids"][1] == about["ids"][5]
-    assert found["softmax"].shape == (2, 6, 6)
-    assert found["queries Q"].shape == (2, 6, 8)
-    assert found["feed-forward: inner"].shape == (6, 64)
-    torch.testing.assert_close(found["softmax"].sum(-1), torch.ones(2, 6, dtype=torch.float64))
-    assert torch.equal(found["embeddings"], word_vectors(SENTENCE.split(), 16))
-    assert not torch.equal(found["sum"][1], found["sum"][5])
 
 
 @pytest.mark.parametrize(
@@ -106,11 +91,6 @@ def test_a_stage_is_shown_by_number_or_by_name(walked):
         names = [(str(each["number"]), each["name"]) for each in stages]
         wanted = [each for each, name in zip(stages, names, strict=True) if asked in name]
         assert walked("--stage", asked)["stages"] == wanted
-
-
-def test_a_long_text_is_cut_and_says_so(run):
-    out = run("walk", "word " * 70).out
-    assert "Only the first 64 tokens are shown; 6 more were given." in out
 
 
 @pytest.mark.parametrize(
