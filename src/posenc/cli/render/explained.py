@@ -1,7 +1,6 @@
 """One number of any encoding, from the formula to the value; the facts are its own."""
 
 import math
-from functools import singledispatch
 from typing import Any
 
 import torch
@@ -19,8 +18,8 @@ from posenc.cli.explanation import (
     short,
     value_step,
 )
-from posenc.cli.rows import Rows, rows_of
-from posenc.encodings.bias import RelativeBias, ScoreBias
+from posenc.cli.rows import rows_of
+from posenc.encodings.bias import RelativeBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
 
@@ -33,38 +32,37 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
         ['2^(-8 · 3 / 8)', '-0.125 · |3|']
     """
     rows = rows_of(encoding)
-    name = "head" if rows.counted == "distance" else "dimension"
-    check_one_of(name, dimension, len(rows.columns))
+    is_bias, name = rows.counted == "distance", name_of(encoding)
+    check_one_of("head" if is_bias else "dimension", dimension, len(rows.columns))
     check_range(position, 1, first=rows.first)
     value = rows.between(position, 1, torch.float64)[0, dimension].item()
-    return _explained(encoding, position, dimension, value, rows)
-
-
-@singledispatch
-def _explained(
-    encoding: Any, position: int, dimension: int, value: float, rows: Rows
-) -> Explanation:
-    """What is known of any encoding: its own equation, and the number."""
-    at = f"{rows.counted} {position}, {rows.columns[dimension]}"
-    if isinstance(encoding, ScoreBias) and not isinstance(encoding, RelativeBias):
+    if isinstance(encoding, Sinusoidal):
+        given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
+        made = None if encoding.arithmetic == "exact" else value
+        return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
+    if isinstance(encoding, Rotary):
+        return _rotary(encoding, position, dimension, value)
+    asked = f"{rows.counted} {position}"
+    if isinstance(encoding, ALiBi | T5Bias):
+        asked = f"head {dimension} of {encoding.heads}, distance {position}"
+        if isinstance(encoding, ALiBi):
+            steps, title = _alibi(encoding, position, dimension, value), "-m · |query - key|"
+        else:
+            steps = _t5(encoding, position, dimension, value)
+            title = "one learned number a bucket and head"
+        return Explanation(f"{name}: {title}", asked, steps, note_of(encoding))
+    # What is known of any encoding: its own equation, and the number.
+    at = f"{asked}, {rows.columns[dimension]}"
+    if is_bias and not isinstance(encoding, RelativeBias):
         at += f", {'the key' if position >= 0 else 'the query'} at 0"
     # The equation may be of a part alone, as that of scales is: the value is the table's.
     step = Step("value", f"table({rows.counted})[column]", f"{at} (column {dimension})", value)
     paragraphs = [" ".join(each.split()) for each in (encoding.__doc__ or "").split("\n\n")[:2]]
     equation = next((f": {each}" for each in paragraphs if "=" in each or "→" in each), "")
-    title, asked = name_of(encoding) + equation, f"{rows.counted} {position}"
-    return Explanation(title, asked, [step], note_of(encoding))
+    return Explanation(name + equation, asked, [step], note_of(encoding))
 
 
-@_explained.register
-def _(encoding: Sinusoidal, position: int, dimension: int, value: float, _: Any) -> Explanation:
-    given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
-    made = None if encoding.arithmetic == "exact" else value
-    return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
-
-
-@_explained.register
-def _(encoding: Rotary, position: int, dimension: int, value: float, _: Any) -> Explanation:
+def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:
     pair, kind = dimension // 2, ("cos", "sin")[dimension % 2]
     steps, omega = _frequency(encoding.frequencies, pair)
     factor, angle = encoding.frequencies.attention_factor, position * omega
@@ -85,30 +83,21 @@ def _(encoding: Rotary, position: int, dimension: int, value: float, _: Any) -> 
     return Explanation(name_of(encoding), asked, steps, note + repeats("2π / ω", omega))
 
 
-@_explained.register
-def _(encoding: ALiBi, position: int, dimension: int, value: float, _: Any) -> Explanation:
-    heads, slope = encoding.heads, encoding.slopes[dimension]
-    steps = [
-        Step("slope", "m of the head", _slope(encoding, dimension), slope),
-        Step("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value),
-    ]
+def _alibi(encoding: ALiBi, position: int, head: int, value: float) -> list[Step]:
+    slope = encoding.slopes[head]
+    step = Step("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value)
     if encoding.is_causal and position < 0:
-        steps[1] = Step("value", "0 for keys after their query", "masked anyway", value)
-    title = f"{name_of(encoding)}: -m · |query - key|"
-    return Explanation(title, f"head {dimension} of {heads}, distance {position}", steps)
+        step = Step("value", "0 for keys after their query", "masked anyway", value)
+    return [Step("slope", "m of the head", _slope(encoding, head), slope), step]
 
 
-@_explained.register
-def _(encoding: T5Bias, position: int, dimension: int, value: float, _: Any) -> Explanation:
+def _t5(encoding: T5Bias, position: int, head: int, value: float) -> list[Step]:
     given = (encoding.buckets, encoding.max_distance, encoding.bidirectional)
     bucket = int(t5_buckets(torch.tensor(position), *given))
-    steps = [
+    return [
         Step("bucket", f"of {encoding.buckets}", f"distance {position}", bucket),
-        Step("value", "W[bucket, head]", f"W[{bucket}, {dimension}]", value),
+        Step("value", "W[bucket, head]", f"W[{bucket}, {head}]", value),
     ]
-    title = f"{name_of(encoding)}: one learned number a bucket and head"
-    asked = f"head {dimension} of {encoding.heads}, distance {position}"
-    return Explanation(title, asked, steps, note_of(encoding))
 
 
 def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
