@@ -75,6 +75,12 @@ def note_of(encoding: Encoding) -> str:
     return NOT_TRAINED if learns(encoding) else ""
 
 
+def print_note(encoding: Encoding) -> None:
+    """Says it below the numbers."""
+    if learns(encoding):
+        print(NOT_TRAINED)
+
+
 def learns(encoding: Encoding) -> bool:
     """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())

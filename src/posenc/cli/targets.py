@@ -33,8 +33,13 @@ def printed_aside() -> Iterator[None]:
         os.close(kept)
 
 
-def imported(target: str) -> Any:
-    """What MODULE:NAME or FILE.py:NAME names."""
+def named_by(target: str) -> Any:
+    """What MODULE:NAME or FILE.py:NAME names, or the path after ``model:``.
+
+    A name and no option says what is a model; its file is read, and nothing else run.
+    """
+    if target.startswith(MODEL):
+        return Path(target.removeprefix(MODEL))
     module, _, name = target.rpartition(":")
     if not module or not name:
         raise UserError(f"{target!r} names nothing; give MODULE:NAME, FILE.py:NAME or model:PATH")

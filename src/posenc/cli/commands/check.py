@@ -4,7 +4,6 @@ import json
 import sys
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from typing_extensions import Doc
@@ -12,7 +11,7 @@ from typing_extensions import Doc
 from posenc.cli import options
 from posenc.cli.errors import UserError
 from posenc.cli.options import Flag, SomeWhole, Words, by_place, named
-from posenc.cli.targets import MODEL, imported, printed_aside
+from posenc.cli.targets import named_by, printed_aside
 
 if TYPE_CHECKING:
     from posenc.audit import Report
@@ -89,15 +88,12 @@ class Check:
     def _report(self) -> "Report":
         from posenc.audit import CannotCheckError, check
 
-        # A name and no option says what is a model; its file is read, and nothing else run.
-        model = self.target.startswith(MODEL)
-        target = Path(self.target.removeprefix(MODEL)) if model else imported(self.target)
+        target, arguments = named_by(self.target), json.loads(self.arguments)
         same = ("kind", "layout", "call", "dim", "length", "strict", "seq_first")
         given: dict[str, Any] = {name: getattr(self, name) for name in same}
         given |= {"ignore": self.ignore or (), "only": self.only or (), "name": self.target}
         with warnings.catch_warnings(action="ignore"):  # those of the thing
             try:
-                arguments = json.loads(self.arguments)
                 return check(target, arguments=arguments, **given)
             except CannotCheckError as reason:
                 told, _, listing = str(reason).partition("\n")

@@ -28,7 +28,7 @@ class Curves(options.Drawing):
 
     def run(self) -> None:
         """Draws, or prints the numbers that would be drawn."""
-        from posenc.cli.encodings import chosen, described, note_of
+        from posenc.cli.encodings import chosen, described, print_note
         from posenc.cli.render import figures, pictures, table
         from posenc.cli.rows import rows_of
 
@@ -49,8 +49,7 @@ class Curves(options.Drawing):
             table.print_as(self.format, about, rows, picked, blocks)
         elif self.output is None:
             pictures.curves(rows, picked, labels, start, self.length)
-            if note := note_of(encoding):
-                print(note)
+            print_note(encoding)
 
     def _draw(
         self, encoding: Any, rows: "Rows", start: int, picked: Sequence[int], labels: list[str]

@@ -75,14 +75,19 @@ class Export:
 
     def _writer(self, config: Path) -> Callable[[BinaryIO], Any]:
         from posenc.interop import exports
+        from posenc.interop.exports import subject
 
-        given: Any = {"longest": self.longest, "part": self.part, "length": self.length}
+        given: Any = {"part": self.part, "length": self.length}
+        longest: Any = {"longest": self.longest}
         if self.to in ("npz", "safetensors"):
-            found = exports.arrays(config, **given)
+            found = exports.arrays(config, **longest, **given)
             write = exports.write_npz if self.to == "npz" else exports.write_safetensors
             return lambda file: write(found, file)
         if self.to == "onnx":
-            data = self._onnx(config)
+            model = subject.rotating_model(config, "An ONNX program", **given)
+            subject.check_reach(config, **longest, length=self.length)
+            program = exports.onnx_program(model.only(), **longest, operator=self.operator)
+            data = program.model_proto.SerializeToString()
             return lambda file: file.write(data)
         if self.to == "gguf-keys":
             keys = exports.gguf_keys(config, part=self.part, architecture=self.architecture)
@@ -95,13 +100,3 @@ class Export:
         else:
             text = shlex.join(exports.megatron_arguments(config, part=self.part))
         return lambda file: file.write(f"{text}\n".encode())
-
-    def _onnx(self, config: Path) -> bytes:
-        from posenc.interop.exports import onnx_program
-        from posenc.interop.exports.subject import check_reach, rotating_model
-
-        model = rotating_model(config, "An ONNX program", part=self.part, length=self.length)
-        assert self.longest is not None
-        check_reach(config, longest=self.longest, length=self.length)
-        program = onnx_program(model.only(), longest=self.longest, operator=self.operator)
-        return program.model_proto.SerializeToString()

@@ -12,7 +12,7 @@ from posenc.cli import options
 from posenc.cli.errors import UserError, check_heeded, check_least, close
 from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import File, SomeWhole, by_place, named
-from posenc.cli.targets import MODEL, imported, printed_aside
+from posenc.cli.targets import named_by, printed_aside
 
 if TYPE_CHECKING:
     from posenc.encodings.queries_keys import Rotary
@@ -141,11 +141,7 @@ class Parity:
 def _target(name: str) -> Any:
     from posenc.numerics.arithmetic import PROFILES
 
-    if name in PROFILES:
-        return name
-    if name.startswith(MODEL):
-        return Path(name.removeprefix(MODEL))
-    if ":" not in name:
+    if ":" not in name and name not in PROFILES:
         known = close(name, PROFILES)
         raise UserError(f"{name!r} is no profile, MODULE:NAME or model:PATH{known}")
-    return imported(name)
+    return name if name in PROFILES else named_by(name)

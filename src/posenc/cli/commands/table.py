@@ -19,7 +19,7 @@ class Table(options.Showing):
         """Prints the table block by block, so that a long one needs no memory."""
         import torch
 
-        from posenc.cli.encodings import chosen, described, note_of
+        from posenc.cli.encodings import chosen, described, print_note
         from posenc.cli.render import table
         from posenc.cli.rows import rows_of
 
@@ -31,5 +31,4 @@ class Table(options.Showing):
             table.print_as(self.format, about, rows, range(len(rows.columns)), blocks)
             return
         table.print_text(rows, blocks)
-        if note := note_of(encoding):
-            print(note)
+        print_note(encoding)

@@ -84,8 +84,6 @@ class Walk:
             made = Positional(**{place: made})
             if place == "positions":
                 raise UserError(f"{self.encoding} encodes nothing by itself; give an encoding")
-        if drawn := [each for each in made.positions if not each.training_only]:
-            raise UserError(f"{drawn[0]} draws positions anew at each call; leave that out")
         return made
 
     def _encoder(self, positional: "Positional") -> "Encoder":
@@ -96,15 +94,14 @@ class Walk:
         return Encoder(*shape, positional=positional, **given).double().eval()  # type: ignore[arg-type]
 
     def _asked(self, stages: "Sequence[Stage]") -> "list[Stage]":
-        """The stages of --stage: that of its number, or all of its name."""
-        for says in (
-            lambda stage: self.stage in (str(stage.number), stage.name),
-            lambda stage: self.stage == stage.name.split(": ")[-1],
-        ):
-            if found := list(filter(says, stages)):
+        """The stages of --stage: that of its number, or all of its name, or of how this ends."""
+        named = [(str(s.number), s.name, s.name.split(": ")[-1]) for s in stages]
+        for names in (slice(2), slice(2, 3)):
+            pairs = zip(stages, named, strict=True)
+            if found := [stage for stage, each in pairs if self.stage in each[names]]:
                 return found
-        known = dict.fromkeys(part for s in stages for part in (s.name, s.name.split(": ")[-1]))
-        raise UserError(f"there is no stage {self.stage!r}{close(str(self.stage), known)}")
+        known = close(str(self.stage), dict.fromkeys(name for each in named for name in each[1:]))
+        raise UserError(f"there is no stage {self.stage!r}{known}")
 
 
 def _tokens(sentence: str) -> tuple[list[str], dict[str, int]]:

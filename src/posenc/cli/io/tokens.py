@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import rich.progress
 from rich.console import Console
@@ -28,11 +28,9 @@ Text = Callable[[], TextIO]
 def text_from(text: str | None, file: Path | None) -> Text:
     """Words from the command line, a file, or standard input (-); what is no file is held."""
     if file is not None and file.is_file():
-        shown = {"console": Console(stderr=True), "transient": True}
-        is_quiet = not sys.stderr.isatty()
-        return partial(
-            rich.progress.open, file, "r", encoding="utf-8-sig", disable=is_quiet, **shown
-        )  # type: ignore[arg-type]
+        shown: Any = {"console": Console(stderr=True), "transient": True}
+        shown |= {"encoding": "utf-8-sig", "disable": not sys.stderr.isatty()}
+        return partial(rich.progress.open, file, "r", **shown)  # type: ignore[arg-type]
     if "-" in (text, str(file)):
         held = sys.stdin.buffer.read()
     elif file is not None:
@@ -48,11 +46,9 @@ def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
     """A vocabulary of the ``size`` most frequent words and marks, behind padding and unknown."""
     special = [PADDING[0], UNKNOWN[0]]
     tokenizer = _word_level({name: number for number, name in enumerate(special)}, lowercase)
-    trainer = trainers.WordLevelTrainer(
-        vocab_size=size + 2, special_tokens=special, show_progress=False
-    )
+    given: Any = {"vocab_size": size + 2, "special_tokens": special, "show_progress": False}
     with text() as lines:
-        tokenizer.train_from_iterator(lines, trainer)
+        tokenizer.train_from_iterator(lines, trainers.WordLevelTrainer(**given))
     return tokenizer
 
 
@@ -63,9 +59,8 @@ def from_vocabulary(file: Path, lowercase: bool) -> Tokenizer:
         held = json.loads(content)
     else:
         held = [line.strip() or line for line in content.rstrip("\n").split("\n")]
-    ids = list(held.values()) if isinstance(held, dict) else list(range(len(held)))
-    words = dict(zip(held, ids, strict=True))
-    if not content.strip() or len(words) != len(held) or len(set(ids)) != len(ids):
+    words = held if isinstance(held, dict) else {word: row for row, word in enumerate(held)}
+    if not content.strip() or len(words) != len(held) or len(set(words.values())) != len(held):
         raise UserError(f"{file}: each token needs one line, and an id of its own")
     return _word_level(words, lowercase)
 

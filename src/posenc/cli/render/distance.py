@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc.cli.encodings import key_heads, note_of
+from posenc.cli.encodings import key_heads, print_note
 from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
@@ -84,5 +84,4 @@ def show(found: Profile, encoding: Any) -> None:
         screen.print(
             f"closest pair: positions {pair.first} and {pair.second}, {pair.distance:.4g} apart"
         )
-    if note := note_of(encoding):
-        screen.print(note)
+    print_note(encoding)
