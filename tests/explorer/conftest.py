@@ -96,10 +96,7 @@ def port() -> Iterator[int]:
 
 
 def pure_modules() -> str:
-    """The modules that know no page as one script, each a global object by its folder and name.
-
-    Those of ``math`` by their name alone.
-    """
+    """The modules that know no page as one script; those of ``math`` go by their name alone."""
     imports, objects = [], []
     for folder in ("math", "state", "prose"):
         for item in SOURCES.joinpath(folder).iterdir():
@@ -124,10 +121,7 @@ PLAIN = "(_, v) => ArrayBuffer.isView(v) ? Array.from(v) : v === Infinity ? 'Inf
 
 @pytest.fixture(scope="session")
 def javascript(browser) -> Callable[[Sequence[str]], list[Any]]:
-    """Evaluates expressions over the page's modules, as ``sincos.frequency(100, …)``.
-
-    In the engine that runs the page; another one would tell nothing more about it.
-    """
+    """Evaluates expressions over the page's modules, as ``sincos.frequency(100, …)``."""
     blank = browser.new_page()
     blank.add_script_tag(content=pure_modules())
 

@@ -76,9 +76,7 @@ def test_svg(saved):
     said = json.loads(root.findtext("s:metadata", namespaces=space))
     assert said["version"] == posenc.__version__
     about(said["parameters"])
-    words = [text.text for text in root.iterfind(".//s:text", space)]
-    assert "dot product" in words
-    assert any(f"posenc {posenc.__version__}" in word and "d 14" in word for word in words)
+    assert "dot product" in [text.text for text in root.iterfind(".//s:text", space)]
     picture = ElementTree.fromstring(saved("matrix", "svg")).find(".//s:image", space)
     assert picture.attrib["href"].startswith("data:image/png;base64,")
 

@@ -102,11 +102,6 @@ def test_a_talk_by_keyboard(opened):
         page.keyboard.press(key)
     found.settle()
     assert page.evaluate(SHOWN) == ["decoder"]
-    # A figure has the arrows for itself.
-    page.locator('[data-name="mask"]').focus()
-    page.keyboard.press("ArrowRight")
-    assert found.text("pads").startswith("1 pad ")
-    assert page.evaluate(SHOWN) == ["decoder"]
     page.keyboard.press("Escape")
     found.settle()
     assert page.evaluate(SHOWN) == SECTIONS

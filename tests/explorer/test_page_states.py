@@ -82,14 +82,9 @@ def test_one_column_at_360_pixels(opened, link):
     found = opened(link, viewport={"width": 360, "height": 740})
     wide = found.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide == 360
-    lefts = found.page.evaluate(
-        """() => [...document.querySelectorAll(".stage")].map((stage) => {
-            const box = stage.getBoundingClientRect();
-            return [Math.round(box.left), box.right <= 361, box.width > 280];
-        })"""
-    )
-    assert {left for left, _, _ in lefts} == {lefts[0][0]}
-    assert all(inside and wide for _, inside, wide in lefts)
+    boxes = [each.bounding_box() for each in found.page.locator(".stage").all()]
+    assert len({round(box["x"]) for box in boxes}) == 1
+    assert all(box["width"] > 280 and box["x"] + box["width"] <= 361 for box in boxes)
     assert found.page.locator("#panel").get_attribute("open") is None
     found.page.locator("#panel summary").click()
     assert found.page.locator("#length").is_visible()
