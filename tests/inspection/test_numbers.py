@@ -13,15 +13,12 @@ from posenc import (
     RoPEMixed,
     Rotary,
     Sinusoidal,
-    T5Bias,
     VJEPA2Rotary,
     attention,
 )
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
 from posenc.inspection.attention import attention_effect, rotary_scores
-from posenc.inspection.binary import binary_digits, period_ratio, sines
 from posenc.inspection.directions import frequency_vectors
-from posenc.inspection.lengths import length_statistics
 from posenc.inspection.norms import columns_that_move, norm_shares
 from posenc.inspection.order import order_effect
 from posenc.inspection.patches import patch_similarity
@@ -60,15 +57,6 @@ def test_positions_in_narrow_numbers(dtype, kept):
     assert found.rows > 4000
 
 
-def test_binary_digits_count_and_sines_have_their_periods():
-    digits = binary_digits(100)
-    assert torch.equal(digits @ (1 << torch.arange(7)), torch.arange(100))
-    schedule = Geometric(8, 100.0)
-    turns = torch.arange(50).double()[:, None] / torch.tensor(schedule.wavelengths(), dtype=F64)
-    torch.testing.assert_close(sines(schedule, 50), torch.sin(2 * torch.pi * turns))
-    assert period_ratio(schedule) == pytest.approx([100 ** (2 / 8)] * 3)
-
-
 def test_norms_of_a_sentence():
     torch.manual_seed(0)
     embedding, encoding = torch.randn(9, 64), Sinusoidal(64).table(torch.arange(9))
@@ -87,16 +75,6 @@ def test_norms_and_ranges_hold_where_squares_leave_the_dtype(size, dtype):
     found = norm_shares(x, x)
     assert (found.share.item(), found.total.item()) == (0.5, pytest.approx(4 * size, rel=1e-3))
     assert columns_that_move(torch.cat((x, -x)))[0] == pytest.approx(2 * size)
-
-
-@pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize("longest", [1, 9, 64, 5000])
-def test_a_bucket_is_never_met_if_its_number_gets_no_gradient(bidirectional, longest):
-    bias = T5Bias(1, bidirectional=bidirectional)
-    few = range(1 - min(longest, 300), min(longest, 300))
-    bias.profile(torch.tensor(few)).sum().backward()
-    untouched = (bias.weight.grad == 0).flatten().nonzero().flatten().tolist()
-    assert list(length_statistics([longest], bias=bias).buckets_never_met) == untouched
 
 
 def test_the_similarity_of_patches_is_a_mean_of_cosines():

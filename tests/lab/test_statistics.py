@@ -11,14 +11,10 @@ from posenc.lab.statistics import (
     holm,
     interquartile_mean,
     least_p,
-    pairs,
-    ranks,
     sign_flip,
-    why_never_clear,
-)
+)  # fmt: skip
 
 VALUES = [0.3, 0.1, -0.05, 0.22, 0.4, 0.17, 0.09, 0.31]
-TEN = range(10)
 
 
 def test_the_interquartile_mean_is_the_trimmed_mean_where_quarters_are_whole():
@@ -73,15 +69,3 @@ def test_holm_by_hand():
 def test_clear_is_what_both_the_corrected_p_and_the_interval_say(corrected, low, clear):
     pair = Pair("a", "b", (0.2,), Interval(0.2, low, 0.3), 0.01, corrected)
     assert pair.is_clear is clear
-
-
-def test_places_are_shared_where_nothing_is_clear():
-    scores = {
-        "best": {seed: 0.9 + 0.01 * (seed % 3) for seed in TEN},
-        "like it": {seed: 0.9 + 0.01 * (seed % 2) for seed in TEN},
-        "worse": {seed: 0.5 + 0.05 * (seed % 3) for seed in TEN},
-    }
-    assert ranks(list(scores), pairs(scores)) == {"best": 1, "like it": 1, "worse": 3}
-    five = {name: dict(list(of.items())[:5]) for name, of in scores.items()}
-    assert set(ranks(list(five), pairs(five)).values()) == {1}  # p is .0625 at the least
-    assert why_never_clear(pairs(five)).startswith("5 seeds are too few")
