@@ -19,7 +19,7 @@ from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
 from posenc.numerics.joined import joined
 from posenc.numerics.sincos import SinCos, cos_sin_of_axes
-from posenc.positions import floats
+from posenc.positions import checked, floats, in_float64
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed
 
