@@ -24,14 +24,6 @@ def test_every_token_is_held_once(layout, lengths, world):
     assert padding < most
 
 
-def test_each_row_is_dealt_by_its_own_documents():
-    documents = torch.tensor([[0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]])
-    held = dealt("zigzag_by_document", 8, 2, documents)
-    assert held[0].tolist() == [[0, 1, 6, 7], [2, 3, 4, 5]]
-    # The second document begins with the other rank.
-    assert held[1].tolist() == [[0, 3, 5, 6], [1, 2, 4, 7]]
-
-
 def test_documents_are_balanced_where_a_plain_zigzag_is_not():
     lengths = torch.tensor([448, 64])
     documents = torch.arange(2).repeat_interleave(lengths).unsqueeze(0)

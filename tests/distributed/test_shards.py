@@ -45,20 +45,6 @@ def means(group, layout: str) -> float:
     return float(abs(torch.stack(every).mean() - losses[REAL].mean()))
 
 
-def boundaries(group) -> list:
-    ids = Shards(group, document_ids=IDS).cu_seqlens
-    return [ids.tolist(), Shards(group, length=6).cu_seqlens.tolist()]
-
-
-def refused(group, arguments: list[dict]) -> str:
-    """The words of the error where ranks give these arguments, one set a rank."""
-    try:
-        Shards(group, **arguments[group.rank()])
-    except (ValueError, TypeError) as error:
-        return str(error)
-    return "nothing was wrong"
-
-
 LAYOUTS = ["contiguous", "zigzag", "striped", "zigzag_by_document"]
 
 
@@ -74,14 +60,19 @@ def test_weighed_means_of_ranks_are_the_mean_of_all_tokens(ranks, layout):
         assert max(ranks.run(world, f"{__name__}:means", layout=layout)) < 1e-13
 
 
-def test_boundaries_of_documents_are_told_for_all_rows(ranks):
-    ids, plain = ranks.run(2, f"{__name__}:boundaries")[0]
-    assert ids == [0, 5, 9, 11, 13, 22]
-    assert plain == [0, 6]
+def told(group) -> tuple[list, str]:
+    """Where documents begin, and the words of the error where ranks give other lengths."""
+    ends = Shards(group, document_ids=IDS).cu_seqlens.tolist()
+    try:
+        Shards(group, length=8 + 2 * group.rank())
+    except ValueError as error:
+        return ends, str(error)
+    return ends, ""
 
 
-def test_unequal_arguments_are_the_same_error_on_every_rank(ranks):
-    told = ranks.run(2, f"{__name__}:refused", arguments=[{"length": 8}, {"length": 10}])
-    assert told[0] == told[1]
-    assert "rank 0: {'length': 8" in told[0]
-    assert "rank 1: {'length': 10" in told[0]
+def test_documents_begin_alike_and_unequal_arguments_are_one_error_on_every_rank(ranks):
+    one, other = ranks.run(2, f"{__name__}:told")
+    assert one == other
+    assert one[0] == [0, 5, 9, 11, 13, 22]
+    assert "rank 0: {'length': 8" in one[1]
+    assert "rank 1: {'length': 10" in one[1]

@@ -5,18 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
-from posenc import (
-    ALiBi,
-    Learned,
-    Positional,
-    QueryKeyEncoding,
-    RelativeBias,
-    Rotary,
-    ScoreEncoding,
-    Sinusoidal,
-)
+from posenc import ALiBi, Learned, Positional, Rotary, Shaw, Sinusoidal, T5Bias, XPos
 
 WORKED = json.loads((Path(__file__).parents[1] / "data" / "worked_examples.json").read_text())
 
@@ -31,58 +21,6 @@ def _seeded():
     torch.manual_seed(0)
 
 
-class Content(ScoreEncoding):
-    """A score encoding that depends on content: scores + tanh(q·k) · table."""
-
-    is_relative = is_pairwise = True
-
-    def __init__(self, heads: int):
-        super().__init__()
-        self.heads = heads
-
-    def table(self, q_positions, k_positions, *, dtype=None):
-        distance = q_positions.unsqueeze(-1) - k_positions.unsqueeze(-2)
-        return (1 / (1 + distance.abs())).to(dtype).unsqueeze(-3)
-
-    def encode(self, scores, table, *, q=None, k=None, scale=None):
-        groups = q.shape[-3] // k.shape[-3]
-        met = (q @ k.repeat_interleave(groups, dim=-3).mT).tanh()
-        return (scores + met * table).to(scores.dtype)
-
-
-class LearnedBias(RelativeBias):
-    """A relative bias with a parameter: −|w_h| · min(|distance|, 8)."""
-
-    def __init__(self, heads: int):
-        super().__init__()
-        self.heads = heads
-        self.weight = torch.nn.Parameter(torch.rand(heads))
-
-    def profile(self, distance: Tensor, *, dtype=None):
-        near = distance.abs().clamp(max=8)
-        slopes = self.weight.abs().view(-1, *[1] * distance.ndim)
-        return -(slopes * near).to(dtype or torch.float32)
-
-
-class Stretch(QueryKeyEncoding):
-    """Queries and keys that are not treated alike: q · a^p and k · a^(−p), as xPos does."""
-
-    is_relative = True
-
-    def __init__(self, head_dim: int):
-        super().__init__()
-        self.head_dim = head_dim
-
-    def table(self, positions, *, dtype=None):
-        return (1.05 ** positions.double()).to(dtype)[..., None]
-
-    def encode_queries(self, q, table):
-        return (q * table.unsqueeze(-3)).to(q.dtype)
-
-    def encode_keys(self, k, table):
-        return (k / table.unsqueeze(-3)).to(k.dtype)
-
-
 DIM, HEADS, HEAD_DIM = 16, 4, 4
 
 POSITIONALS = {
@@ -90,14 +28,14 @@ POSITIONALS = {
     "sinusoidal": lambda: Positional(Sinusoidal(DIM)),
     "learned": lambda: Positional(Learned(DIM, 64, std=1.0)),
     "rotary": lambda: Positional(queries_keys=Rotary(HEAD_DIM)),
-    "stretch": lambda: Positional(queries_keys=Stretch(HEAD_DIM)),
+    "xpos": lambda: Positional(queries_keys=XPos(Rotary(HEAD_DIM))),
     "alibi": lambda: Positional(scores=ALiBi(HEADS)),
-    "learned bias": lambda: Positional(scores=LearnedBias(HEADS)),
-    "content": lambda: Positional(scores=Content(HEADS)),
+    "learned bias": lambda: Positional(scores=T5Bias(HEADS, 8, 20, std=1.0)),
+    "content": lambda: Positional(scores=Shaw(HEADS, HEAD_DIM, 3, std=1.0)),
     "all places": lambda: Positional(
         [Sinusoidal(DIM), Learned(DIM, 64)],
-        [Rotary(HEAD_DIM), Stretch(HEAD_DIM)],
-        [ALiBi(HEADS), LearnedBias(HEADS), Content(HEADS)],
+        [Rotary(HEAD_DIM), XPos(Rotary(HEAD_DIM))],
+        [ALiBi(HEADS), T5Bias(HEADS, 8, 20, std=1.0), Shaw(HEADS, HEAD_DIM, 3, std=1.0)],
     ),
 }
 

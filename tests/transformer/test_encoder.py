@@ -82,7 +82,7 @@ def test_the_dtype_of_x_stays_and_rounds_as_little_as_its_operations(positional,
     x = torch.randn(2, 6, 16).to(dtype)
     # Learned ones end at 64, and factors that grow with the position leave float16.
     names = {type(e).__name__ for e in (*positional.tokens, *positional.queries_keys)}
-    limited = names & {"Learned", "Stretch"}
+    limited = names & {"Learned", "XPos"}
     for start in (0,) if limited else (0, 1500):
         assert rounding(encoder, x, start) < 8
 
