@@ -9,10 +9,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from posenc.backends.arguments import Arguments, read_arguments
-from posenc.backends.base import Backend, Sharded, Sizes
+from posenc.backends.base import Asked, Backend, Sharded, Sizes, built
 from posenc.backends.choice import considered, explained
-from posenc.backends.explicit import reading
-from posenc.backends.features import read, readers
+from posenc.backends.explicit import read, readers, reading
 from posenc.backends.masks import nothing_of
 from posenc.backends.sdpa import TORCHS_ATTENTION, refuse_context_parallel
 from posenc.encodings.base import working_dtype
@@ -228,8 +227,5 @@ def _spread(
     q, k, v = given.query, given.key, given.value
     sizes = Sizes(q.shape[1], k.shape[1], q.shape[-1], v.shape[-1], q.dtype)
     given = replace(given, specification=spreading.specification)
-    chosen, why = spreading.considered(
-        list(given.scores), given.specification, sizes,
-        spread=spread, backend=backend, dropout_p=given.dropout_p,
-    )  # fmt: skip
-    return given, chosen, why
+    asked = Asked(given.scores, given.specification, sizes, spread, backend, given.dropout_p, built)
+    return given, *spreading.considered(asked)

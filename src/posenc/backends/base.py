@@ -15,6 +15,11 @@ TableBuilder = Callable[..., Tensor]
 """(encoding, q_positions, k_positions, dtype=...) → the table of an encoding of scores."""
 
 
+def built(encoding: ScoreEncoding, *positions: Any, dtype: torch.dtype) -> Tensor:
+    """The table, computed now."""
+    return encoding.table(*positions, dtype=dtype)
+
+
 class Backend(Protocol):
     """Attention for one specification; all of them mean the same and differ in cost."""
 
@@ -96,22 +101,25 @@ class Sizes:
     dtype: torch.dtype
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a call says of attention over tokens that are cut among devices."""
+
+    scores: Sequence[ScoreEncoding]
+    specification: AttentionSpecification
+    sizes: Sizes
+    spread: str | None  # how tokens shall meet, and by which backend; None: any
+    backend: str | None
+    dropout_p: float
+    table: TableBuilder
+
+
 class Spreading(Protocol):
     """One call of attention over tokens that are cut among devices."""
 
     specification: AttentionSpecification  # this device's tokens among themselves
 
-    def considered(
-        self,
-        scores: Sequence[ScoreEncoding],
-        specification: AttentionSpecification,
-        sizes: Sizes,
-        *,
-        spread: str | None = None,
-        backend: str | None = None,
-        dropout_p: float = 0.0,
-        table: TableBuilder | None = None,
-    ) -> tuple[Backend, str]:
+    def considered(self, asked: Asked) -> tuple[Backend, str]:
         """A backend that takes and gives this device's tokens, and why that one."""
         ...
 

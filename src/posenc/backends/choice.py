@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from posenc.backends.base import Backend, Request, TableBuilder
+from posenc.backends.base import Backend, Request, TableBuilder, built
 from posenc.backends.dense import Dense, dense
 from posenc.backends.explicit import Explicit, check_table, explicit
 from posenc.backends.flex import flex
@@ -16,7 +16,6 @@ from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided import strided
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.encodings.bias import ScoreBias
-from posenc.positions import Coordinates
 
 BACKENDS: dict[str, Callable[[Request], Backend | str]] = {
     "sdpa": sdpa,
@@ -26,17 +25,6 @@ BACKENDS: dict[str, Callable[[Request], Backend | str]] = {
     "explicit": explicit,
 }
 """Every backend by name, the cheapest first; each gives itself, or why it cannot serve."""
-
-
-def built(
-    encoding: ScoreEncoding,
-    q_positions: Tensor | Coordinates,
-    k_positions: Tensor | Coordinates,
-    *,
-    dtype: torch.dtype,
-) -> Tensor:
-    """The table, computed now."""
-    return encoding.table(q_positions, k_positions, dtype=dtype)  # type: ignore[arg-type]
 
 
 def considered(
@@ -81,24 +69,18 @@ def from_tables(
     scores: Sequence[tuple[ScoreEncoding, Tensor]],
     mask: Tensor | None,
     is_causal: bool,
-    q_len: int,
-    k_len: int,
-    device: torch.device,
-    *,
-    softcap: float | None = None,
-    sinks: Tensor | None = None,
+    query: Tensor,
+    key: Tensor,
 ) -> Backend:
     """The backend where tables are there already: nothing of their structure is known."""
-    touched = softcap is not None or sinks is not None
-    if not scores and mask is None and not touched:
+    if not scores and mask is None:
         return SDPA("nothing but order hides a score", is_causal)
     any_numbers = mask is not None and mask.is_floating_point()
-    mask = with_causal(mask, is_causal, q_len, k_len, device)
+    q_len, k_len = query.shape[-2], key.shape[-2]
+    mask = with_causal(mask, is_causal, q_len, k_len, query.device)
     biases = all(isinstance(e, ScoreBias) and not e.changes_output for e, _ in scores)
-    if touched or not biases:
-        return Explicit(
-            "an encoding needs the scores themselves", tuple(scores), mask, softcap, sinks
-        )
+    if not biases:
+        return Explicit("an encoding needs the scores themselves", tuple(scores), mask)
     for encoding, table in scores:
         check_table(encoding, table, q_len, k_len)
         mask = added(table if table.ndim == 4 else table.unsqueeze(0), mask)

@@ -39,6 +39,10 @@ def known(condition: Any) -> bool:
     return statically_known_true(condition) if torch.compiler.is_compiling() else condition
 
 
+OF_QUERIES = "q_positions", "q_remapped", "q_rows", "q_padding_mask", "q_documents"
+OF_KEYS = "k_positions", "k_remapped", "k_rows", "padding_mask", "documents"
+
+
 @dataclass(eq=False)  # frozen, it would take four times as long to build
 class AttentionSpecification:
     """Queries and keys of one call of attention, and who may see whom."""
@@ -95,29 +99,15 @@ class AttentionSpecification:
 
     def of_queries(self, part: slice) -> "AttentionSpecification":
         """The same for some of the queries, without ``attn_mask``."""
-        whole = self.placed()
-        return replace(
-            whole,
-            q_len=len(range(self.q_len)[part]),
-            q_positions=_part(whole.q_positions, part),
-            q_remapped=_part(self.q_remapped, part),
-            q_rows=_part(whole.q_rows, part),
-            q_padding_mask=_part(self.q_padding_mask, part),
-            q_documents=_part(self.q_documents, part),
-        )
+        return replace(self._of(OF_QUERIES, part), q_len=len(range(self.q_len)[part]))
 
     def of_keys(self, part: slice) -> "AttentionSpecification":
         """The same for some of the keys, without ``attn_mask``."""
+        return replace(self._of(OF_KEYS, part), k_len=len(range(self.k_len)[part]))
+
+    def _of(self, names: tuple[str, ...], part: slice) -> "AttentionSpecification":
         whole = self.placed()
-        return replace(
-            whole,
-            k_len=len(range(self.k_len)[part]),
-            k_positions=_part(whole.k_positions, part),
-            k_remapped=_part(self.k_remapped, part),
-            k_rows=_part(whole.k_rows, part),
-            padding_mask=_part(self.padding_mask, part),
-            documents=_part(self.documents, part),
-        )
+        return replace(whole, **{name: _part(getattr(whole, name), part) for name in names})
 
     # Where tokens stand ---------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from posenc.backends.base import Backend
 from posenc.backends.choice import considered, explained
-from posenc.backends.explicit import reading
-from posenc.backends.features import Features
+from posenc.backends.explicit import Features, reading
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between
 
@@ -51,7 +50,7 @@ class Gather(Way):
 def gather(request: SpreadRequest) -> Gather:
     """The way; it serves everything."""
     sizes = request.sizes
-    spec = between(request.own, request.whole, request.given, pairwise=request.pairwise)
+    spec = between(request.own, request.whole, request.specification, pairwise=request.pairwise)
     chosen, passed = considered(
         list(request.scores), spec, heads=sizes.heads, dtype=sizes.dtype, table=request.table,
         backend=request.backend,

@@ -65,7 +65,7 @@ def heads(request: SpreadRequest) -> Heads | str:
             return f"{type(encoding).__name__} cannot be cut by head"
     each = sizes.heads // cut.world
     some = slice(cut.rank * each, (cut.rank + 1) * each)
-    spec = among(request.whole, request.given, pairwise=request.pairwise)
+    spec = among(request.whole, request.specification, pairwise=request.pairwise)
     if spec.sinks is not None:
         spec = replace(spec, sinks=spec.sinks[some])
     chosen, inner = _of_heads(request, spec, some)

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from posenc.arguments import check_whole
-from posenc.backends.base import Backend, Request, Sizes, TableBuilder
-from posenc.backends.choice import built, check_heads, check_softcap
+from posenc.backends.base import Asked, Backend, Request
+from posenc.backends.choice import check_heads, check_softcap
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided.parts import partial_attention
 from posenc.backends.strided.results import Part, Partial, merge, with_sinks
@@ -78,30 +78,20 @@ class CutKeys:
     shards: KeyShards
     specification: AttentionSpecification
 
-    def considered(
-        self,
-        scores: Sequence[ScoreEncoding],
-        specification: AttentionSpecification,
-        sizes: Sizes,
-        *,
-        spread: str | None = None,
-        backend: str | None = None,
-        dropout_p: float = 0.0,
-        table: TableBuilder | None = None,
-    ) -> tuple[Backend, str]:
+    def considered(self, asked: Asked) -> tuple[Backend, str]:
         """The one way there is."""
-        check_heads(scores, sizes.heads)
-        check_softcap(scores, specification)
+        scores, spec = asked.scores, asked.specification
+        check_heads(scores, asked.sizes.heads)
+        check_softcap(scores, spec)
         self.shards.check(scores)
-        unknown = {"spread": spread, "backend": backend, "dropout_p": dropout_p or None,
-                   "attn_mask": specification.attn_mask}  # fmt: skip
+        unknown = {"spread": asked.spread, "backend": asked.backend, "attn_mask": spec.attn_mask,
+                   "dropout_p": asked.dropout_p or None}  # fmt: skip
         for name, value in unknown.items():
             if value is not None:
                 raise ValueError(f"{name} was given; KeyShards merges results in one way.")
-        dtype = working_dtype(sizes.dtype)
-        asked = Request(scores, specification, dtype, 0.0, table or built, insisted=True)
-        part = partial_attention(asked)
-        merged = MergedResults(self.shards, part, specification.sinks)
+        dtype = working_dtype(asked.sizes.dtype)
+        part = partial_attention(Request(scores, spec, dtype, 0.0, asked.table, insisted=True))
+        merged = MergedResults(self.shards, part, spec.sinks)
         return merged, f"merge: {merged.why}"
 
 

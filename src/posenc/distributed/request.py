@@ -1,30 +1,22 @@
 """What a way of spreading attention among ranks is asked, and what it answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from posenc.backends.base import Sizes, TableBuilder
-from posenc.backends.specification import AttentionSpecification
+from posenc.backends.base import Asked
 from posenc.distributed.cut import Cut
 from posenc.distributed.tokens import Tokens
-from posenc.encodings.base import ScoreEncoding
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadRequest:
+class SpreadRequest(Asked):
     """One call of attention over rows that are cut."""
 
     cut: Cut
     whole: Tokens  # as encodings see them
     own: Tokens
-    scores: Sequence[ScoreEncoding]
-    given: AttentionSpecification
-    sizes: Sizes
-    backend: str | None  # the name of one to insist on
-    table: TableBuilder
 
     @property
     def pairwise(self) -> bool:
@@ -33,7 +25,7 @@ class SpreadRequest:
 
     def bytes_of(self, numbers: int) -> int:
         """Bytes of that many numbers a token of a rank, in the batch."""
-        return self.given.batch * self.cut.local * numbers * self.sizes.dtype.itemsize
+        return self.specification.batch * self.cut.local * numbers * self.sizes.dtype.itemsize
 
     @property
     def key_value_numbers(self) -> int:

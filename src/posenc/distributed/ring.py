@@ -1,5 +1,6 @@
 """Keys and values go round, and each rank's queries meet them part by part."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,17 +10,10 @@ from torch import Tensor
 
 from posenc.backends.base import Request
 from posenc.backends.masks import nothing_of
-from posenc.backends.strided.autograd import once_differentiable
+from posenc.backends.strided.autograd import attend_to_part
 from posenc.backends.strided.parts import InRuns, InSegments, partial_attention
-from posenc.backends.strided.results import (
-    Part,
-    gradient_of_sinks,
-    merge,
-    merged_results,
-    nothing_seen,
-    with_sinks,
-)
-from posenc.backends.strided.toeplitz import Toeplitz, margin
+from posenc.backends.strided.results import Merged, Part, Partial, merge, nothing_seen
+from posenc.backends.strided.toeplitz import Toeplitz, at_distances, margin
 from posenc.distributed.reach import may_see
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.tokens import between
@@ -51,11 +45,10 @@ class Ring(Way):
         self, query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout_p: float
     ) -> Tensor:
         ring = self if self.profile is None else self.within_reach(query, key, value, scale)
-        tensors = [t for part in ring.parts if part is not None for t in part.tensors]
-        sinks = self.request.given.sinks
-        out: Tensor = _Ring.apply(ring, scale, query, key, value, sinks, *tensors)  # type: ignore[assignment]
+        whole, sinks = Round(ring.parts, ring.schedule), self.request.specification.sinks
+        out = attend_to_part(whole, query, key, value, sinks, scale=scale)
         learning = [p for e in self.request.scores for p in e.parameters() if p.requires_grad]
-        if not learning or any(t.requires_grad for t in tensors):
+        if not learning or any(t.requires_grad for t in whole.tensors):
             return out
         # A rank of padding alone: trainers that sum gradients over ranks want zeros, not none.
         local: list[Tensor] = [getattr(p, "to_local", lambda p=p: p)() for p in learning]
@@ -85,7 +78,7 @@ class Ring(Way):
             least = at_zero - 2 * bound - disparity - margin(length, self.profile.dtype)
             matters = (self.profile >= least[:, None]).any(0).nonzero().flatten()
         reach = int((matters - self.profile.shape[1] // 2).abs().max())
-        window = self.request.given.window
+        window = self.request.specification.window
         schedule = _schedule(self.request, reach + 1 if window is None else min(window, reach + 1))
 
         def kept(part: Part | None) -> Part | None:
@@ -107,7 +100,7 @@ def ring(request: SpreadRequest) -> Ring | str:
             return f"{type(encoding).__name__} reads the hidden state, which does not go round"
     if request.backend is not None:
         return f"the backend {request.backend!r} was asked for, and a ring has blocks of its own"
-    schedule = _schedule(request, request.given.window)
+    schedule = _schedule(request, request.specification.window)
     takes = schedule.takes
     parts = tuple(_part(request, rank) if took else None for rank, took in enumerate(takes))
     others = sum(takes) - takes[request.cut.rank]
@@ -126,7 +119,7 @@ def _told(parts: tuple[Part | None, ...]) -> str:
 
 
 def _schedule(request: SpreadRequest, window: int | None) -> Schedule:
-    cut, own, given = request.cut, request.own, request.given
+    cut, own, given = request.cut, request.own, request.specification
     others = [cut.of_rank(rank, request.whole) for rank in range(cut.world)]
     takes = tuple(may_see(own, other, given, window) for other in others)
     gives = tuple(may_see(other, own, given, window) for other in others)
@@ -136,7 +129,7 @@ def _schedule(request: SpreadRequest, window: int | None) -> Schedule:
 def _part(request: SpreadRequest, rank: int) -> Part:
     cut, own, dtype = request.cut, request.own, working_dtype(request.sizes.dtype)
     keys = own if rank == cut.rank else cut.of_rank(rank, request.whole)
-    spec = replace(between(own, keys, request.given), sinks=None)
+    spec = replace(between(own, keys, request.specification), sinks=None)
     asked = Request(request.scores, spec, dtype, 0.0, request.table, insisted=True)
     return partial_attention(asked)
 
@@ -154,84 +147,68 @@ def _falling(request: SpreadRequest) -> Tensor | None:
         return None
     distance = torch.arange(1 - cut.length, cut.length, device=cut.device)
     dtype = working_dtype(request.sizes.dtype)
-    values = torch.zeros(1, len(distance), dtype=dtype, device=cut.device)
-    for bias in biases:
-        values = values + bias.profile(distance, dtype=dtype)  # type: ignore[operator]
+    values = at_distances(biases, distance, is_causal=False, window=None, dtype=dtype)
     falls = Toeplitz(values, cut.length - 1).falls_far(cut.length)
     return values.expand(request.sizes.heads, -1) if falls else None
 
 
-class _Ring(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,
-        ring: Ring,
-        scale: float,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        sinks: Tensor | None,
-        *tensors: Tensor,
-    ) -> Tensor:
-        # What learns is told by δ, a difference that a result rounded to 16 bits would spoil.
-        learns = any(ctx.needs_input_grad[5:])
-        wide = working_dtype(q.dtype) if learns else q.dtype
-        query = q.to(wide)
-        made, schedule = nothing_seen(query, v.to(wide)), ring.schedule
-        own = torch.cat((k, v), dim=-1).contiguous()
-        coming = None
-        for step in (0, *schedule.steps):
-            there = own if coming is None else coming.arrived()
-            if step + 1 in schedule.steps:
-                coming = schedule.content(own, step + 1)
-            part = ring.parts[schedule.source(step)]
-            if part is not None and there is not None:
-                keys, values = there.to(wide).split((k.shape[-1], v.shape[-1]), dim=-1)
-                made = merge(made, part(query, keys, values, scale=scale))
-        if sinks is not None:
-            made = with_sinks(made, sinks)
-        out = made.out.to(wide)
-        # What it learns is saved too, so that autograd sees when somebody changes it in between.
-        ctx.save_for_backward(q, k, v, out, made.lse, sinks, *tensors)
-        ctx.ring, ctx.scale = ring, scale
-        return out.to(q.dtype)
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Attention to the keys of each rank as they come."""
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
-        ring, schedule = ctx.ring, ctx.ring.schedule
-        merged, wide = merged_results(out, lse, grad.to(out.dtype)), lse.dtype
-        query = q.to(out.dtype)
+    parts: tuple[Part | None, ...]
+    schedule: Schedule
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Those of all parts."""
+        return tuple(t for part in self.parts if part is not None for t in part.tensors)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for the keys of all ranks."""
+        made, widths = nothing_seen(q, v), (k.shape[-1], v.shape[-1])
+        for step, there in self._coming(torch.cat((k, v), dim=-1).contiguous()):
+            part = self.parts[self.schedule.source(step)]
+            if part is not None and there is not None:
+                keys, values = there.to(q.dtype).split(widths, -1)
+                made = merge(made, part(q, keys, values, scale=scale))
+        return made
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and ``tensors``; those of keys and values come home."""
+        merged, widths = merged._replace(alone=False), (k.shape[-1], v.shape[-1])
+        wide = merged.lse.dtype
         own = torch.cat((k, v), dim=-1).contiguous()
         dq, dkv = torch.zeros_like(q, dtype=wide), torch.zeros_like(own, dtype=wide)
-        learned: list[tuple[Tensor, ...]] = [()] * len(ring.parts)
-        coming, homeward = None, None
-        for step in (0, *schedule.steps):
-            source = schedule.source(step)
-            there = own if coming is None else coming.arrived()
-            if step + 1 in schedule.steps:
-                coming = schedule.content(own, step + 1)
-            part, made = ring.parts[source], None
+        learned: dict[int, list[Tensor]] = {}
+        homeward = None
+        for step, there in self._coming(own):
+            source, made = self.schedule.source(step), None
+            part = self.parts[source]
             if part is not None and there is not None:
-                keys, values = there.to(out.dtype).split((k.shape[-1], v.shape[-1]), dim=-1)
-                to_q, to_k, to_v, *rest = part.gradients(
-                    query, keys, values, merged, scale=ctx.scale
-                )
+                keys, values = there.to(q.dtype).split(widths, -1)
+                to_q, to_k, to_v, *rest = part.gradients(q, keys, values, merged, scale=scale)
                 dq += to_q
-                made, learned[source] = torch.cat((to_k, to_v), dim=-1).contiguous(), tuple(rest)
+                made, learned[source] = torch.cat((to_k, to_v), dim=-1).contiguous(), rest
             if step == 0:
                 dkv = dkv if made is None else dkv + made
                 continue
             _add(dkv, homeward)
-            homeward = schedule.gradients(made, dkv, step)
+            homeward = self.schedule.gradients(made, dkv, step)
         _add(dkv, homeward)
-        dk, dv = dkv.split((k.shape[-1], v.shape[-1]), dim=-1)
-        to_sinks = None if sinks is None else gradient_of_sinks(sinks, merged)
-        rest = []
-        for part, found in zip(ring.parts, learned, strict=True):
-            rest += [] if part is None else found or [None] * len(part.tensors)
-        return None, None, dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), to_sinks, *rest
+        every = (t for source in sorted(learned) for t in learned[source])
+        return dq, *dkv.split(widths, -1), *every
+
+    def _coming(self, own: Tensor) -> Iterator[tuple[int, Tensor | None]]:
+        """Each step, and what came; meanwhile the next is on its way."""
+        coming, schedule = None, self.schedule
+        for step in (0, *schedule.steps):
+            there = own if coming is None else coming.arrived()
+            if step + 1 in schedule.steps:
+                coming = schedule.content(own, step + 1)
+            yield step, there
 
 
 def _add(total: Tensor, transfer: Any) -> None:

@@ -1,12 +1,12 @@
 """One call of attention over shards: the ways in which queries and keys of all ranks meet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
-from posenc.backends.base import Backend, Sizes, TableBuilder
-from posenc.backends.choice import built, check_heads, check_softcap
+from posenc.backends.base import Asked, Backend
+from posenc.backends.choice import check_heads, check_softcap
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.cut import Cut
 from posenc.distributed.gather import gather
@@ -14,7 +14,6 @@ from posenc.distributed.heads import heads
 from posenc.distributed.request import SpreadRequest, Way
 from posenc.distributed.ring import ring
 from posenc.distributed.tokens import Tokens, between
-from posenc.encodings.base import ScoreEncoding
 
 WAYS: dict[str, Callable[[SpreadRequest], Way | str]]
 WAYS = {"gather": gather, "heads": heads, "ring": ring}
@@ -34,27 +33,19 @@ class ShardedAttention:
             self.own = replace(self.own, positions=given.q_positions)
         self.specification = between(self.own, self.own, given)
 
-    def considered(
-        self,
-        scores: Sequence[ScoreEncoding],
-        specification: AttentionSpecification,
-        sizes: Sizes,
-        *,
-        spread: str | None = None,
-        backend: str | None = None,
-        dropout_p: float = 0.0,
-        table: TableBuilder | None = None,
-    ) -> tuple[Backend, str]:
+    def considered(self, asked: Asked) -> tuple[Backend, str]:
         """The way that serves, and why; see ``posenc.attention``."""
+        spread = asked.spread
         if spread not in (None, *WAYS):
             raise ValueError(f"spread is {spread!r}; it must be one of {', '.join(WAYS)}, or None.")
-        if dropout_p:
-            raise ValueError(f"dropout_p is {dropout_p}; each rank would draw other weights.")
-        check_heads(scores, sizes.heads)
-        check_softcap(scores, specification)
+        if asked.dropout_p:
+            raise ValueError(f"dropout_p is {asked.dropout_p}; each rank would draw other weights.")
+        check_heads(asked.scores, asked.sizes.heads)
+        check_softcap(asked.scores, asked.specification)
         request = SpreadRequest(
-            self.cut, self.whole, self.own, scores, specification, sizes, backend, table or built
-        )
+            asked.scores, asked.specification, asked.sizes, spread, asked.backend, 0.0, asked.table,
+            self.cut, self.whole, self.own,
+        )  # fmt: skip
         ways, passed = {}, {}
         for name in UNASKED if spread is None else (spread,):
             made = WAYS[name](request)

@@ -10,8 +10,7 @@ from torch.nn import functional as F
 from posenc.arguments import check_whole
 from posenc.backends.arguments import checked_attn_mask
 from posenc.backends.choice import check_heads, from_tables
-from posenc.backends.explicit import attend_explicitly, reading
-from posenc.backends.features import Features, read
+from posenc.backends.explicit import Features, attend_explicitly, read, reading
 from posenc.backends.masks import joined, with_causal, within
 from posenc.backends.neighbors import check_mask_tells_nothing
 from posenc.backends.sdpa import TORCHS_ATTENTION, refuse_context_parallel
@@ -147,9 +146,7 @@ class MultiHeadAttention(nn.Module):
         backend = tables.backend
         if backend is None:
             attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k, tables)
-            backend = from_tables(
-                tables.scores, attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device
-            )
+            backend = from_tables(tables.scores, attn_mask, is_causal, q, k)
         if tables.readers:
             backend = reading(backend, read_by_all(x, tables, cache))
         dropout_p = self.dropout if self.training else 0.0
@@ -174,30 +171,16 @@ class MultiHeadAttention(nn.Module):
         q, k, v = self.project(x)
         encoded_q, encoded_k, encoded_v = encoded(q, k, v, tables)
         attn_mask, is_causal = self._masked(attn_mask, is_causal, q, k, tables, told=told)
-        scores, encoded_scores, weights, heads = attend_explicitly(
-            encoded_q,
-            encoded_k,
-            encoded_v,
-            tables.scores,
-            with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device),
-            scale=self.scale,
+        mask = with_causal(attn_mask, is_causal, q.shape[-2], k.shape[-2], q.device)
+        made = attend_explicitly(
+            encoded_q, encoded_k, encoded_v, tables.scores, mask, scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0,
             features=read_by_all(x, tables, None),
-        )
-        heads = encoded_output(heads, tables)
-        side_by_side = heads.transpose(1, 2).flatten(-2)
+        )  # fmt: skip
+        heads = encoded_output(made.heads, tables)
+        joined = heads.transpose(1, 2).flatten(-2)
         return AttentionStages(
-            queries=q,
-            keys=k,
-            values=v,
-            encoded_queries=encoded_q,
-            encoded_keys=encoded_k,
-            scores=scores,
-            encoded_scores=encoded_scores,
-            weights=weights,
-            heads=heads,
-            joined=side_by_side,
-            output=self.output(side_by_side),
+            q, k, v, encoded_q, encoded_k, *made[:3], heads, joined, self.output(joined)
         )
 
     def _masked(

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from posenc.arguments import check_choice
 from posenc.backends.base import Dropout
 from posenc.transformer.attention import AttentionStages, MultiHeadAttention
-from posenc.transformer.dropout import dropped
-from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages
+from posenc.transformer.feed_forward import Activation, FeedForward, FeedForwardStages, dropped
 from posenc.transformer.normalization import LayerNorm, NormStages
 
 Norm = Literal["pre", "post"]

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice, check_whole
-from posenc.backends.base import Dropout, ShardedTokens, Sizes
+from posenc.backends.base import Asked, Dropout, ShardedTokens, Sizes
 from posenc.backends.choice import BACKENDS, considered
 from posenc.backends.masks import joined
 from posenc.encodings.base import TokenEncoding, working_dtype
@@ -19,8 +19,7 @@ from posenc.encodings.tokens.addition import checked_dropout
 from posenc.positions import Coordinates
 from posenc.transformer.block import Block, BlockStages, Norm
 from posenc.transformer.cache import KeyValueCache
-from posenc.transformer.dropout import dropped, drops
-from posenc.transformer.feed_forward import Activation
+from posenc.transformer.feed_forward import Activation, dropped, drops
 from posenc.transformer.layers import check_sizes, handed_down, held, windows_of
 from posenc.transformer.normalization import LayerNorm, NormStages
 from posenc.transformer.placement import Placement, placed, placed_in_shards
@@ -271,15 +270,10 @@ class Encoder(nn.Module):
             blocks.append(made)
             x = made.output
         final_norm = None if self.final_norm is None else self.final_norm.stages(x)
-        return EncoderStages(
-            positions=placement.positions,
-            token_tables=tuple(table for _, table in token_tables),
-            encoded=encoded,
-            embedding_norm=embedding_norm,
-            blocks=tuple(blocks),
-            final_norm=final_norm,
-            output=(final_norm.scaled if final_norm else x).to(dtype),
-        )
+        tables_of = tuple(table for _, table in token_tables)
+        output = (final_norm.scaled if final_norm else x).to(dtype)
+        first = placement.positions, tables_of, encoded, embedding_norm
+        return EncoderStages(*first, tuple(blocks), final_norm, output)
 
     def _repr_html_(self) -> str:
         from posenc.encodings.in_html import in_html
@@ -311,11 +305,8 @@ class Encoder(nn.Module):
         first, dropout_p = inside[0], max([e.dropout if e.training else 0.0 for e in inside])
         if placement.spreading is not None:
             sizes = Sizes(first.heads, first.kv_heads, first.head_dim, first.head_dim, x.dtype)
-            backend, _ = placement.spreading.considered(
-                scores, specification, sizes, spread=spread, backend=self.backend,
-                dropout_p=dropout_p, table=table,
-            )  # fmt: skip
-            return {"backend": backend}
+            asked = Asked(scores, specification, sizes, spread, self.backend, dropout_p, table)
+            return {"backend": placement.spreading.considered(asked)[0]}
         if spread is not None:
             raise ValueError(f"spread is {spread!r} and there are no shards. Pass shards=Shards().")
         backend, _ = considered(

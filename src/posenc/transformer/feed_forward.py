@@ -1,4 +1,4 @@
-"""The layer that works on each token alone."""
+"""The layer that works on each token alone, and dropout as it and blocks have it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from posenc.arguments import check_choice, check_whole
 from posenc.backends.base import Dropout
 from posenc.encodings.tokens.addition import checked_dropout
-from posenc.transformer.dropout import dropped
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -80,3 +79,17 @@ class FeedForward(nn.Module):
         # Of a copy, since an activation that works in place would leave its own result there.
         activated = self.activation(inner.clone())
         return FeedForwardStages(inner, activated, self.contract(self.dropout(activated)))
+
+
+def drops(module: nn.Module) -> bool:
+    """Whether a layer inside drops anything now: one may be told to, or not to, by itself."""
+    layers = (each for each in module.modules() if isinstance(each, nn.Dropout))
+    return any(layer.training and layer.p > 0 for layer in layers)
+
+
+def dropped(x: Tensor, layer: nn.Dropout, drop: Dropout | None = None, use: int = 0) -> Tensor:
+    """``layer(x)`` where the layer trains; with ``drop``, the same on the elements it chooses.
+
+    Ask ``layer.training`` first where a token is decoded: a call takes as long as a norm.
+    """
+    return layer(x) if drop is None or not layer.training else drop(x, layer.p, use)

@@ -1,22 +1,19 @@
 """The encodings of each layer: the same in all of them, or one ``Positional`` a layer."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from posenc.arguments import check_whole, is_row
-from posenc.backends.features import readers
+from posenc.backends.explicit import readers
 from posenc.backends.neighbors import check_scores_know_documents
 from posenc.backends.specification import AttentionSpecification
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, working_dtype
 from posenc.encodings.positional import Positional, check_positional
 from posenc.transformer.placement import Placement
 from posenc.transformer.tables import AttentionTables, Tables
-
-Key = TypeVar("Key", bound=Hashable)
-Made = TypeVar("Made")
 
 
 def held(
@@ -33,8 +30,7 @@ def held(
     for index, layer in enumerate(layers):
         if layer is not layers[0] and (len(layer.tokens) or layer.positions):
             raise ValueError(
-                f"Layer {index} has encodings of tokens or changes positions; both are done once, "
-                f"before the first layer. Give them to the first Positional alone."
+                f"Layer {index} has encodings of tokens or of positions; only the first may."
             )
     return nn.ModuleList(layers) if layers else Positional()
 
@@ -59,18 +55,24 @@ def handed_down(
     backend: Callable[[Any], dict[str, Any]] | None = None,
 ) -> list[AttentionTables]:
     """What attention in each layer is handed; those that are alike share it."""
-    encodings = once_each(layers, lambda each: (tuple(each.queries_keys), tuple(each.scores)))
-    kinds = [(*each, window) for each, window in zip(encodings, windows, strict=True)]
-    alike = list(dict.fromkeys(kinds))
+    encodings, kinds = {}, []
+    for each, window in zip(layers, windows, strict=True):
+        if each not in encodings:
+            encodings[each] = tuple(each.queries_keys), tuple(each.scores)
+        kinds.append((*encodings[each], window))
     given = {"dtype": working_dtype(x.dtype), "below": placement.below}
-    rotate = partial(tables.rotations, positions=placement.positions, **given)
     by_score = backend or partial(_scores, placement.specification, partial(tables.biases, **given))
-    rotations = once_each([kind[0] for kind in alike], rotate)
-    scores = once_each([kind[1:] for kind in alike], by_score)
-    made: dict[Any, AttentionTables] = {}
-    for kind, (rotated, rows), of_scores in zip(alike, rotations, scores, strict=True):
-        read = readers(cast("tuple[ScoreEncoding, ...]", kind[1]))
-        made[kind] = AttentionTables(rotated, positions=rows, readers=read, **of_scores)
+    rotated, scored, made = {}, {}, {}
+    for kind in dict.fromkeys(kinds):
+        rotations, scores = kind[0], kind[1:]
+        if rotations not in rotated:
+            rotated[rotations] = tables.rotations(rotations, placement.positions, **given)
+        if scores not in scored:
+            scored[scores] = by_score(scores)
+        turned, rows = rotated[rotations]
+        made[kind] = AttentionTables(
+            turned, positions=rows, readers=readers(kind[1]), **scored[scores]
+        )
     return [made[kind] for kind in kinds]
 
 
@@ -78,15 +80,6 @@ def _scores(spec: AttentionSpecification, build: Callable[..., Tensor], layer: A
     """The tables of scores, queries × keys."""
     check_scores_know_documents(layer[0], spec)
     return {"scores": tuple((each, build(each, spec.queries, spec.keys)) for each in layer[0])}
-
-
-def once_each(keys: Sequence[Key], make: Callable[[Key], Made]) -> list[Made]:
-    """``make`` of every key, called once for those that are equal."""
-    made: dict[Key, Made] = {}
-    for key in keys:
-        if key not in made:
-            made[key] = make(key)
-    return [made[key] for key in keys]
 
 
 def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> None:
@@ -99,15 +92,12 @@ def check_sizes(positional: Positional, dim: int, heads: int, head_dim: int) -> 
     for place, (name, size) in wanted.items():
         for encoding in getattr(positional, place):
             if getattr(encoding, name, size) != size:
-                raise ValueError(
-                    f"{type(encoding).__name__} was built with {name}={getattr(encoding, name)}; "
-                    f"this encoder has {name} {size}."
-                )
+                said = f"{type(encoding).__name__} was built with {name}={getattr(encoding, name)}"
+                raise ValueError(f"{said}; this encoder has {name} {size}.")
             for order in ("batch_first", "heads_first"):
                 if not getattr(encoding, order, True):
-                    raise ValueError(
-                        f"{type(encoding).__name__} was built with {order}=False; this encoder "
-                        f"holds [batch, seq, dim] and [batch, heads, seq, head_dim]."
-                    )
+                    said = f"{type(encoding).__name__} was built with {order}=False"
+                    layout = "[batch, seq, dim] and [batch, heads, seq, head_dim]"
+                    raise ValueError(f"{said}; this encoder holds {layout}.")
             if place == "queries_keys":
                 size = encoding.encoded_dim

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -36,16 +36,6 @@ class Placement:
     below: int | None  # a bound that no position reaches, if one is known without looking
     specification: AttentionSpecification  # whom these tokens may look at
     spreading: Spreading | None = None  # where tokens are cut among devices
-
-
-class _Keys(NamedTuple):
-    """Where the keys stand, which are real, and how many there are."""
-
-    positions: Tensor | Coordinates | None
-    real: Tensor | None
-    length: int
-    first_row: Tensor | None = None  # the place of the first query, if the length does not tell it
-    rows: Tensor | None = None  # their places in the row, if other devices hold others
 
 
 def placed(
@@ -94,13 +84,12 @@ def placed(
     if attn_mask is not None:
         k_len = seq if cache is None else cache.size or cache.length + seq
         attn_mask = checked_attn_mask(attn_mask, x, x.new_empty(k_len, 0))
-    keys = _Keys(positions, padding_mask, seq)
+    k_positions, keys = positions, {"k_len": seq, "padding_mask": padding_mask}
     if cache is not None:
         cache.extend(positions, padding_mask, below=below, batch=batch, counted=counted)
-        keys = _kept(cache)
-        if keys.rows is not None:
+        k_positions, keys = _kept(cache)
+        if "k_rows" in keys:
             q_rows = consecutive(seq, start=cache.length - seq, device=x.device)
-    k_positions = keys.positions
     if isinstance(k_positions, Coordinates):  # of new and kept tokens together
         positions, k_positions = common_scale(Coordinates(positions), k_positions)
     remapped = None
@@ -109,22 +98,19 @@ def placed(
     specification = AttentionSpecification(
         batch=batch,
         q_len=seq,
-        k_len=keys.length,
         q_positions=None if counted else positions,
         k_positions=None if counted else k_positions,
         q_remapped=remapped,
         k_remapped=remapped,
         is_causal=is_causal,
         by_row=True,
-        first_row=keys.first_row,
         q_rows=q_rows,
-        k_rows=keys.rows,
-        padding_mask=keys.real,
         q_padding_mask=padding_mask,
         documents=documents,
         q_documents=documents,
         attn_mask=attn_mask,
         device=x.device,
+        **keys,
     )
     spreading = None
     if cache is not None and cache.shards is not None:
@@ -179,14 +165,15 @@ def placed_in_shards(
     return Placement(positions, below, spreading.specification, spreading)
 
 
-def _kept(cache: KeyValueCache) -> _Keys:
-    """The keys of all tokens so far, or those that this device holds."""
+def _kept(cache: KeyValueCache) -> tuple[Tensor | Coordinates | None, dict[str, Any]]:
+    """Where the keys that this device holds stand, and what else is said of them."""
     at, real, held = None if cache.counted else cache.positions, cache.padding_mask, cache.held
     if held is not None and at is not None:
         real = None if real is None else real[:, held]
-        return _Keys(at_places(at, held), real, len(held), rows=held)
+        return at_places(at, held), {"k_len": len(held), "padding_mask": real, "k_rows": held}
     first_row = None if cache.writing is None else cache.writing[:1]
-    return _Keys(at, real, cache.size or cache.length, first_row)
+    k_len = cache.size or cache.length
+    return at, {"k_len": k_len, "padding_mask": real, "first_row": first_row}
 
 
 def _over_padding(positions: Tensor, real: Tensor, cache: KeyValueCache | None) -> Tensor:

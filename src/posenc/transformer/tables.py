@@ -36,10 +36,6 @@ class AttentionTables:
         positions: Which rows of the tables of queries and keys the tokens take, where these tables
             are kept and have rows 0, 1, 2, …; ``None``: they have one row a token.
         readers: Encodings of scores that read the hidden state.
-
-    Raises:
-        ValueError: Encodings do not stand beside each other, or one takes the heads behind the
-            tokens (``heads_first`` is false).
     """
 
     queries_keys: tuple[tuple[QueryKeyEncoding, Tensor], ...] = ()
@@ -53,10 +49,9 @@ class AttentionTables:
         check_company(rotations, [encoding for encoding, _ in self.scores], rotated_before=False)
         for encoding in rotations:
             if not encoding.heads_first:
-                raise ValueError(
-                    f"{type(encoding).__name__} was built with heads_first=False; attention holds "
-                    f"[batch, heads, seq, head_dim]."
-                )
+                name = type(encoding).__name__
+                layout = "[batch, heads, seq, head_dim]"
+                raise ValueError(f"{name} has heads_first=False; attention holds {layout}.")
 
     def rows_of(self, table: Tensor) -> Tensor:
         """One row a token of a table of queries and keys."""
@@ -139,9 +134,7 @@ class Tables:
         """Kept tables with the rows to read, if all encodings read rows; else gathered tables."""
         kept = []
         for each in encodings if isinstance(positions, Tensor) else ():
-            rows = None
-            if each.reads_rows:
-                rows = self._kept(each, dtype, below, positions)
+            rows = self._kept(each, dtype, below, positions) if each.reads_rows else None
             if rows is not None:
                 kept.append((each, rows))
         if len(kept) == len(encodings) and isinstance(positions, Tensor):

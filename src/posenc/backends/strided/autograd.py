@@ -76,12 +76,12 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         # What learns depends on δ, a difference that a result rounded to 16 bits would spoil.
         learns = any(ctx.needs_input_grad[5:])
-        content = [t.to(working_dtype(t.dtype)) if learns else t for t in (q, k, v)]
+        wide = working_dtype(q.dtype) if learns else q.dtype
         with without_autocast(q):
-            made = part(*content, scale=scale)
+            made = part(q.to(wide), k, v, scale=scale)
         if sinks is not None:
             made = with_sinks(made, sinks)
-        out = made.out.to(content[0].dtype)
+        out = made.out.to(wide)
         # Biases are saved too, so that autograd sees when somebody changes one in between.
         ctx.save_for_backward(q, k, v, out, made.lse, sinks, *tensors)
         ctx.part, ctx.scale = part, scale
@@ -91,9 +91,8 @@ class _Attention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, out, lse, sinks, *_ = ctx.saved_tensors
-        content = [t.to(out.dtype) for t in (q, k, v)]
         merged = merged_results(out, lse, grad.to(out.dtype), alone=sinks is None)
-        dq, dk, dv, *learned = ctx.part.gradients(*content, merged, scale=ctx.scale)
+        dq, dk, dv, *learned = ctx.part.gradients(q.to(out.dtype), k, v, merged, scale=ctx.scale)
         to_sinks = None if sinks is None else gradient_of_sinks(sinks, merged)
         return None, None, dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), to_sinks, *learned
 

@@ -1,4 +1,4 @@
-"""Attention to some of the keys in blocks that hold a bias as a vector."""
+"""Attention to some of the keys: blocks that hold a bias as a vector, or a few rows at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,16 +8,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from posenc.backends.base import Request
+from posenc.backends.explicit import attend_explicitly
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided.blocks import Block, bias_of, blocks, content_of, dead_rows
 from posenc.backends.strided.flash import flash, serves
-from posenc.backends.strided.gradients import add_all_gradients, narrowed
+from posenc.backends.strided.gradients import ELEMENTS, add_all_gradients, narrowed
 from posenc.backends.strided.results import Backward, Merged, Part, Partial, merge, nothing_seen
-from posenc.backends.strided.rows import InRows
 from posenc.backends.strided.segments import Segment, runs_of_keys, segments_of
 from posenc.backends.strided.toeplitz import Toeplitz, toeplitz
 from posenc.backends.strided.wide_blocks import attend_into, may_be_wide
-from posenc.encodings.base import working_dtype
+from posenc.encodings.base import ScoreEncoding, working_dtype
 
 MOST_RUNS = 64  # of keys, each with a call of its own
 
@@ -127,7 +127,7 @@ class InSegments:
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
         """The result for these keys."""
-        made = nothing_seen(q, v)
+        made, k, v = nothing_seen(q, v), k.to(q.dtype), v.to(q.dtype)
         for segment, _, bias in self.each():
             there, queries = segment.rows, q[segment.rows]
             keys, values = k[segment.columns], v[segment.columns]
@@ -150,7 +150,7 @@ class InSegments:
         self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
     ) -> tuple[Tensor, ...]:
         """The gradients of q, k, v and the biases."""
-        wide = working_dtype(q.dtype)
+        wide, k, v = working_dtype(q.dtype), k.to(q.dtype), v.to(q.dtype)
         dq, dk, dv = (torch.zeros_like(t, dtype=wide) for t in (q, k, v))
         learned = [torch.zeros_like(bias.values) for bias in self.biases]
         for segment, number, bias in self.each():
@@ -179,3 +179,68 @@ def _small(block: Block, q: Tensor, v: Tensor, softcap: float | None) -> list[Bl
 def _within(segment: Segment, rows: Block) -> slice:
     begin = segment.queries.start or 0
     return slice(begin + rows.queries.start, begin + rows.queries.stop)
+
+
+@dataclass(frozen=True, eq=False)
+class InRows:
+    """A few queries at a time, whose scores are formed, encoded, weighed and forgotten."""
+
+    encodings: tuple[ScoreEncoding, ...]  # encodings of scores, in order, each of them pairwise
+    specification: AttentionSpecification  # who stands where, and who sees whom
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The parameters that learn."""
+        every = (p for encoding in self.encodings for p in encoding.parameters())
+        return tuple(p for p in dict.fromkeys(every) if p.requires_grad)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, *, scale: float) -> Partial:
+        """The result for these keys."""
+        k, v = k.to(q.dtype), v.to(q.dtype)
+        parts = [self._attended(rows, q[:, :, rows], k, v, scale) for rows in self._rows(q, k)]
+        out, lse = (torch.cat(some, dim=2) for some in zip(*parts, strict=True))
+        return Partial(out, lse)
+
+    def gradients(
+        self, q: Tensor, k: Tensor, v: Tensor, merged: Merged, *, scale: float
+    ) -> tuple[Tensor, ...]:
+        """The gradients of q, k, v and the parameters."""
+        learning = self.tensors
+        wide = working_dtype(q.dtype)
+        totals = [torch.zeros_like(t, dtype=wide) for t in (q, k, v)]
+        totals += [torch.zeros_like(t) for t in learning]
+        for rows in self._rows(q, k):
+            with torch.enable_grad():
+                content = q[:, :, rows], k.to(q.dtype), v.to(q.dtype)
+                some = [t.detach().requires_grad_() for t in content]
+                made = self._attended(rows, some[0], some[1], some[2], scale)
+            weight = (made.lse.detach() - merged.lse[:, :, rows]).exp().unsqueeze(-1)
+            grad = merged.grad[:, :, rows].to(weight.dtype)
+            to_lse = (grad * made.out.detach()).sum(-1) - merged.delta[:, :, rows]
+            new = torch.autograd.grad(
+                made, [*some, *learning], [weight * grad, weight.squeeze(-1) * to_lse],
+                allow_unused=True,
+            )  # fmt: skip
+            for number, more in enumerate(new):
+                if more is not None:
+                    total = totals[number] if number else totals[0][:, :, rows]
+                    total += more
+        return tuple(totals)
+
+    def _rows(self, q: Tensor, k: Tensor) -> list[slice]:
+        some = max(1, ELEMENTS // max(1, len(q) * q.shape[1] * k.shape[2]))
+        return [slice(i, min(i + some, q.shape[2])) for i in range(0, q.shape[2], some)]
+
+    def _attended(self, rows: slice, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Partial:
+        spec = self.specification.of_queries(rows)
+        wide = working_dtype(q.dtype)
+        tables = []
+        for encoding in self.encodings:
+            table = encoding.table(spec.queries, spec.keys, dtype=wide)  # type: ignore[arg-type]
+            tables.append((encoding, table))
+        made = attend_explicitly(
+            q, k, v.to(wide), tables, spec.visible(), scale=scale, softcap=spec.softcap
+        )
+        dead = (made.encoded == -torch.inf).all(-1)
+        lse = made.encoded.masked_fill(dead.unsqueeze(-1), 0.0).logsumexp(-1)
+        return Partial(made.heads, lse.masked_fill(dead, -torch.inf))

@@ -45,7 +45,7 @@ class Backward(NamedTuple):
 
 
 class Part(Protocol):
-    """Attention of some queries to some keys, ready to run in both directions."""
+    """Attention of some queries to some keys, in both directions and in the queries' dtype."""
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
