@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from posenc import KERPLE, Positional, attention
+from posenc import Positional, attention
 from posenc.distributed import Shards
 
 BATCH, HEADS, KV_HEADS, HEAD_DIM, LENGTH = 2, 4, 2, 8, 22
@@ -148,32 +148,3 @@ class Held:
     def _near(self, name: str, found, expected, spread, bound: float) -> None:
         error = float((found - expected).abs().max() / expected.abs().max().clamp(min=1.0))
         assert error < bound, f"{name} by {spread}, {self.label}: {error}"
-
-
-def learned_beside_bfloat16(group) -> dict[str, float]:
-    """How far gradients of what learns are from those of one process in float64, relative."""
-    generator = torch.Generator().manual_seed(1)
-    shape = 1, HEADS, 300, 16
-    content = [torch.randn(shape, generator=generator).bfloat16() for _ in range(4)]
-    found: dict[str, list[torch.Tensor]] = {}
-    for shards in (None, Shards(group, length=300)):
-        torch.manual_seed(2)  # the same bias
-        bias = KERPLE(HEADS)
-        sinks = torch.zeros(HEADS, dtype=torch.float32).requires_grad_()
-        given = {"positional": Positional(scores=bias), "is_causal": True, "sinks": sinks}
-        parts = content if shards is None else [shards.cut(x, 2) for x in content]
-        if shards is None:
-            parts = [x.double() for x in parts]
-        else:
-            given |= {"shards": shards, "spread": "ring"}
-        *qkv, weights = parts
-        (attention(*qkv, **given).double() * weights.double()).sum().backward()
-        for name, x in (*bias.named_parameters(), ("sinks", sinks)):
-            gradient = x.grad.double()
-            if shards is not None:
-                dist.all_reduce(gradient, group=group)
-            found.setdefault(name, []).append(gradient)
-    return {
-        name: float((got - want).abs().max() / want.abs().max())
-        for name, (want, got) in found.items()
-    }

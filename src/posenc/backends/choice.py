@@ -39,9 +39,7 @@ def considered(
 ) -> tuple[Backend, dict[str, str]]:
     """The cheapest exact backend, and why each before it was passed over."""
     if scores:
-        check_heads(scores, heads)
-        if specification.softcap is not None:
-            check_softcap(scores, specification)
+        check_heads(scores, heads, specification.softcap)
         check_scores_know_documents(scores, specification)
     if specification.is_empty:
         return SDPA("there is no pair of a query and a key", is_causal=False), {}
@@ -88,19 +86,14 @@ def from_tables(
     return Dense("tables of queries × keys were given", mask, any_numbers=any_numbers)
 
 
-def check_heads(scores: Sequence[ScoreEncoding], heads: int) -> None:
-    """Refuse encodings of other heads, of which one would serve all."""
+def check_heads(scores: Sequence[ScoreEncoding], heads: int, softcap: float | None = None) -> None:
+    """Refuse encodings of other heads, and to cap scores that one forms by itself."""
     for encoding in scores:
         if encoding.heads != heads:
             raise ValueError(
                 f"{type(encoding).__name__} was built for {encoding.heads} heads; the queries "
                 f"have {heads}, on the second of [batch, heads, seq, head_dim]."
             )
-
-
-def check_softcap(scores: Sequence[ScoreEncoding], spec: AttentionSpecification) -> None:
-    """Refuse to cap scores that an encoding computes by itself: no paper says which comes first."""
-    for encoding in scores if spec.softcap is not None else ():
-        if not isinstance(encoding, ScoreBias):
+        if softcap is not None and not isinstance(encoding, ScoreBias):
             name = type(encoding).__name__
-            raise ValueError(f"softcap is {spec.softcap} and {name} forms scores by itself.")
+            raise ValueError(f"softcap is {softcap} and {name} forms scores by itself.")

@@ -10,12 +10,11 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from posenc.arguments import check_whole
 from posenc.backends.base import Asked, Backend, Request
-from posenc.backends.choice import check_heads, check_softcap
+from posenc.backends.choice import check_heads
 from posenc.backends.specification import AttentionSpecification
 from posenc.backends.strided.parts import partial_attention
 from posenc.backends.strided.results import Part, Partial, merge, with_sinks
-from posenc.distributed.collectives import everyones
-from posenc.distributed.groups import group_of
+from posenc.distributed.collectives import everyones, group_of
 from posenc.encodings.base import ScoreEncoding, working_dtype
 from posenc.guards import recorded
 from posenc.positions import consecutive
@@ -81,8 +80,7 @@ class CutKeys:
     def considered(self, asked: Asked) -> tuple[Backend, str]:
         """The one way there is."""
         scores, spec = asked.scores, asked.specification
-        check_heads(scores, asked.sizes.heads)
-        check_softcap(scores, spec)
+        check_heads(scores, asked.sizes.heads, spec.softcap)
         self.shards.check(scores)
         unknown = {"spread": asked.spread, "backend": asked.backend, "attn_mask": spec.attn_mask,
                    "dropout_p": asked.dropout_p or None}  # fmt: skip

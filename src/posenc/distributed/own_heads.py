@@ -9,8 +9,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.func import functional_call
 
-from posenc.distributed.collectives import shared
-from posenc.distributed.groups import group_of
+from posenc.distributed.collectives import group_of, shared
 from posenc.encodings.base import ScoreEncoding
 from posenc.encodings.bias import BiasHeads, BiasSum, ScoreBias, bias_apart, take_claims
 from posenc.positions import Positions

@@ -12,10 +12,9 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from posenc.arguments import check_whole
 from posenc.backends.specification import AttentionSpecification
-from posenc.distributed.collectives import from_first
+from posenc.distributed.collectives import agree, device_of, from_first, group_of
 from posenc.distributed.cut import Cut
 from posenc.distributed.dropout import HiddenDropout
-from posenc.distributed.groups import agree, device_of, group_of
 from posenc.distributed.layouts import Layout
 from posenc.distributed.spreading import ShardedAttention
 from posenc.positions import consecutive, runs

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from posenc.backends.base import Asked, Backend
-from posenc.backends.choice import check_heads, check_softcap
+from posenc.backends.choice import check_heads
 from posenc.backends.specification import AttentionSpecification
 from posenc.distributed.cut import Cut
 from posenc.distributed.gather import gather
@@ -40,8 +40,7 @@ class ShardedAttention:
             raise ValueError(f"spread is {spread!r}; it must be one of {', '.join(WAYS)}, or None.")
         if asked.dropout_p:
             raise ValueError(f"dropout_p is {asked.dropout_p}; each rank would draw other weights.")
-        check_heads(asked.scores, asked.sizes.heads)
-        check_softcap(asked.scores, asked.specification)
+        check_heads(asked.scores, asked.sizes.heads, asked.specification.softcap)
         request = SpreadRequest(
             asked.scores, asked.specification, asked.sizes, spread, asked.backend, 0.0, asked.table,
             self.cut, self.whole, self.own,
