@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.fuzz import attention, caches, calls, images, long_rows, places, shards
+from tests.fuzz import attention, caches, calls, images, long_rows, shards
 
 TURN = 150
 """About so many cases pass before every subject has had its turn again."""
@@ -61,8 +61,6 @@ HUNTS: dict[str, tuple[Run, float]] = {
     "packing": (of_cases(caches.packings(), caches.check_packing), 0.1),
     "images": (of_cases(images.batches(), images.check), 0.03),
     "conversations": (converse, 0.04),
-    "places": (of_cases(places.layouts(), places.check_layout), 0.04),
-    "coordinates": (of_cases(places.sums(), places.check_sum), 0.02),
     "shards": (of_cases(shards.cuts(), shards.check_cut), 0.02),
     "compiled": (of_cases(calls.cases(), compiled), 0.002),
 }

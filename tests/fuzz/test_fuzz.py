@@ -12,8 +12,6 @@ from tests.fuzz.hunt import hunt
         ("packing", 5),
         ("images", 5),
         ("conversations", 2),
-        ("places", 60),
-        ("coordinates", 20),
     ],
 )
 def test_a_short_hunt_finds_nothing(name, cases):

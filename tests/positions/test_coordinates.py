@@ -185,6 +185,24 @@ def test_sums_never_leave_int64():
     assert (Coordinates([2**62]) + Coordinates([2**62])).tolist() == [2**63]
 
 
+rationals = st.builds(
+    Fraction, st.integers(-99, 99) | st.sampled_from([2**31, 2**53 + 1, 2**62, -(2**61)]),
+    st.sampled_from([1, 2, 3, 10, 2**20]),
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(rationals, rationals), min_size=1, max_size=4), rationals)
+def test_sums_of_any_size_are_within_two_roundings_to_62_bits(pairs, number):
+    one, other = (Coordinates(list(side)) for side in zip(*pairs, strict=True))
+    largest = max(map(abs, (*one.tolist(), *other.tolist(), number)))
+    for made, want in (
+        (one + other, [x + y for x, y in zip(one.tolist(), other.tolist(), strict=True)]),
+        (one - other, [x - y for x, y in zip(one.tolist(), other.tolist(), strict=True)]),
+        (number - one, [number - x for x in one.tolist()]),
+    ):
+        assert all(abs(a - b) <= largest / 2**60 for a, b in zip(made.tolist(), want, strict=True))
+
+
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=5), st.fractions(0, 10**6))
 def test_tokens_of_a_cache_see_themselves(times, begin):
     """Each step joins those before it, and finds its own number among them."""
