@@ -57,14 +57,6 @@ def agree(
         assert torch.equal(schedule.float32("float32"), inverse)
 
 
-def yarn_fields(factor, trained, fast, slow, truncate, scales, attention) -> dict:
-    return {
-        "factor": factor, "original_max_position_embeddings": trained, "beta_fast": fast,
-        "beta_slow": slow, "truncate": truncate, "mscale": scales[0], "mscale_all_dim": scales[1],
-        "attention_factor": attention,
-    }  # fmt: skip
-
-
 @RANDOM
 @given(dim=DIMS, base=BASES, factor=FACTORS)
 def test_linear(dim, base, factor):
@@ -98,7 +90,11 @@ def test_yarn(dim, base, factor, trained, fast, slow, truncate, scales, attentio
     ``factor`` times as much of the result.
     """
     schedule = YaRN(Geometric(dim, base), factor, trained, fast, slow, truncate, *scales, attention)
-    fields = yarn_fields(factor, trained, fast, slow, truncate, scales, attention)
+    fields = {
+        "factor": factor, "original_max_position_embeddings": trained, "beta_fast": fast,
+        "beta_slow": slow, "truncate": truncate, "mscale": scales[0], "mscale_all_dim": scales[1],
+        "attention_factor": attention,
+    }  # fmt: skip
     agree(schedule, *theirs("yarn", dim, base, **fields), rtol=4e-6 + 2**-21 * factor)
 
 
