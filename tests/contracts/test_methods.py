@@ -13,6 +13,7 @@ CASES = {
         {"frequencies": Geometric(8, base=100.0), "base": 100, "heads": 2, "trained_length": 1000,
          "gain": 0.0, "slow": "code", "heads_first": False},
         kv_heads=4, bitwise=False),
+    # torch rounds softplus by the shape.
     "pope": Case(PoPE, {"frequencies": 6, "heads": 4, "head_dim": 8, "phases": "uniform"},
         {"frequencies": Geometric(12, base=100.0), "base": 100, "heads": 2, "head_dim": 10,
          "phases": "zero", "heads_first": False},

@@ -4,7 +4,6 @@ A row is the class it derives from, what stands instead of its methods, and the 
 is built with (by the class, where none are said).
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +26,9 @@ from posenc import (
     Temperature,
     TokenEncoding,
 )
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 from posenc.testing import Case
 
-NARROW = (torch.bfloat16, torch.float16)
 USUAL: dict[type, dict[str, Any]] = {
     Sinusoidal: {"dim": 8},
     Learned: {"dim": 8, "max_len": 16},
@@ -87,25 +85,13 @@ class Tutorial(TokenEncoding):
     def __init__(self, dim: int, max_len: int = 64):
         super().__init__()
         self.dim = dim
-        steps = torch.arange(max_len).unsqueeze(1)
-        div = torch.exp(torch.arange(0, dim, 2) * (-math.log(10_000.0) / dim))
-        table = torch.stack([torch.sin(steps * div), torch.cos(steps * div)], -1).flatten(-2)
-        self.register_buffer("pe", table)
+        self.register_buffer("pe", Sinusoidal(dim).table(torch.arange(max_len)))
 
     def table(self, positions, *, dtype=None):
         return self.pe[positions].to(dtype or torch.float32)
 
     def encode(self, x, table):
         return x + table
-
-
-class RemembersLength(Sinusoidal):
-    """Keeps the first table it made, whatever is asked for later."""
-
-    def table(self, positions, *, dtype=None):
-        if not hasattr(self, "kept"):
-            self.kept = super().table(positions, dtype=dtype)
-        return self.kept[: positions.shape[-1]]
 
 
 class IgnoresBase(Sinusoidal):
@@ -134,15 +120,6 @@ class CutsAPart(Learned):
 
     def table(self, positions, *, dtype=None):
         return super().table(positions, dtype=dtype) + self.shift.detach()
-
-
-class RoundsInside(Learned):
-    """Computes in 8 bits where its parameters have 16."""
-
-    def table(self, positions, *, dtype=None):
-        rows = super().table(positions, dtype=dtype)
-        narrow = self.weight.dtype in NARROW
-        return rows.to(torch.float8_e4m3fn).to(rows.dtype) if narrow else rows
 
 
 class HasNoFactory(TokenEncoding):
@@ -183,6 +160,13 @@ class Hides(Sinusoidal):
         self.kept = {"rows": (torch.zeros(3),)}
 
 
+def rounds_inside(s, of, positions, **given):
+    """Computes in 8 bits where its parameters have 16."""
+    rows = of(positions, **given)
+    narrow = s.weight.dtype in (torch.bfloat16, torch.float16)
+    return rows.to(torch.float8_e4m3fn).to(rows.dtype) if narrow else rows
+
+
 def cut_keys(s, of, scores, table, *, q=None, k=None, scale=None):
     seen = of(scores, table, q=q, k=k, scale=scale)
     return seen + k.detach().sum(-1).mean(-2, keepdim=True).unsqueeze(-2)
@@ -197,13 +181,14 @@ BASE = {"base": 100.0}
 COARSE = [
     Broken(Tutorial, ("owns_parameters_only", "casts", "arguments_matter")),
     Broken(Hides, ("owns_parameters_only",)),
-    Broken(RemembersLength, ("purity", "prefill_equals_decoding")),
     Broken(IgnoresBase, ("arguments_matter",), BASE),
     Broken(RefusesItsBase, ("arguments_matter",), BASE),
     Broken(HasNoFactory, ("parameters_are_made_as_asked",)),
-    Broken(RoundsInside, ("casts",)),
     Broken(CutsAPart, ("gradients_stay_finite",)),
     Broken(DividesByItsRow, ("prefill_equals_decoding", "claims")),
+    broken("RemembersLength", Sinusoidal, "purity", "prefill_equals_decoding",
+           table=lambda s, of, p, **n: vars(s).setdefault("kept", of(p, **n))[: p.shape[-1]]),
+    broken("RoundsInside", Learned, "casts", table=rounds_inside),
     broken("BatchAxis", Sinusoidal, "encodes_the_sequence",
            encode=lambda s, of, x, t: x + s.table(consecutive(len(x))).unsqueeze(1)),
     broken("FloatPositions", Sinusoidal, "neighbors_stay_distinct",
@@ -234,4 +219,114 @@ COARSE = [
     broken("Detached", Learned, "gradients", table=lambda s, of, p, **n: of(p, **n).detach()),
     broken("BreaksTheGraph", Sinusoidal, "growing_lengths_do_not_recompile", "exports",
            encode=looks),
+]  # fmt: skip
+
+
+# Faults of one dtype, one row, one mode or one side.
+
+
+class Backward(torch.autograd.Function):
+    """Changes the gradient alone, by a tenth, where it is of some form."""
+
+    @staticmethod
+    def forward(ctx, x, where):
+        ctx.where = where
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * (1.1 if ctx.where(gradient) else 1.0), None
+
+
+def backward(where) -> Any:
+    return lambda s, of, x, table, **given: of(Backward.apply(x, where), table, **given)
+
+
+def scaled(by) -> Any:
+    """What is encoded, times a number that depends on content."""
+    return lambda s, of, x, *table, **given: of(x, *table, **given) * by(s, x)
+
+
+class CountsInTraining(Sinusoidal):
+    calls = 0
+
+    def encode(self, x, table):
+        self.calls += self.training
+        return super().encode(x, table) * (1 + self.calls)
+
+
+class CopiesWithoutItsGain(Learned):
+    def __init__(self, dim, max_len):
+        super().__init__(dim, max_len)
+        self.gain = torch.nn.Parameter(torch.ones(dim))
+
+    def encode(self, x, table):
+        return super().encode(x * self.gain.to(x.dtype), table)
+
+    def __deepcopy__(self, memo):
+        made = type(self)(self.dim, 16)
+        made.weight.data.copy_(self.weight.data)
+        return made
+
+
+def one_row(s, of, x, table):
+    made = of(x, table)
+    if made.ndim > 2:
+        made[4:] += 1
+    return made
+
+
+def rounded(s, of, positions, **given):
+    if isinstance(positions, Coordinates):
+        positions = Coordinates(positions.floats(torch.float32).double())
+    return of(positions, **given)
+
+
+def by_place(s, of, q_positions, k_positions, **given):
+    made = of(q_positions, k_positions, **given)
+    return made.where(made > -50, (q_positions % 7).unsqueeze(-1).to(made.dtype))
+
+
+SUBTLE = [
+    Broken(CountsInTraining, ("training_changes_nothing_but_by_chance",)),
+    Broken(CopiesWithoutItsGain, ("copies",)),
+    broken("LeavesOneQueryAlone", Rotary, "prefill_equals_decoding",
+           encode_queries=lambda s, of, q, t, **n: q.clone() if q.shape[-2] == 1 else of(q, t)),
+    broken("CompilesToOtherKeys", Rotary, "compiled_equals_eager",
+           encode_keys=scaled(lambda s, k: 2 if torch.compiler.is_compiling() else 1)),
+    broken("ValuesByLength", CounterRotary, "prefill_equals_decoding",
+           encode_values=scaled(lambda s, v: 1 / v.shape[-2])),
+    broken("LeavesHalvesOfTheOutput", CounterRotary, "dtypes_agree",
+           encode_output=lambda s, of, out, t: out.clone() if out.dtype == torch.float16
+           else of(out, t)),
+    broken("WritesToItsTable", Sinusoidal, "content_is_left_alone",
+           encode=lambda s, of, x, t: of(x, t.mul_(2))),
+    broken("DoublesWithGradients", Sinusoidal, "gradients_change_nothing",
+           encode=scaled(lambda s, x: 2 if x.requires_grad else 1)),
+    broken("HasNoFirstRow", Sinusoidal, "claims", takes_reals=False,
+           table=lambda s, of, p, **n: of(p, **n) * (p > 0).unsqueeze(-1)),
+    broken("RoundsCoordinates", Sinusoidal, "reals", table=rounded),
+    broken("TakesOneForTheUsualScale", Shaw, "scale_and_key_heads",
+           encode=lambda s, of, *x, scale=None, **n: of(*x, scale=scale or 1.0, **n)),
+    broken("RepeatsKeyHeads", AdditiveGRAPE, "scale_and_key_heads",
+           encode=lambda s, of, *x, k=None, **n: of(
+               *x, k=k.repeat(*[1] * (k.ndim - 3), s.heads // k.shape[-3], 1, 1), **n)),
+    broken("MakesProductsOfTheUsualScale", RemappedRotary, "attention_at_another_scale",
+           encode=lambda s, of, *x, scale=None, **n: of(*x, **n)),
+    broken("HasAnotherProfile", ALiBi, "attention_at_another_scale",
+           table=lambda s, of, *p, **n: of(*p, **n) / 2),
+    broken("AbsoluteWhereFarApart", ALiBi, "claims", table=by_place),
+    broken("DividesByTheNorm", Sinusoidal, "stays_finite",
+           encode=lambda s, of, x, t: of(x / x.norm(dim=-1, keepdim=True), t)),
+    broken("LosesFarDistances", T5Bias, "stays_finite",
+           profile=lambda s, of, d, **n: of(d, **n).masked_fill(d.abs() > 4000, torch.nan)),
+    broken("WrongGradientOfLaterTokens", Temperature, "gradients",
+           encode=backward(lambda g: g.shape[-1] > 3)),
+    broken("WrongGradientInFloat32", Sinusoidal, "gradients_of_narrow_content",
+           encode=backward(lambda g: g.dtype == torch.float32)),
+    broken("WrongInLateRows", Sinusoidal, "rows_stand_alone", encode=one_row),
+    broken("KeysAtPlacesOfTheFirstRow", Rotary, "kept_rows_serve",
+           encode_keys=lambda s, of, k, t: of(k, t[:1].expand_as(t) if t.ndim > 3 else t)),
+    broken("FoldsFarPlaces", Rotary, "neighbors_stay_distinct",
+           table=lambda s, of, p, **n: of(torch.where(p > 2**30, p // 2 * 2, p), **n)),
 ]  # fmt: skip

@@ -1,23 +1,12 @@
-"""The reference of attention says what it does not apply."""
+"""The reference of attention at its borders, as attention is."""
 
 import pytest
 import torch
 
-from posenc import SHAPE, Positional, Rotary, attention
+from posenc import attention
 from posenc.testing.reference import reference_attention
 
 X, HERE = torch.ones(1, 2, 3, 4), torch.arange(3)
-
-
-def _of(positional):
-    return reference_attention(X, X, X, positional=positional, q_positions=HERE, k_positions=HERE)
-
-
-def test_changes_of_positions_are_refused_unless_they_belong_to_training():
-    positional = Positional(queries_keys=Rotary(4), positions=SHAPE(100))
-    with pytest.raises(ValueError, match="may draw other positions"):
-        _of(positional)
-    assert torch.equal(_of(positional.eval()), _of(Positional(queries_keys=Rotary(4))))
 
 
 def test_a_sink_of_infinity_takes_all():
