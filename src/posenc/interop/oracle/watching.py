@@ -4,7 +4,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,20 +50,36 @@ class Rotated:
     """A call of a function that rotates heads."""
 
     path: str  # of the module that called it
-    name: str  # of the function
+    name: str
     function: Callable[..., Any]
-    heads: Tensor  # what it was given
-    contents: tuple[str, ...]  # the arguments that it rotates
-    turn: Callable[[Tensor], Tensor]  # the same function of other heads, with the same angles
-    key: tuple[Any, ...]  # alike for calls of one function with one tensor of angles
+    given: inspect.BoundArguments
+    contents: tuple[str, ...]  # the arguments that it rotates: queries, and keys beside them
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Alike for calls of one function with one tensor of angles."""
+        others = [x for n, x in self.given.arguments.items() if n not in self.contents]
+        same = tuple(id(x) if isinstance(x, Tensor | tuple) else repr(x) for x in others)
+        return self.name, self.given.arguments[self.contents[0]].shape, *same
+
+    def turn(self, heads: Tensor) -> Tensor:
+        """The same function of other heads, with the same angles."""
+        given = {**self.given.arguments, **dict.fromkeys(self.contents, heads)}
+        bound = inspect.BoundArguments(self.given.signature, given)  # type: ignore[arg-type]
+        return _first(self.function(*bound.args, **bound.kwargs))
 
     def rotation(self, positions: Tensor) -> Rotation | None:
         """What it does to a head at the positions of the pass; None where that is no rotation."""
+        heads = self.given.arguments[self.contents[0]].detach()
         try:
-            matrices = matrices_of(self.turn, self.heads, positions.shape[-1])
+            matrices = matrices_of(self.turn, heads, positions.shape[-1])
         except Exception:  # whatever it raises of other heads than its own
             return None
         return None if matrices is None else rotation_of(matrices, positions)
+
+
+def _first(out: Any) -> Any:
+    return out[0] if isinstance(out, tuple | list) else out
 
 
 @dataclass
@@ -186,48 +202,23 @@ def _wrapped(model: nn.Module, record: Record) -> Iterator[None]:
 
 
 def _noting(record: Record, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    named = inspect.signature(function)
+    signature = inspect.signature(function)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = function(*args, **kwargs)
-        first = out[0] if isinstance(out, tuple | list) else out
-        if not isinstance(first, Tensor):
+        if not isinstance(first := _first(out), Tensor):
             return out
-        given = named.bind(*args, **kwargs)
-        tensors = {n: x for n, x in given.arguments.items() if isinstance(x, Tensor)}
-        heads = next((n for n, x in tensors.items() if x.numel() == first.numel()), None)
-        if heads is not None:
-            record.rotated.append(_rotated(record.path[-1], name, function, given, heads, tensors))
+        given = signature.bind(*args, **kwargs)
+        tensors = [(n, x) for n, x in given.arguments.items() if isinstance(x, Tensor)]
+        same = [i for i, (_, x) in enumerate(tensors) if x.numel() == first.numel()]
+        if same:
+            (heads, like), *after = tensors[same[0] :]
+            keys = [n for n, x in after if n not in ANGLES and _alike(x, like)]
+            made = Rotated(record.path[-1], name, function, given, (heads, *keys))
+            record.rotated.append(made)
         return out
 
     return call
-
-
-def _rotated(
-    path: str,
-    name: str,
-    function: Callable[..., Any],
-    given: inspect.BoundArguments,
-    heads: str,
-    tensors: Mapping[str, Tensor],
-) -> Rotated:
-    like = tensors[heads]
-    after = list(tensors)[list(tensors).index(heads) + 1 :]
-    keys = [n for n in after if n not in ANGLES and _alike(tensors[n], like)]
-
-    def turn(other: Tensor) -> Tensor:
-        kept = dict(given.arguments)
-        given.arguments.update(dict.fromkeys([heads, *keys], other))
-        try:
-            made = function(*given.args, **given.kwargs)
-        finally:
-            given.arguments.update(kept)
-        return made[0] if isinstance(made, tuple | list) else made
-
-    others = [x for n, x in given.arguments.items() if n not in (heads, *keys)]
-    same = tuple(id(x) if isinstance(x, Tensor | tuple) else repr(x) for x in others)
-    key = (name, like.shape, *same)
-    return Rotated(path, name, function, like.detach(), (heads, *keys), turn, key)
 
 
 ANGLES = ("cos", "sin", "freqs", "freqs_cis")
