@@ -166,15 +166,10 @@ def spread(x: Tensor, of: Tensor | None = None) -> float:
 
 @contextmanager
 def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterator[None]:
-    """Inside the block, every layer is given its first token at all places.
+    """Inside the block, every layer is given its first token at all places, or ``contents``.
 
     Sinks, states and convolutions make deeper layers see how many tokens came before, though all
     tokens are the same one.
-
-    Args:
-        model: The model.
-        contents: What layers were given before, and are given again; what others are given is
-            added to it.
     """
     kept: Contents = {} if contents is None else contents
 

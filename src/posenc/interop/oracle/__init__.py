@@ -14,10 +14,7 @@ from posenc.interop.oracle.watching import Layer, inputs_of, register, watched
 def layers_of(model: nn.Module, axes: int | None = None, longest: int | None = None) -> list[Layer]:
     """What each layer of a small model does, seen in one pass over a few tokens.
 
-    Args:
-        model: The model, on the CPU, as of ``built``.
-        axes: Of its positions; if not given, three where its code has ``mrope_section``.
-        longest: Positions stay below it, and below the trained length.
+    Positions have three axes where its code has ``mrope_section``, unless these are given.
 
     Example:
         >>> from transformers import CohereConfig

@@ -38,12 +38,7 @@ COUNT = 4
 
 
 def shrunk(config: Any, depth: int | None = None) -> dict[str, Any]:
-    """Arguments of a configuration with few heads of the same width, nested ones included.
-
-    Args:
-        config: A configuration of transformers.
-        depth: The most layers; None keeps all of them.
-    """
+    """Arguments with few heads of the same width, nested ones too, and at most ``depth`` layers."""
     plain = config.to_dict()
     alias = dict(type(config).attribute_map)
 
@@ -79,15 +74,8 @@ def shrunk(config: Any, depth: int | None = None) -> dict[str, Any]:
 
 
 def tiny(config: Any, depth: int | None = None, **fields: Any) -> Any:
-    """A configuration of the same class whose model is small.
-
-    Args:
-        config: A configuration of transformers.
-        depth: The most layers; None keeps all of them.
-        fields: What it has otherwise.
-    """
-    made = type(config).from_dict({**config.to_dict(), **shrunk(config, depth), **fields})
-    return made
+    """A configuration of the same class whose model is small."""
+    return type(config).from_dict({**config.to_dict(), **shrunk(config, depth), **fields})
 
 
 def classes_of(kind: type) -> list[type]:
@@ -107,13 +95,7 @@ def classes_of(kind: type) -> list[type]:
 
 
 def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Module:
-    """A model of a configuration, random but the same every time.
-
-    Args:
-        config: A configuration of transformers.
-        attention: Its ``attn_implementation``.
-        device: ``"meta"`` for shapes without weights.
-    """
+    """A model of a configuration, random but the same every time."""
     errors = []
     whole = lambda kind: ("For" in kind.__name__, not kind.__name__.endswith("Model"))  # noqa: E731
     for kind in sorted(classes_of(type(config)), key=whole):

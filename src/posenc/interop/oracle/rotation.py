@@ -43,9 +43,8 @@ class Rotation:
 def rotation_of(matrices: Tensor, positions: Tensor) -> Rotation | None:
     """The rotation of which these are the matrices; None where it is none.
 
-    Args:
-        matrices: ``[seq, width, width]``: what channel j of the input gives in channel i.
-        positions: ``[seq]``, or ``[axes, seq]``. The first is 0 in all axes.
+    Matrices are ``[seq, width, width]``: what channel j of the input gives in channel i. Positions
+    are ``[seq]``, or ``[axes, seq]``; the first is 0 in all axes.
     """
     matrices, width = matrices.double(), matrices.shape[-1]
     sizes = matrices[0].norm(dim=0)
@@ -91,10 +90,7 @@ def _frequencies(angles: Tensor, row: Tensor, rows: Tensor) -> Tensor:
 def matrices_of(turn: Callable[[Tensor], Tensor], like: Tensor, seq: int) -> Tensor | None:
     """``[seq, width, width]`` of a function of heads; None where it gives no rows of positions.
 
-    Args:
-        turn: The function.
-        like: What it takes: ``[…, width]`` with an axis of ``seq`` positions.
-        seq: Number of positions.
+    It takes heads like these: ``[…, width]`` with an axis of ``seq`` positions.
     """
     width = like.shape[-1]
     units = torch.eye(width, dtype=like.dtype).reshape(width, *[1] * (like.ndim - 1), width)

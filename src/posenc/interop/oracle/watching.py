@@ -98,12 +98,9 @@ class Record:
 
 
 def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Record:
-    """What a model does in one pass over tokens.
+    """What a model does in one pass over tokens below the position ``longest``.
 
-    Args:
-        model: The model, in evaluation.
-        axes: How many axes its positions have; 0: they have one, and need no axis.
-        longest: Positions stay below it, and below the trained length.
+    Without ``axes`` its positions have one, and need no axis.
     """
     given, positions = inputs_of(model, axes, longest)
     record = Record(positions)

@@ -1,7 +1,7 @@
 """Whole state dicts in the other pairing: which tensors are permuted, and how."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -21,34 +21,29 @@ MARK = "posenc_pairing"
 """The field of a configuration, and the entry of a checkpoint's metadata, that names a pairing
 other than that of the model's own code."""
 
+# Names of tensors within attention, as transformers writes them.
 PLACE = re.compile(
-    rf"^(?P<attention>(?P<stack>(?:.*\.)?(?:{'|'.join(layouts.LAYERS)}))\.(?P<layer>\d+)\."
-    rf"(?:{'|'.join(layouts.ATTENTION)}))\.(?P<module>\w+)"
-    r"(?P<norm>\.norms\.\d+)?\.(?P<leaf>.+)$"
+    rf"^(?P<attention>(?P<stack>(?:.*\.)?(?:{layouts.LAYERS}))\.(?P<layer>\d+)\."
+    rf"(?:{layouts.ATTENTION}))\.(?P<module>\w+)(?P<norm>\.norms\.\d+)?\.(?P<leaf>.+)$"
 )
-"""Names of tensors within attention, as transformers writes them."""
-
+# What tells two attentions of one layer apart.
 DUPLICATE = re.compile(r"\.\d$")
-"""What tells two attentions of one layer apart."""
-
+# Other parts of a model, which are not converted.
 ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexer|cross_attn)\.")
-"""Other parts of a model, which are not converted."""
-
+# Tensors whose first axis is the channels that a projection gives.
 ROWS = re.compile(
     r"^(weight|bias|lora_B(\.\w+)?\.(weight|bias)|lora_magnitude_vector(\.\w+)?(\.weight)?)$"
 )
-"""Tensors whose first axis is the channels that a projection gives."""
-
+# Tensors beside them that have nothing to do with these.
 COLUMNS = re.compile(r"^(lora_A(\.\w+)?\.weight|(input|activation)_scale)$")
-"""Tensors beside them that have nothing to do with these."""
-
+# Factors of quantized weights, or of what they give: one in all, one a row, or one a block.
 SCALES = re.compile(r"^(weight_scale(_inv)?|output_scale)$")
-"""Factors of quantized weights, or of what they give: one in all, one a row, or one a block."""
 
 RowOrders = dict[str, RowOrder]
+Shapes = Mapping[str, tuple[int, ...]]
 
 
-def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
+def row_orders(config: Any, shapes: Shapes) -> RowOrders:
     """How each tensor that pairs rotated channels is permuted; the others stay as they are.
 
     These are queries and keys (fused with values or not), their biases and norms, the rotated part
@@ -77,13 +72,15 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
     places: dict[int, set[str]] = {}
     modules: dict[int, set[str]] = {}
     stacks: set[str] = set()
-    for name, shape in shapes.items():
+    leaves: set[str] = set()
+    for name in shapes:
         place = PLACE.match(name)
         if place is None or ELSEWHERE.search(name):
             continue
         number, module, leaf = int(place["layer"]), place["module"], place["leaf"]
         if module in layouts.PROJECTIONS:
             stacks.add(place["stack"])
+            leaves.add(leaf)
             if number >= len(layers):
                 raise ValueError(f"{name} is of layer {number} of {len(layers)}, counted from 0.")
         layer = layers[number] if number < len(layers) else None
@@ -96,35 +93,26 @@ def row_orders(config: Any, shapes: Mapping[str, tuple[int, ...]]) -> RowOrders:
             continue
         places.setdefault(number, set()).add(DUPLICATE.sub("", place["attention"]))
         modules.setdefault(number, set()).add(module)
-        if _follows(order, leaf, shape, name, shapes):
+        if _follows(order, leaf, name, shapes):
             found[name] = order
     for several in (stacks, *places.values()):
         if len(several) > 1:
             raise ValueError(f"Layers are found in several places: {', '.join(sorted(several))}.")
-    if not _is_adapter(shapes):
-        # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
-        shared = bool(known.get("num_kv_shared_layers"))
-        for number, layer in enumerate(layers):
-            if layer is not None:
-                _check_complete(number, modules.get(number, set()), shared)
+    if leaves and all(leaf.startswith("lora_") for leaf in leaves):
+        return found  # an adapter, without the projections themselves
+    # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
+    shared = bool(known.get("num_kv_shared_layers"))
+    for number in (number for number, layer in enumerate(layers) if layer):
+        names = modules.get(number, set())
+        both = names & {*layouts.QUERIES} and (names & {"k_proj", *layouts.LATENT} or shared)
+        if not both and not names & {*layouts.FUSED}:
+            raise ValueError(f"Layer {number} rotates, and its queries and keys are not found.")
     return found
 
 
-def _is_adapter(shapes: Iterable[str]) -> bool:
-    """Whether these are LoRA's matrices of projections, and none of the projections themselves."""
-    places = [place for name in shapes if (place := PLACE.match(name))]
-    leaves = [place["leaf"] for place in places if place["module"] in layouts.PROJECTIONS]
-    return bool(leaves) and all(leaf.startswith("lora_") for leaf in leaves)
-
-
-def _follows(
-    order: RowOrder,
-    leaf: str,
-    shape: tuple[int, ...],
-    name: str,
-    shapes: Mapping[str, tuple[int, ...]],
-) -> bool:
+def _follows(order: RowOrder, leaf: str, name: str, shapes: Shapes) -> bool:
     """Whether one tensor of a module is permuted with its rows."""
+    shape = shapes[name]
     if ROWS.match(leaf):
         try:
             order.rows(shape)
@@ -143,13 +131,6 @@ def _follows(
         if weight is not None and order.keeps_blocks(weight[0], count):
             return False
     raise ValueError(f"{name} of shape {list(shape)} is packed or scaled in an unknown manner.")
-
-
-def _check_complete(number: int, names: set[str], shared: bool) -> None:
-    queries = names & {*layouts.QUERIES}
-    keys = names & {"k_proj", *layouts.LATENT} or shared
-    if not (names & {*layouts.FUSED} or (queries and keys)):
-        raise ValueError(f"Layer {number} rotates, and its queries and keys are not found.")
 
 
 def convert_weights(

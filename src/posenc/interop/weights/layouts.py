@@ -14,64 +14,38 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.fields import Configuration
 from posenc.numerics.pairing import Pairing, permutation
 
+# Heads side by side: of queries or keys, or of queries from a latent vector.
 HEADS = ("q_proj", "k_proj", "q_b_proj")
-"""Heads side by side: of queries or keys, or of queries from a latent vector."""
-
+# Those of queries, which hold as many heads as the configuration says.
 QUERIES = ("q_proj", "q_b_proj")
-"""Those of queries, which hold as many heads as the configuration says."""
-
+# One row of latents, and behind them the one rotated key that all heads share.
 LATENT = ("kv_a_proj_with_mqa",)
-"""One row of latents, and behind them the one rotated key that all heads share."""
-
+# Queries, keys and values in one projection.
 FUSED = ("qkv_proj", "query_key_value", "Wqkv")
-"""Queries, keys and values in one projection."""
-
 PROJECTIONS = frozenset({*HEADS, *LATENT, *FUSED})
-
+# Norms of queries and keys, over a head or over all of them.
 NORMS = ("q_norm", "k_norm", "q_layernorm", "k_layernorm", "query_layernorm", "key_layernorm")
-"""Norms of queries and keys, over a head or over all of them."""
-
-ATTENTION = (
-    r"self_attn\.\d",  # LongCat has two in a layer
-    "self_attn",
-    "attn",
-    "attention",
-    "self_attention",
-    "temporal_block",
-)
-"""What attention is called in a layer."""
-
-LAYERS = ("layers", "h", "blocks")
-"""What the list of layers is called."""
-
+# What attention is called in a layer (LongCat has two), and the list of layers.
+ATTENTION = r"self_attn\.\d|self_attn|attn|attention|self_attention|temporal_block"
+LAYERS = "layers|h|blocks"
+# Families whose ``q_proj`` gives each head its query, and a gate as wide behind it.
 GATED = frozenset({"qwen3_next", "qwen3_5", "qwen3_5_moe"})
-"""Families whose ``q_proj`` gives each head its query, and a gate as wide behind it."""
-
+# CodeGen's projection was made for so many devices, each with its queries, values and keys.
 PARTS_OF_CODEGEN = 4
-"""CodeGen's projection was made for so many devices, each with its queries, values and keys."""
-
+# Queries and keys that go through a convolution over channels, which no order converts.
 CONVOLVED = "conv_qk"
-"""Queries and keys that go through a convolution over channels, which no order converts."""
 
 
 @dataclass(frozen=True)
 class RowOrder:
-    """The rows of one projection, bias or norm: heads side by side, some of them rotated.
+    """The rows of one projection, bias or norm: heads side by side, some of them rotated."""
 
-    Attributes:
-        width: Rows of a head.
-        start: Where the rotated rows of a head begin.
-        rotated: How many they are.
-        pattern: For each head of a group, whether it is rotated; groups repeat. In a projection of
-            queries, keys and values together, values are not.
-        elementwise: Whether every number is a row, as in a norm that is kept ``[heads, width]``.
-    """
-
-    width: int
-    start: int
-    rotated: int
+    width: int  # rows of a head
+    start: int  # where its rotated rows begin
+    rotated: int  # how many they are
+    # for each head of a group, whether it is rotated; groups repeat, and values do not rotate
     pattern: tuple[bool, ...] = (True,)
-    elementwise: bool = False
+    elementwise: bool = False  # whether every number is a row, as in a norm of ``[heads, width]``
 
     def rows(self, shape: tuple[int, ...]) -> int:
         """The number of rows of a tensor of this shape, which must be whole groups of heads."""
