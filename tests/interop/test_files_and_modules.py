@@ -33,8 +33,8 @@ USUAL = (
     "deepseek_v3", "gemma3_text", "llama", "mellum", "modernbert", "neomme", "olmo3", "phimoe",
     "step3p5",
 )  # fmt: skip
-UNHELD = ("mistral4", "mistral_large4_text", "musicflamingo")
-"""Types that need fields of a temperature, or whose rotary module turns time."""
+UNHELD = ("mistral4", "mistral_large4_text", "musicflamingo", "nanochat")
+"""Types that need fields of a temperature, turn time, or turn backwards."""
 TEXTS = [name for name in names() if name in CONFIG_MAPPING and name not in UNHELD]
 
 
