@@ -10,6 +10,9 @@ from warnings import warn
 from posenc.interop.families import known, respelled, spelled
 from posenc.interop.fields import ALIASES, Configuration, has_own_class
 
+Config = Any | dict[str, Any] | str | Path
+"""A PreTrainedConfig, a dictionary, or the path of a config.json."""
+
 NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_config")
 """Where a model of several modalities keeps the configuration of its language model."""
 
@@ -67,7 +70,7 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     """The configurations nested in one, by the field that each stands in.
 
     Older files keep the fields of the language model beside the nested ones, and they are read as
-    those of ``text_config``; ``unreached`` says where the class of the model does not do so.
+    those of ``text_config``; ``strays`` says where the class of the model does not do so.
     """
     types = config.facts.get("parts", {})
     found = {}
@@ -113,7 +116,7 @@ def _kept(config: Configuration) -> set[str]:
     return {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
 
 
-def unreached(config: Configuration) -> list[str]:
+def _unreached(config: Configuration) -> list[str]:
     """Fields of the language model beside its missing part, where its class does not look for them.
 
     The code of the authors may (LLaVA's), but transformers builds the part of its defaults.
@@ -144,19 +147,22 @@ def is_made_of_parts(config: Configuration) -> bool:
     return bool(parts) and not parts & {*NESTS} and not config.own & sizes
 
 
-def stray_words(config: Configuration) -> str | None:
-    """What to say of fields that ``unreached`` names; None without any."""
-    fields, whole = unreached(config), is_made_of_parts(config)
+def strays(config: Configuration) -> tuple[tuple[str, ...], str]:
+    """Fields beside a missing part where the class of a whole does not look, and what to say."""
+    fields, whole = tuple(_unreached(config)), is_made_of_parts(config)
     parts = " or ".join(config.facts.get("parts", ())) if whole else "text_config"
     done = "left out" if whole or config.facts.get("flat") else "read as its own"
-    said = f"transformers does not look for fields beside a missing {parts} ({done} here): "
-    return said + ", ".join(fields) if fields else None
+    return fields, (
+        f"transformers does not look for fields beside a missing {parts} ({done} here): "
+        f"{', '.join(fields)}"
+    )
 
 
 def warn_of_strays(config: object) -> None:
     """Say that fields of the language model stand where its class does not look for them."""
-    for words in filter(None, map(stray_words, _nests(read_whole(config)))):
-        warn(words, stacklevel=3)
+    for fields, words in map(strays, _nests(read_whole(config))):
+        if fields:
+            warn(words, stacklevel=3)
 
 
 def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> bool:

@@ -34,10 +34,7 @@ def pairing_is_known(config: Configuration) -> bool:
 def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
     """What attention multiplies its scores with.
 
-    Args:
-        config: Of the model.
-        head_dim: Width of a head of queries.
-        factor: ``softmax_factor`` of the schedule, of which only some models take notice.
+    ``factor`` is the ``softmax_factor`` of the schedule, of which only some models take notice.
     """
     how = config.facts.get("scale", "" if config.is_known else "query_pre_attn_scalar")
     if how == "one":

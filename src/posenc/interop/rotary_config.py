@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from posenc.encodings.base import QueryKeyEncoding
@@ -10,7 +9,7 @@ from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRota
 from posenc.encodings.queries_keys.rotary import Rotary, Rotated
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import checked, dictionaries, latent_width, rope_of, width_of_head
@@ -38,10 +37,7 @@ class RotaryLayer:
 
 
 def rotary_from_config(
-    config: Any | dict[str, Any] | str | Path,
-    *,
-    layer_type: str | None = None,
-    length: int | None = None,
+    config: Config, *, layer_type: str | None = None, length: int | None = None
 ) -> QueryKeyEncoding:
     """The rotary encoding that a Hugging Face configuration means.
 
@@ -93,9 +89,7 @@ def _one_of(found: Sequence[tuple[Any, Any]], layer_type: str | None) -> Any:
     return chosen[0]
 
 
-def softmax_scale_from_config(
-    config: Any | dict[str, Any] | str | Path, *, layer_type: str | None = None
-) -> float:
+def softmax_scale_from_config(config: Config, *, layer_type: str | None = None) -> float:
     """What attention multiplies the scores of rotated queries and keys with.
 
     Args:
@@ -113,7 +107,7 @@ def softmax_scale_from_config(
 
 
 def rotaries_from_config(
-    config: Any | dict[str, Any] | str | Path, *, length: int | None = None
+    config: Config, *, length: int | None = None
 ) -> tuple[QueryKeyEncoding | None, ...]:
     """The rotary encoding of each layer, and None for layers that have none.
 
@@ -135,9 +129,7 @@ def rotaries_from_config(
     return tuple(layer and layer.encoding for layer in read_layers(config, length=length))
 
 
-def read_layers(
-    config: Any | dict[str, Any] | str | Path, *, length: int | None = None
-) -> tuple[RotaryLayer | None, ...]:
+def read_layers(config: Config, *, length: int | None = None) -> tuple[RotaryLayer | None, ...]:
     """What ``rotaries_from_config`` gives, each with the dictionary that it was read from."""
     check_length(length)
     return read_layers_of(read(config), length)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Int64
@@ -16,6 +14,7 @@ from posenc.frequencies.by_length import extended
 from posenc.frequencies.longrope import extension
 from posenc.frequencies.schedule import Number
 from posenc.guards import demand, graph_looks, may_look
+from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
 
@@ -128,7 +127,7 @@ def rotation_key(rotary: Rotary) -> str:
 
 
 def requests_from_config(
-    config: Any | dict[str, Any] | str | Path,
+    config: Config,
     factors: Iterable[Number] = (2.0, 4.0),
     *,
     part: str | None = None,

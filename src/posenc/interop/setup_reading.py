@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
-from posenc.interop.configurations import NESTS, parts_of, read_whole, stray_words, unreached
+from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, strays
 from posenc.interop.diffusion_setup import foreign_part, is_foreign, is_told_by_name, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
@@ -29,9 +28,7 @@ OWN_CODE = "auto_map names code of its own, which is not read: this is what the 
 SHORT_ALONE = "beyond the trained length transformers keeps short_factor, and takes long_mscale"
 
 
-def positional_setup(
-    config: Any | dict[str, Any] | str | Path, *, length: int | None = None
-) -> PositionalSetup:
+def positional_setup(config: Config, *, length: int | None = None) -> PositionalSetup:
     """What a model does with positions, part by part and layer by layer.
 
     Reads configurations of transformers, as objects, dictionaries or files; what a file leaves out
@@ -72,9 +69,10 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
             replace(part, certainty="assumed", notes=(*dict.fromkeys((*part.notes, OWN_CODE)),))
             for part in found
         ]
-    if words := stray_words(config):
-        strays, notes = tuple(unreached(config)), (*found[0].notes, words)
-        found[0] = replace(found[0], certainty="assumed", notes=notes, strays=strays)
+    fields, words = strays(config)
+    if fields:
+        notes = (*found[0].notes, words)
+        found[0] = replace(found[0], certainty="assumed", notes=notes, strays=fields)
     return found
 
 

@@ -1,11 +1,8 @@
 """From the configuration of a Hugging Face model to the temperatures of its queries."""
 
-from pathlib import Path
-from typing import Any
-
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.temperature import LogTemperature
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import width_of_head
@@ -13,7 +10,7 @@ from posenc.interop.rope_layers import width_of_head
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
 
 
-def temperatures_from_config(config: Any | dict[str, Any] | str | Path) -> QueryTemperatures:
+def temperatures_from_config(config: Config) -> QueryTemperatures:
     """The query temperature of each layer, and None for layers that have none.
 
     Llama 4 (``attn_temperature_tuning``) and Beam have one in their layers without rotary

@@ -15,6 +15,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
+from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import check_reach, depends_on_length, only_part, refuse
 
 TARGET = "An export of arrays"
@@ -36,7 +37,7 @@ class Arrays:
 
 
 def arrays(
-    config: Any | dict[str, Any] | str | Path,
+    config: Config,
     *,
     longest: int | None = None,
     part: str | None = None,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from decimal import localcontext
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Schedule, YaRN
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import PRECISION
+from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import RotatingModel, powers_under, refuse, rotating_model
 
 TARGET = "GGUF metadata"
@@ -50,10 +50,7 @@ LISTS_NOTE = (
 
 
 def gguf_keys(
-    config: Any | dict[str, Any] | str | Path,
-    *,
-    part: str | None = None,
-    architecture: str | None = None,
+    config: Config, *, part: str | None = None, architecture: str | None = None
 ) -> GGUFKeys:
     """The keys and tensors by which llama.cpp computes the rotation of this model.
 

@@ -1,20 +1,18 @@
 """What Megatron-LM is told on its command line."""
 
-from pathlib import Path
 from typing import Any
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.tokens.learned import Learned
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
+from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import RotatingModel, only_part, refuse, rotating_model
 
 TARGET = "Megatron-LM's command line"
 
 
-def megatron_arguments(
-    config: Any | dict[str, Any] | str | Path, *, part: str | None = None
-) -> tuple[str, ...]:
+def megatron_arguments(config: Config, *, part: str | None = None) -> tuple[str, ...]:
     """The arguments of Megatron-LM for the positions of this model.
 
     ``--position-embedding-type`` and what belongs to it: ``rope`` (plain, linear by a whole factor,

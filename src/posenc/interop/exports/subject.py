@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Geometric, Schedule
 from posenc.frequencies.huggingface import Rope
-from posenc.interop.configurations import read
+from posenc.interop.configurations import Config, read
 from posenc.interop.families import known
 from posenc.interop.fields import Configuration
 from posenc.interop.rope_layers import of_its_own_code
@@ -17,9 +16,6 @@ from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 from posenc.interop.unheeded import check_unheeded
-
-Config = Any | dict[str, Any] | str | Path
-"""As ``positional_setup`` takes it."""
 
 Rotation = Rotary | MultimodalRotary
 

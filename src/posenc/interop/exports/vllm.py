@@ -1,11 +1,10 @@
 """What vLLM is told by ``--hf-overrides``."""
 
-from pathlib import Path
 from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule, YaRN
-from posenc.interop.configurations import parts_of, read_whole
+from posenc.interop.configurations import Config, parts_of, read_whole
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.interop.fields import Configuration
 from posenc.interop.rope_types import rope_dictionary
@@ -15,7 +14,7 @@ KNOWN = frozenset({"default", "linear", "llama3", "yarn"})
 """The rope types that vLLM reads as transformers does, besides LongRoPE."""
 
 
-def vllm_overrides(config: Any | dict[str, Any] | str | Path) -> dict[str, Any]:
+def vllm_overrides(config: Config) -> dict[str, Any]:
     """The dictionary for ``vllm serve --hf-overrides``: ``{"rope_parameters": {...}}``.
 
     Where the model's one part stands in a field (Fuyu's ``text_config``), so does the dictionary.
