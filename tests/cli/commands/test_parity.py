@@ -46,26 +46,22 @@ def rotate(q, k, position_ids):
 """
 
 
-def test_an_own_file_and_a_configuration(capsys, tmp_path):
+def test_an_own_file_and_a_configuration(run, tmp_path):
     own, config = tmp_path / "own.py", tmp_path / "config.json"
     own.write_text(OWN)
-    config.write_text(
-        json.dumps({"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2})
-    )
-    given = ["parity", f"{own}:rotate", "transformers", "--config", str(config), "--length", "40"]
-    assert main(given) == 0
-    assert f"Equal bits: {own}:rotate and transformers" in " ".join(capsys.readouterr().out.split())
-    given[2] = "exact"
-    assert main([*given, "--format", "json"]) == 1
-    printed = capsys.readouterr()
+    shape = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 2}
+    config.write_text(json.dumps(shape))
+    given = ["parity", f"{own}:rotate", "transformers", "--config", config, "--length", "40"]
+    equal = run(*given)
+    assert equal.status == 0
+    assert "Equal bits: " in equal.out
+    printed = run(*given[:2], "exact", *given[3:], "--format", "json")
+    assert printed.status == 1
     json.loads(printed.out)
     assert "at import\n" in printed.err
     assert "called\n" in printed.err
-    assert main(given) == 1
-    assert "more than rounding" not in capsys.readouterr().out
-    config.write_text(config.read_text().replace("}", ', "rope_theta": 500000.0}'))
-    assert main(given) == 1
-    assert "That is more than rounding: bases" in capsys.readouterr().out
+    config.write_text(json.dumps({**shape, "rope_theta": 500000.0}))
+    assert "That is more than rounding: bases" in run(*given).out
 
 
 def test_it_writes_the_exact_table(tmp_path, capsys):

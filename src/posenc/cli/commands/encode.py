@@ -80,7 +80,9 @@ class Encode:
         tokenizer = self._tokenizer(text)
         words = tokens.words_by_id(tokenizer)
         padding, unknown = (tokens.special(words, n) for n in (tokens.PADDING, tokens.UNKNOWN))
-        found = tokens.Measure.of(tokens.rows(text, tokenizer, self.max_length), unknown)
+        found = tokens.Measure()
+        for row in tokens.rows(text, tokenizer, self.max_length):
+            found.add(row, unknown)
         if not found.tokens:
             raise UserError("no text: it holds no token; give at least one word")
         vectors = self._vectors(words, padding)
@@ -167,7 +169,8 @@ class Encode:
             return
         suffix = self.output.suffix
         if suffix in BINARY:
-            check_room(self.output, manifest.bytes() * (1 if suffix == ".safetensors" else 2))
+            size = manifest.entries()["values"].end
+            check_room(self.output, size * (1 if suffix == ".safetensors" else 2))
         with placed(self.output) as file:
             if suffix == ".safetensors":
                 write_safetensors(file, manifest, batches)

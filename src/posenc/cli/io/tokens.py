@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -55,10 +55,8 @@ def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
 def from_vocabulary(file: Path, lowercase: bool) -> Tokenizer:
     """One's own words: one a line, of which the first has id 0; or JSON, a list or an object."""
     content = file.read_text("utf-8-sig")
-    if file.suffix == ".json":
-        held = json.loads(content)
-    else:
-        held = [line.strip() or line for line in content.rstrip("\n").split("\n")]
+    lines = (line.strip() or line for line in content.rstrip("\n").split("\n"))
+    held = json.loads(content) if file.suffix == ".json" else list(lines)
     words = held if isinstance(held, dict) else {word: row for row, word in enumerate(held)}
     if not content.strip() or len(words) != len(held) or len(set(words.values())) != len(held):
         raise UserError(f"{file}: each token needs one line, and an id of its own")
@@ -117,9 +115,8 @@ def rows(text: Text, tokenizer: Tokenizer, most: int) -> Iterator[Row]:
                 told = "a word is unknown, and the vocabulary has no [UNK]"
                 raise UserError(f"{told}: {error}") from None
             for (line, _), encoding in zip(together, found, strict=True):
-                ids = encoding.ids
-                for start in range(0, len(ids), most):
-                    yield Row(line, start, ids[start : start + most])
+                for start in range(0, len(encoding), most):
+                    yield Row(line, start, encoding.ids[start : start + most])
 
 
 @dataclass
@@ -132,14 +129,10 @@ class Measure:
     sentences: int = 0
     unknown: int = 0
 
-    @classmethod
-    def of(cls, read: Iterable[Row], unknown: int | None) -> "Measure":
-        """What rows hold, where ``unknown`` is the id of words that the vocabulary lacks."""
-        found = cls()
-        for _, start, ids in read:
-            found.rows += 1
-            found.tokens += len(ids)
-            found.longest = max(found.longest, len(ids))
-            found.sentences += start == 0
-            found.unknown += ids.count(unknown)  # type: ignore[arg-type]
-        return found
+    def add(self, row: Row, unknown: int | None) -> None:
+        """One row more, where ``unknown`` is the id of words that the vocabulary lacks."""
+        self.rows += 1
+        self.tokens += len(row.ids)
+        self.longest = max(self.longest, len(row.ids))
+        self.sentences += row.start == 0
+        self.unknown += row.ids.count(unknown)  # type: ignore[arg-type]

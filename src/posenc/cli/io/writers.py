@@ -37,16 +37,20 @@ class Manifest:
 
     def arrays(self) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
         """dtype and shape of each array of a binary file, the widest numbers first."""
-        rows, tokens, wide = self.found.rows, self.found.tokens, torch.int64
-        each: tuple[int, ...] = (rows, self.found.longest) if self.padded else (tokens,)
+        rows, wide = self.found.rows, torch.int64
+        each = (rows, self.found.longest) if self.padded else (self.found.tokens,)
         counts = {"lengths": (wide, (rows,))} if self.padded else {"offsets": (wide, (rows + 1,))}
         mask = {"mask": (torch.bool, each)} if self.padded else {}
         common = {"lines": (wide, (rows,)), "positions": (wide, each), "ids": (wide, each)}
         return {**counts, **common, "values": (self.dtype, (*each, self.dim)), **mask}
 
-    def bytes(self) -> int:
-        """Size of all arrays together."""
-        return sum(dtype.itemsize * prod(shape) for dtype, shape in self.arrays().values())
+    def entries(self) -> dict[str, Entry]:
+        """The same as the header of a safetensors file lists them, one behind the other."""
+        found, end = {}, 0
+        for name, (dtype, shape) in self.arrays().items():
+            begin, end = end, end + dtype.itemsize * prod(shape)
+            found[name] = Entry(NAMES[dtype], shape, begin, end)
+        return found
 
     def tokens(self) -> dict[int, str]:
         """The tokens by their ids."""
@@ -57,20 +61,17 @@ def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batc
     """The header, and behind it every array in its place, filled by way of a map of the file."""
     texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in manifest.parameters.items()}
     texts["vocabulary"] = json.dumps(manifest.words, ensure_ascii=False)
-    entries, end = {}, 0
-    for name, (dtype, shape) in manifest.arrays().items():
-        begin, end = end, end + dtype.itemsize * prod(shape)
-        entries[name] = Entry(NAMES[dtype], shape, begin, end)
-    file.write(Header(entries, texts, 0).encoded())
+    header = Header(entries := manifest.entries(), texts, 0)
+    file.write(header.encoded())
     file.flush()
-    start = file.tell()
-    file.truncate(start + end)
-    data = torch.from_numpy(np.memmap(file, np.uint8, "r+", start, (end,)))  # type: ignore[call-overload]
-    held = {
-        name: data[entries[name].begin : entries[name].end].view(dtype).view(shape)
-        for name, (dtype, shape) in manifest.arrays().items()
-    }
-    fill(held, manifest, batches)
+    begin = file.tell()
+    file.truncate(begin + header.bytes)
+    data = torch.from_numpy(np.memmap(file, np.uint8, "r+", begin, (header.bytes,)))  # type: ignore[call-overload]
+    fill(
+        {name: data[entries[name].begin : entries[name].end].view(dtype).view(shape)
+         for name, (dtype, shape) in manifest.arrays().items()},
+        manifest, batches,
+    )  # fmt: skip
 
 
 def write_npz(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], folder: Path) -> None:
@@ -93,19 +94,19 @@ def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) 
     for batch in batches:
         lengths = torch.tensor([len(each.ids) for each in batch.rows])
         rows, tokens = slice(row, row + len(lengths)), slice(token, token + len(batch.ids))
-        row, token = rows.stop, tokens.stop
         held["lines"][rows] = torch.tensor([each.line for each in batch.rows])
-        vectors = {name: getattr(batch, name) for name in ("ids", "positions", "values")}
-        if not manifest.padded:
-            held["offsets"][rows.start + 1 : rows.stop + 1] = tokens.start + lengths.cumsum(0)
-            for name, flat in vectors.items():
-                held[name][tokens] = flat
-            continue
-        held["lengths"][rows] = lengths
-        held["mask"][rows] = mask = torch.arange(manifest.found.longest) < lengths.unsqueeze(1)
-        held["ids"][rows] = manifest.parameters["padding_id"]
-        for name, flat in vectors.items():
-            held[name][rows][mask] = flat
+        flat = {name: getattr(batch, name) for name in ("ids", "positions", "values")}
+        if manifest.padded:
+            mask = torch.arange(manifest.found.longest) < lengths.unsqueeze(1)
+            held["lengths"][rows], held["mask"][rows] = lengths, mask
+            held["ids"][rows] = manifest.parameters["padding_id"]
+            for name, values in flat.items():
+                held[name][rows][mask] = values
+        else:
+            held["offsets"][rows.start + 1 : rows.stop + 1] = token + lengths.cumsum(0)
+            for name, values in flat.items():
+                held[name][tokens] = values
+        row, token = rows.stop, tokens.stop
 
 
 def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], form: str) -> None:
@@ -121,16 +122,15 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
     for batch in batches:
         parts = batch.values.split([len(row.ids) for row in batch.rows])
         for (line, start, ids), part in zip(batch.rows, parts, strict=True):
-            vectors = digits(part)
             tokens = [words.get(number, "") for number in ids]
             positions = list(range(start, start + len(ids)))
             if form == "csv":
-                for *told, vector in zip(positions, tokens, ids, vectors, strict=True):
+                for *told, vector in zip(positions, tokens, ids, digits(part), strict=True):
                     writer.writerow([count, line, *told, *vector])
             else:
                 row = {"line": line, "positions": positions, "tokens": tokens, "ids": ids}
                 told = json.dumps(row, ensure_ascii=False)[:-1]
-                held = ", ".join(f"[{', '.join(vector)}]" for vector in vectors)
+                held = ", ".join(f"[{', '.join(vector)}]" for vector in digits(part))
                 text.write("," * (count > 0) + f'\n{told}, "values": [{held}]}}')
             count += 1
     if form == "json":

@@ -27,9 +27,9 @@ def show(batch: Batch, encoding: Sinusoidal, manifest: Manifest) -> None:
     words = [known.get(number, "") for number in ids.tolist()]
     words = [w if len(w) <= LETTERS else f"{w[: LETTERS - 1]}…" for w in words]
     lines = [str(row.line) for row in batch.rows for _ in row.ids]
-    columns = {"position": map(str, positions.tolist()), "token": words,
-               "id": map(str, ids.tolist())}  # fmt: skip
-    columns = {"line": lines, **columns} if found.sentences > 1 else columns
+    columns = {"line": lines} if found.sentences > 1 else {}
+    columns |= {"position": list(map(str, positions.tolist())), "token": words}
+    columns |= {"id": list(map(str, ids.tolist()))}
     told = list(zip(*columns.values(), strict=False))
     vectors = {
         "embedding": batch.embeddings * (encoding.factor or 1.0),
@@ -62,12 +62,11 @@ def _shown(vector: Tensor, most: int) -> str:
 
 def summary(output: Path, manifest: Manifest, seconds: float) -> None:
     """What was written."""
-    found, parts = manifest.found, [decimal(output.stat().st_size), f"{seconds:.1f} s"]
-    if found.unknown:
-        parts.insert(
-            0, f"{found.unknown:,} words outside the vocabulary of {len(manifest.words):,}"
-        )
+    found, parts = manifest.found, []
     if found.rows > found.sentences:
-        parts.insert(0, f"{found.rows:,} rows, since long lines continue in the next")
+        parts.append(f"{found.rows:,} rows, since long lines continue in the next")
+    if found.unknown:
+        parts.append(f"{found.unknown:,} words outside the vocabulary of {len(manifest.words):,}")
+    told = ", ".join([*parts, decimal(output.stat().st_size), f"{seconds:.1f} s"])
     of = f"{found.tokens:,} vectors of {manifest.dim}, {manifest.parameters['dtype']}"
-    print(f"wrote {output}: {of}, from {found.sentences:,} sentences; {', '.join(parts)}")
+    print(f"wrote {output}: {of}, from {found.sentences:,} sentences; {told}")
