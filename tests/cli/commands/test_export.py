@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from safetensors import safe_open
 
 LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4,
          "num_hidden_layers": 2, "rope_theta": 5e5, "max_position_embeddings": 131072}  # fmt: skip
@@ -21,13 +20,6 @@ def test_a_folder_is_read_and_notes_go_beside_the_text(run, config):
     ran = run("export", config.parent, "--to", "gguf-keys")
     assert json.loads(ran.out)["metadata"]
     assert "pairing is no key" in ran.err
-
-
-def test_arrays_say_what_they_are(run, config, tmp_path):
-    path = tmp_path / "rotation.safetensors"
-    assert run("export", config, "--to", "safetensors", "-o", path).status == 0
-    with safe_open(path, "pt") as file:
-        assert json.loads(file.metadata()["layers"])["pairing"] == "half"
 
 
 @pytest.mark.compiles

@@ -62,9 +62,7 @@ def test_a_figure_of_too_many_positions_shows_means_and_says_so(run, tmp_path):
     ("command", "encoding", "said"),
     [
         ("heatmap", "ALiBi(4)", "query (position)"),
-        ("heatmap", "Sinusoidal(4, offset=2)", "Sinusoidal(4, offset=2): 20 positions"),
         ("curves", "T5Bias(4)", "seeded random"),
-        ("curves", "Learned(8, 20)", ", not trained"),
         ("curves", "Rotary(8)", "wavelength 6.283"),
     ],
 )
@@ -107,13 +105,10 @@ def test_a_terminal_gets_colors_a_legend_and_what_fits(in_a_terminal, monkeypatc
     words = ("heatmap", "--length", 500, "--dim", 512)
     shown = in_a_terminal(*words)
     assert "\x1b[38" in shown
-    assert "-1 " in shown
     assert "rows 0 to 65 of 500, columns 0 to" in " ".join(shown.split())
     assert max(line.count("▀") for line in shown.splitlines()) <= 80
     monkeypatch.setenv("NO_COLOR", "1")
-    shown = in_a_terminal(*words)
-    assert "\x1b[38" not in shown
-    assert "\x1b[48" not in shown
+    assert not re.search(r"\x1b\[[34]8", in_a_terminal(*words))
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,11 @@ F64 = torch.float64
 @pytest.mark.parametrize("command", [*SHOWING, "binary", "compare"])
 def test_every_form_is_printed_and_nothing_else(run, command):
     length = [] if command == "explain" else ["--length", 12]
-    text, rows, objects = (
-        run(command, *length, "--format", form) for form in ("text", "csv", "json")
-    )
-    for ran in (text, rows, objects):
-        assert (ran.status, ran.err) == (0, "")
-    assert text.out.isascii() or command in ("compare", "explain")
-    assert len(list(csv.reader(io.StringIO(rows.out)))) > 2
-    assert json.loads(objects.out)
+    ran = {form: run(command, *length, "--format", form) for form in ("text", "csv", "json")}
+    assert {(each.status, each.err) for each in ran.values()} == {(0, "")}
+    assert ran["text"].out.isascii() or command in ("compare", "explain")
+    assert len(list(csv.reader(io.StringIO(ran["csv"].out)))) > 2
+    assert json.loads(ran["json"].out)
 
 
 def test_a_table_shows_the_worked_numbers(run):
