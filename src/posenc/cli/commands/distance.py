@@ -1,6 +1,6 @@
 """``posenc distance``: what an encoding makes of the distance between two positions."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 from typing_extensions import Doc
@@ -21,19 +21,7 @@ class Distance(options.Showing):
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import chosen, described
-        from posenc.cli.render import formats
-        from posenc.cli.render.distance import profile_of, show
+        from posenc.cli.render.distance import show
 
         check_least(2, length=self.length)
-        encoding = chosen(self)
-        found = profile_of(encoding, self.length)
-        if self.format == "text":
-            show(found, encoding)
-        elif self.format == "csv":
-            rows = zip(found.distances, *found.lines.values(), strict=True)
-            formats.print_csv(["distance", *found.lines], rows)
-        else:
-            closest = {} if found.closest is None else {"closest": asdict(found.closest)}
-            about = {**described(encoding), "length": self.length}
-            formats.print_json(about, distances=list(found.distances), **found.lines, **closest)
+        show(self)

@@ -1,12 +1,12 @@
 """``posenc shift``: the linear map that moves an encoding by an offset, and what it misses."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import check_least
 from posenc.cli.options import named
 
 
@@ -22,39 +22,7 @@ class Shift(options.Showing):
 
     def run(self) -> None:
         """Prints."""
-        from posenc.cli.encodings import chosen, described, key_heads, name_of
-        from posenc.cli.render import formats
-        from posenc.cli.render.shift import as_dict, bias_change, shift_of, show
-        from posenc.cli.rows import rows_of
-        from posenc.encodings.base import QueryKeyEncoding
-        from posenc.encodings.bias import ScoreBias
+        from posenc.cli.render.shift import show
 
         check_least(1, length=self.length)
-        encoding: Any = chosen(self)
-        rows_of(encoding)  # refuses what has no rows along one line
-        about = {**described(encoding), "offset": self.offset, "length": self.length}
-        if isinstance(encoding, ScoreBias):
-            if self.format == "csv":
-                raise UserError("a bias has no map to print as csv; take --format json or text")
-            change = bias_change(encoding, self.offset, self.length)
-            if self.format == "json":
-                formats.print_json(about, largest_change=change)
-            else:
-                print(
-                    f"{name_of(encoding)} adds to scores and has no map. Query and key both moved "
-                    f"by {self.offset}: the bias changes by {change:.2g} at most."
-                )
-            return
-        inside = isinstance(encoding, QueryKeyEncoding)
-        found = shift_of(encoding, self.offset, self.length)
-        queries = shift_of(encoding, self.offset, self.length, "queries") if inside else None
-        if self.format == "csv":
-            names = [f"from_{j}" for j in range(len(found.matrix))]
-            formats.print_csv(names, found.matrix.tolist())
-        elif self.format == "json":
-            beside = {} if queries is None else {"of": "keys", "queries": as_dict(queries)}
-            formats.print_json(about, **as_dict(found), **beside)
-        else:
-            show(found, self.length, queries)
-            if inside and key_heads(encoding) > 1:
-                print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
+        show(self)

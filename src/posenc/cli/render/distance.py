@@ -1,12 +1,13 @@
 """One number for each distance between query and key, of whatever encoding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from posenc.cli.encodings import key_heads, print_note
+from posenc.cli.encodings import chosen, described, key_heads, print_note
+from posenc.cli.render import formats
 from posenc.cli.render.screen import console, legend, sparkline
 from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
@@ -63,9 +64,24 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> torch.Tensor:
     return (queries @ keys[:, :1].mT).squeeze(-1) if first else (queries * keys[:1]).sum(-1).mT
 
 
-def show(found: Profile, encoding: Any) -> None:
-    """Prints each line as marks from its own least to its greatest, since the slopes of heads
-    differ by powers of two."""
+def show(asked: Any) -> None:
+    """Prints what ``posenc distance`` asks for."""
+    encoding = chosen(asked)
+    found = profile_of(encoding, asked.length)
+    if asked.format == "text":
+        _print(found)
+        print_note(encoding)
+    elif asked.format == "csv":
+        rows = zip(found.distances, *found.lines.values(), strict=True)
+        formats.print_csv(["distance", *found.lines], rows)
+    else:
+        closest = {} if found.closest is None else {"closest": asdict(found.closest)}
+        about = {**described(encoding), "length": asked.length}
+        formats.print_json(about, distances=list(found.distances), **found.lines, **closest)
+
+
+def _print(found: Profile) -> None:
+    """Each line as marks from its own least to its greatest, since slopes of heads differ."""
     screen = console()
     names = max(map(len, found.lines)) + 2 if len(found.lines) > 1 else 0
     room = max(8, screen.room - names - 1)
@@ -84,4 +100,3 @@ def show(found: Profile, encoding: Any) -> None:
         screen.print(
             f"closest pair: positions {pair.first} and {pair.second}, {pair.distance:.4g} apart"
         )
-    print_note(encoding)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -189,12 +189,8 @@ def layers(places: Sequence[int]) -> str:
         >>> layers([0, 1, 2, 5, 7, 8])
         'layers 0-2, 5, 7, 8'
     """
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
+    numbered = groupby(enumerate(places), lambda pair: pair[1] - pair[0])
+    runs = [[place for _, place in pairs] for _, pairs in numbered]
     texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
     return f"layer{'s' * (len(places) > 1)} {', '.join(texts)}"
 

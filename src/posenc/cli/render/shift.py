@@ -5,9 +5,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from posenc.cli.encodings import key_heads
+from posenc.cli.encodings import chosen, described, key_heads, name_of
 from posenc.cli.errors import UserError
+from posenc.cli.render import formats
 from posenc.cli.render.screen import console, number
+from posenc.cli.rows import rows_of
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.bias import ScoreBias
 from posenc.inspection.shift import ShiftMap, shift_map
@@ -62,14 +64,42 @@ def bias_change(encoding: ScoreBias, offset: int, length: int) -> float:
     return (one - other).abs().max().item()
 
 
-def as_dict(found: ShiftMap) -> dict[str, Any]:
-    """What JSON says of a map."""
+def show(asked: Any) -> None:
+    """Prints the map that ``posenc shift`` asks for, or how much a bias changes."""
+    encoding: Any = chosen(asked)
+    rows_of(encoding)  # refuses what has no rows along one line
+    offset, length = asked.offset, asked.length
+    about = {**described(encoding), "offset": offset, "length": length}
+    if isinstance(encoding, ScoreBias):
+        change = bias_change(encoding, offset, length)
+        if asked.format == "csv":
+            raise UserError("a bias has no map to print as csv; take --format json or text")
+        if asked.format == "json":
+            return formats.print_json(about, largest_change=change)
+        told = f"{name_of(encoding)} adds to scores and has no map. Query and key both moved by"
+        return print(f"{told} {offset}: the bias changes by {change:.2g} at most.")
+    inside = isinstance(encoding, QueryKeyEncoding)
+    found = shift_of(encoding, offset, length)
+    queries = shift_of(encoding, offset, length, "queries") if inside else None
+    if asked.format == "csv":
+        names = [f"from_{j}" for j in range(len(found.matrix))]
+        formats.print_csv(names, found.matrix.tolist())
+    elif asked.format == "json":
+        beside = {} if queries is None else {"of": "keys", "queries": _as_dict(queries)}
+        formats.print_json(about, **_as_dict(found), **beside)
+    else:
+        _print(found, length, queries)
+        if inside and key_heads(encoding) > 1:
+            print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
+
+
+def _as_dict(found: ShiftMap) -> dict[str, Any]:
     told = {"residual": found.residual, "exact": found.exact, "reason": found.reason}
     return {**told, "matrix": found.matrix.tolist()}
 
 
-def show(found: ShiftMap, length: int, queries: ShiftMap | None = None) -> None:
-    """Prints as much of the matrix as there is room for, and its error."""
+def _print(found: ShiftMap, length: int, queries: ShiftMap | None) -> None:
+    """As much of the matrix as there is room for, and its error."""
     screen, width = console(), len(found.matrix)
     most = min(width, max(2, (screen.width - 12) // 11) if screen.is_terminal else width)
     sign, whose = "=" if found.exact else "≈", "" if queries is None else " of keys"
