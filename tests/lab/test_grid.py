@@ -4,7 +4,7 @@ import pytest
 from tests.lab.conftest import TINY
 
 from posenc.lab import GridError, grid_from, planned, shipped
-from posenc.lab.encodings import positional
+from posenc.lab.encodings import drawn
 from posenc.lab.planning import seconds_left
 from posenc.lab.working import make
 
@@ -90,16 +90,20 @@ def test_a_class_of_ones_own_is_an_encoding(tiny, tmp_path, store):
 
 
 def test_encodings_are_composed():
-    made = positional(["Rotary(4)", "ALiBi(2)", "Randomized(64)", "Sinusoidal(8)"], depth=2)
-    places = (made.tokens, made.queries_keys, made.scores, made.positions)
-    assert [len(each) for each in places] == [1, 1, 1, 1]
-    whole = positional(["Positional(queries_keys=Rotary(4), scores=ALiBi(2))"], depth=2)
+    def made(*use: str, bare: tuple[int, ...] = ()):
+        return drawn(use, depth=3, nope_layers=bare, seed=0)
+
+    each = made("Rotary(4)", "ALiBi(2)", "Randomized(64)", "Sinusoidal(8)")
+    assert [len(p) for p in (each.tokens, each.queries_keys, each.scores, each.positions)] == [
+        1
+    ] * 4
+    whole = made("Positional(queries_keys=Rotary(4), scores=ALiBi(2))")
     assert len(whole.queries_keys) == len(whole.scores) == 1
-    bare = positional(["Rotary(4)", "Sinusoidal(8)"], depth=3, nope_layers=[0, 2])
+    bare = made("Rotary(4)", "Sinusoidal(8)", bare=(0, 2))
     assert [len(each.queries_keys) for each in bare] == [0, 1, 0]
     assert len(bare[0].tokens) == 1  # what is added to tokens is no matter of layers
     with pytest.raises(ValueError, match="OrderedDict"):
-        positional(["collections:OrderedDict()"], depth=1)
+        made("collections:OrderedDict()")
 
 
 def test_the_learning_rate_is_chosen_by_the_loss_at_the_trained_length(tiny, store):

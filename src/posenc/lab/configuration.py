@@ -12,8 +12,7 @@ import msgspec
 from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
 
-FORMAT = 1
-"""Raised when training itself changes, so that all runs are made anew."""
+FORMAT = 1  # raised when training itself changes, so that all runs are made anew
 
 Kind = TypeVar("Kind")
 

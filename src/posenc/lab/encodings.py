@@ -24,12 +24,7 @@ OWN = re.compile(
 
 
 def filled(use: Sequence[str], sizes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Expressions with the sizes of a run in the place of their names in braces.
-
-    Example:
-        >>> filled(["Learned({dim}, {longest})"], {"dim": 64, "longest": 256})
-        ('Learned(64, 256)',)
-    """
+    """Expressions with the sizes of a run in the place of their names in braces."""
     try:
         return tuple(re.sub(r"\{(\w*)\}", lambda found: str(sizes[found[1]]), s) for s in use)
     except KeyError as error:
@@ -54,13 +49,16 @@ def encoding(text: str) -> Any:
         raise ValueError(f"{text!r}: {error}") from error
 
 
-def positional(
-    use: Sequence[str], *, depth: int, nope_layers: Sequence[int] = ()
-) -> Positional | list[Positional]:
-    """The encodings of a model of so many layers, each in its place; of no expression, NoPE."""
+def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> nn.Module:
+    """The encodings of so many layers, each in its place, with what they learn drawn from ``seed``.
+
+    Of no expression, NoPE.
+    """
     places: dict[str, list] = {place: [] for place in PLACES}
-    for text in use:
-        made = encoding(text)
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        found = [encoding(text) for text in use]
+    for made in found:
         if isinstance(made, Positional):
             for place, held in places.items():
                 held.extend(getattr(made, place))
@@ -74,15 +72,7 @@ def positional(
     inside, bare = Positional(**places), Positional()
     layers = [bare if layer in nope_layers else inside for layer in range(depth)]
     layers[0] = Positional(**({} if 0 in nope_layers else places), **outside)
-    return layers
-
-
-def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> nn.Module:
-    """The same as ``positional``, as one module, with what it learns drawn from ``seed``."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        made = positional(use, depth=depth, nope_layers=nope_layers)
-    return made if isinstance(made, Positional) else nn.ModuleList(made)
+    return nn.ModuleList(layers)
 
 
 def version(use: Sequence[str]) -> str:
@@ -138,8 +128,7 @@ def _meaning(path: Path, changed: int) -> str:
     """The source, last changed at that time, without comments and docstrings."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node, clean=False
-        ):
+        has_words = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if has_words and ast.get_docstring(node, clean=False):
             node.body[0] = ast.Pass()
     return ast.unparse(tree)

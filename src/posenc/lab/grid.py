@@ -13,8 +13,7 @@ from posenc.lab import encodings as naming
 from posenc.lab.configuration import Configuration, Extension, ModelSize, Training, as_json
 from posenc.lab.tasks import Task
 
-TUNING_SEED = 1_000_003
-"""Seeds of tuning begin here, so that no reported run has tuned itself."""
+TUNING_SEED = 1_000_003  # seeds of tuning begin here, so that no reported run has tuned itself
 
 
 Count = Annotated[int, Meta(ge=1)]

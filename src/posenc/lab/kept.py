@@ -9,12 +9,7 @@ from posenc.lab.grid import Grid
 from posenc.lab.planning import planned
 from posenc.lab.store import Results, Store
 
-POINTS = 12
-"""Of each curve of losses, at the most."""
-
-MADE = {"id", "configuration", "outcome", "cost", "machine", "date"}
-FAILED = {"id", "said"}
-"""What the line of a run holds."""
+POINTS = 12  # of each curve of losses, at the most
 
 
 def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
@@ -42,11 +37,11 @@ def taken_out(path: Path, root: Path) -> Store:
     store = Store(root)
     try:
         for each in read_json(path):
-            if not each["id"].isalnum() or (each.keys() != FAILED and not each.keys() >= MADE):
+            if not each["id"].isalnum():  # it names a file
                 raise ValueError
-            if each.keys() == FAILED:
+            if "said" in each:
                 store.note_failure(each["id"], each["said"], final=True)
-            else:
+            elif each["outcome"]["scores"]:
                 store.keep(each["id"], each)
     except (ValueError, TypeError, KeyError, AttributeError):
         told = f"{path} holds no results, as posenc lab report --export writes them."

@@ -37,7 +37,6 @@ class Told(Watcher):
         self.bar.stop()
 
     def changed(self, plan: Plan, active: int) -> None:
-        """Runs were begun or ended."""
         if self.bar.disable:
             return
         found, speed = counts(plan, self.store), self.steps / (time.monotonic() - self.began)
@@ -49,7 +48,6 @@ class Told(Watcher):
         self.bar.update(self.task, total=plan.total, completed=found["made"], description=told)
 
     def ended(self, run: Planned, said: str) -> None:
-        """A run was made, or its process ended otherwise."""
         result = self.store.result(run.id)
         if result is not None:
             self.steps += result["outcome"]["steps"]

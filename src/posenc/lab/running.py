@@ -12,8 +12,7 @@ from posenc.lab.planning import Plan, Planned, planned
 from posenc.lab.store import Store
 from posenc.lab.working import NO_SPACE, TAKEN
 
-LOOK = 0.2
-"""Seconds between two looks at processes and locks."""
+LOOK = 0.2  # seconds between two looks at processes and locks
 
 
 class FullDiskError(RuntimeError):

@@ -11,8 +11,7 @@ from scipy import stats
 LEVEL = 0.05
 """A difference is clear where its corrected p-value is no larger, and its interval above 0."""
 
-EXACT = 14
-"""Pairs up to which all changes of signs are counted; of more, as many are drawn."""
+EXACT = 14  # pairs up to which all changes of signs are counted; of more, as many are drawn
 
 
 def interquartile_mean(samples: Any, axis: int = -1) -> Any:

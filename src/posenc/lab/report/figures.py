@@ -13,8 +13,7 @@ from posenc.lab.statistics import Pair
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_PAIRS = 12
-"""Pairs that are drawn; of more, those of the leader alone. Tables have all of them."""
+MOST_PAIRS = 12  # pairs that are drawn; of more, those of the leader alone. Tables have all of them
 
 
 def figures(task: TaskComparison, index: int) -> dict[str, Markup]:
