@@ -5,17 +5,10 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
 
+from posenc.lab import statistics
 from posenc.lab.grid import Gap, Grid, GridTask
 from posenc.lab.planning import counts, planned
-from posenc.lab.statistics import (
-    Interval,
-    Pair,
-    agreement,
-    bootstrap,
-    interquartile_mean,
-    pairs,
-    ranks,
-)
+from posenc.lab.statistics import Interval, Pair
 from posenc.lab.store import Results, Store
 from posenc.lab.tasks import Published, Task
 
@@ -141,7 +134,7 @@ def _task(
     for length in sorted({length for each in encodings.values() for length in each.scores}):
         found = {name: e.reported.get(length, {}) for name, e in encodings.items()}
         signed = {n: {s: sign * v for s, v in of.items()} for n, of in found.items() if of}
-        by_length[length] = pairs(signed)
+        by_length[length] = statistics.pairs(signed)
     length = max(by_length)
     fitted = [n for n, each in encodings.items() if each.has_fitted and length in each.reported]
     among = [p for p in by_length[length] if p.better in fitted and p.worse in fitted]
@@ -150,7 +143,7 @@ def _task(
         model=model,
         encodings=encodings,
         pairs=by_length,
-        ranks=ranks(fitted, among),
+        ranks=statistics.ranks(fitted, among),
         gaps=[_expected(gap, task, encodings) for gap in grid.gaps if gap.task == task.name],
         beside=[_beside(each, task, encodings, length) for each in task.task.published],
     )
@@ -175,7 +168,7 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
                 reported.setdefault(length, {})[seed] = told
     before = [reported_of(own, trained, own[trained]) for own in of_bases.values()]
     before = [each for each in before if each is not None]
-    first = results[0]
+    first, middle = results[0], statistics.interquartile_mean
     extension = first["configuration"]["extension"] or {"steps": 0}
     ended = {s: [e["outcome"]["diverged"] for e in (r, bases[s])] for s, r in by_seed.items()}
     cost = {
@@ -187,8 +180,8 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
         scores=scores,
         reported=reported,
         fits=tuple(task.task.fits(own[trained]) for own in of_bases.values()),
-        before=float(interquartile_mean(before)) if before else nan,
-        middle={n: bootstrap(list(v.values()), interquartile_mean) for n, v in reported.items()},
+        before=float(middle(before)) if before else nan,
+        middle={n: statistics.bootstrap([*v.values()], middle) for n, v in reported.items()},
         diverged=tuple(seed for seed, either in ended.items() if any(either)),
         rate=first["configuration"]["training"]["learning_rate"],
         curves={seed: each["outcome"]["curve"] for seed, each in by_seed.items()},
@@ -216,7 +209,7 @@ def _beside(
 ) -> Beside:
     run = [encodings[name] for name in published.values if name in encodings]
     ours = {each.name: each.middle[length].value for each in run if length in each.middle}
-    same, of = agreement(
+    same, of = statistics.agreement(
         {n: _sign(task.task) * v for n, v in ours.items() if encodings[n].has_fitted},
         {name: _sign(published) * value for name, value in published.values.items()},
     )

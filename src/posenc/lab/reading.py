@@ -13,20 +13,10 @@ from msgspec import Meta, Struct
 
 from posenc.lab import grid as grids
 from posenc.lab.configuration import Configuration, ModelSize, Training, converted, made_task
-from posenc.lab.grid import (
-    TUNING_SEED,
-    Count,
-    Gap,
-    Grid,
-    GridEncoding,
-    GridExtension,
-    GridTask,
-    Rates,
-    Tuning,
-)  # fmt: skip
+from posenc.lab.grid import Count, Grid, GridTask, Rates
 from posenc.lab.training import untrained
 
-Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
+Seed = Annotated[int, Meta(ge=0, lt=grids.TUNING_SEED)]
 
 
 class GridError(ValueError):
@@ -39,12 +29,12 @@ class _File(Struct, forbid_unknown_fields=True):
     name: str
     seeds: Count | Annotated[tuple[Seed, ...], Meta(min_length=1)]
     tasks: Annotated[list[dict[str, Any]], Meta(min_length=1)]
-    encodings: Annotated[tuple[GridEncoding, ...], Meta(min_length=1)]
+    encodings: Annotated[tuple[grids.GridEncoding, ...], Meta(min_length=1)]
     about: str = ""
     training: dict[str, Any] = {}
     models: tuple[ModelSize, ...] = (ModelSize(),)
-    extensions: tuple[GridExtension, ...] = ()
-    gaps: tuple[Gap, ...] = ()
+    extensions: tuple[grids.GridExtension, ...] = ()
+    gaps: tuple[grids.Gap, ...] = ()
 
 
 class _TaskNames(Struct, forbid_unknown_fields=True):
@@ -106,7 +96,7 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
             task.get("encodings", []).append(name)
     found = converted(values, _File)
     budget = _taken(found.training, BUDGET)
-    tuning = _at("training", converted, found.training, Tuning)
+    tuning = _at("training", converted, found.training, grids.Tuning)
     _at("training", converted, budget, Training)
     tasks = (
         _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
