@@ -48,9 +48,8 @@ def checked_rows(table: Tensor, positions: Int64[Tensor, "*tokens"]) -> Int64[Te
     if positions.is_cpu and may_look(positions) and positions.numel():
         first, last = positions.aminmax()
         if first < 0 or last >= len(table):
-            raise IndexError(
-                f"positions run from {first} to {last}; the table has {len(table)} rows."
-            )
+            held = f"the table has {len(table)} rows"
+            raise IndexError(f"positions run from {first} to {last}; {held}.")
     return positions
 
 

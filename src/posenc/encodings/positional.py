@@ -22,8 +22,7 @@ PLACES = {
 class Positional(nn.Module):
     """The encodings of a model, place by place; those of one place apply in the order given.
 
-    ``Positional()`` holds none (NoPE, Kazemnejad et al. 2023, arXiv:2305.19466). A single encoding
-    may stand for a tuple of one.
+    ``Positional()`` holds none (NoPE, Kazemnejad et al. 2023, arXiv:2305.19466).
 
     Args:
         tokens: Encodings added to the token embeddings.

@@ -15,8 +15,11 @@ from posenc.encodings.shapes import WholeDistance, WholeRow
 from posenc.guards import may_look, where_float64
 from posenc.positions import Coordinates, checked, consecutive, in_float64
 
+Generator = torch.Generator | None
+Moved = Int64[Tensor, "*batch seq"]
 
-def checked_row(positions: WholeRow, longest: int, *, name: str) -> Int64[Tensor, "*batch seq"]:
+
+def checked_row(positions: WholeRow, longest: int, *, name: str) -> Moved:
     """Positions within 0 … seq − 1, of at most ``longest`` tokens."""
     positions = checked(positions)
     seq = positions.shape[-1]
@@ -29,9 +32,7 @@ def checked_row(positions: WholeRow, longest: int, *, name: str) -> Int64[Tensor
     return positions
 
 
-def share(
-    shape: torch.Size, device: torch.device, generator: torch.Generator | None
-) -> Float64[Tensor, "..."]:
+def share(shape: torch.Size, device: torch.device, generator: Generator) -> Float64[Tensor, "..."]:
     """Numbers from U(0, 1), of the generator or of torch's own, where there is float64."""
     where = where_float64(device)
     if generator is None:  # which a graph of any batch does not take as an argument
@@ -40,7 +41,7 @@ def share(
     return drawn.to(where)
 
 
-def uniform(most: Tensor, generator: torch.Generator | None = None) -> Tensor:
+def uniform(most: Tensor, generator: Generator = None) -> Tensor:
     """A whole number from 0 to ``most`` for each entry, all equally likely."""
     drawn = share(most.shape, most.device, generator)
     # A share just below 1 may round up to the bound once multiplied.
@@ -75,9 +76,7 @@ class SHAPE(PositionRemapping):
     def __post_init__(self):
         check_whole(0, most=self.most)
 
-    def __call__(
-        self, positions: WholeRow, *, generator: torch.Generator | None = None
-    ) -> Int64[Tensor, "*batch seq"]:
+    def __call__(self, positions: WholeRow, *, generator: Generator = None) -> Moved:
         positions = checked(positions)
         rows = consecutive(1, device=positions.device).expand(*positions.shape[:-1], 1)
         return positions + uniform(rows + self.most, generator)
@@ -116,9 +115,7 @@ class PoSE(PositionRemapping):
         check_whole(longest=self.longest)
         check_whole(2, chunks=self.chunks)
 
-    def __call__(
-        self, positions: WholeRow, *, generator: torch.Generator | None = None
-    ) -> Int64[Tensor, "*batch seq"]:
+    def __call__(self, positions: WholeRow, *, generator: Generator = None) -> Moved:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal."""
         positions = checked_row(positions, self.longest, name="PoSE")
         seq, skipped = positions.shape[-1], torch.zeros_like(positions)
@@ -129,7 +126,7 @@ class PoSE(PositionRemapping):
             skipped, room = skipped + skip * (positions >= cut.unsqueeze(-1)), room - skip
         return positions + skipped
 
-    def _cuts(self, rows: Tensor, seq: int, generator: torch.Generator | None) -> Tensor:
+    def _cuts(self, rows: Tensor, seq: int, generator: Generator) -> Tensor:
         """The first token of each chunk but the first."""
         if self.chunks == 2:
             return 1 + uniform(rows + max((seq + 1) // 2 - 1, 0), generator)
@@ -167,16 +164,14 @@ class Randomized(PositionRemapping):
     def __post_init__(self):
         check_whole(longest=self.longest)
 
-    def __call__(
-        self, positions: WholeRow, *, generator: torch.Generator | None = None
-    ) -> Int64[Tensor, "*batch seq"]:
+    def __call__(self, positions: WholeRow, *, generator: Generator = None) -> Moved:
         """New positions for tokens at 0 … seq − 1; equal ones (padding) stay equal."""
         positions = checked_row(positions, self.longest, name="Randomized")
         sample = self._sample(positions.shape, self.longest, positions.device, generator)
         return sample.gather(-1, positions)
 
     def distances(
-        self, distance: WholeDistance, *, generator: torch.Generator | None = None
+        self, distance: WholeDistance, *, generator: Generator = None
     ) -> Int64[Tensor, "*shape"]:
         """Distance d > 0 → the d-th smallest of a sample from 1 … longest − 1; −d → its opposite.
 
@@ -191,7 +186,7 @@ class Randomized(PositionRemapping):
 
     @staticmethod
     def _sample(
-        shape: torch.Size, below: int, device: torch.device, generator: torch.Generator | None
+        shape: torch.Size, below: int, device: torch.device, generator: Generator
     ) -> Tensor:
         """A sorted sample of 0 … below − 1 without replacement for each row."""
         # In float32 equal keys would favor the first of them.
@@ -243,7 +238,7 @@ class CAPE(PositionRemapping):
         check_number(1.0, scale=self.scale)
 
     def __call__(
-        self, positions: WholeRow | Coordinates, *, generator: torch.Generator | None = None
+        self, positions: WholeRow | Coordinates, *, generator: Generator = None
     ) -> Coordinates:
         """The coordinates where the tokens are taken to stand."""
         given = checked(positions, reals=True)

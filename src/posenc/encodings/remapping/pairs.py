@@ -23,6 +23,11 @@ class RemappedPairs:
     where: Bool[Tensor, "..."]
 
 
+Queries = Int64[Tensor, "*batch q_len"]
+Keys = Int64[Tensor, "*batch k_len"]
+Groups = tuple[RemappedPairs, ...]
+
+
 class PairRemapping(ABC):
     """A change of position for some pairs of a query and a key; the others stay where they are.
 
@@ -38,9 +43,7 @@ class PairRemapping(ABC):
         return 1
 
     @abstractmethod
-    def remapped_pairs(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[RemappedPairs, ...]:
+    def remapped_pairs(self, q_positions: Queries, k_positions: Keys) -> Groups:
         """The pairs that stand elsewhere, in groups that do not overlap."""
 
     def distance(self, q_positions: WholeQueryRow, k_positions: WholeKeyRow) -> Distances:
@@ -89,9 +92,7 @@ class SelfExtend(PairRemapping):
         """Distances beyond the window are whole, or multiples of 1/group."""
         return 1 if self.floored else self.group
 
-    def remapped_pairs(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[RemappedPairs, ...]:
+    def remapped_pairs(self, q_positions: Queries, k_positions: Keys) -> Groups:
         """Far pairs: both positions divided by the group, the queries further on."""
         far = pair_distances(q_positions, k_positions) >= self.window
         queries, keys = q_positions // self.group, k_positions // self.group
@@ -138,9 +139,7 @@ class ReRoPE(PairRemapping):
         """Distances beyond the window are multiples of 1/leak."""
         return self.leak or 1
 
-    def remapped_pairs(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[RemappedPairs, ...]:
+    def remapped_pairs(self, q_positions: Queries, k_positions: Keys) -> Groups:
         """Far pairs: every query at the window and every key at 0, or both in steps of 1/leak."""
         far = pair_distances(q_positions, k_positions) >= self.window
         if self.leak is None:
@@ -183,9 +182,7 @@ class DualChunk(PairRemapping):
         check_whole(local=self.local)
         check_whole(self.local + 1, chunk=self.chunk)
 
-    def remapped_pairs(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[RemappedPairs, ...]:
+    def remapped_pairs(self, q_positions: Queries, k_positions: Keys) -> Groups:
         """Pairs in neighboring chunks, and those further apart."""
         step = self.chunk - self.local
         queries, keys = q_positions % step, k_positions % step
@@ -221,9 +218,7 @@ class CyclicOffset(PairRemapping):
     def __post_init__(self):
         check_whole(period=self.period)
 
-    def remapped_pairs(
-        self, q_positions: Int64[Tensor, "*batch q_len"], k_positions: Int64[Tensor, "*batch k_len"]
-    ) -> tuple[RemappedPairs, ...]:
+    def remapped_pairs(self, q_positions: Queries, k_positions: Keys) -> Groups:
         """Pairs that meet within one turn, one ahead and one behind, unless they do already."""
         distance = pair_distances(q_positions, k_positions)
         there = around(distance, self.period)

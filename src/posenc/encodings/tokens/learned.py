@@ -30,7 +30,6 @@ class Learned(Drawn, Added):
 
     Args:
         offset: Rows before that of position 0: 2 in OPT, RoBERTa's padding index + 1 = 2.
-        std: Standard deviation of the normal initialization; 0.02 in BERT.
 
     Reference:
         Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1
@@ -208,7 +207,6 @@ class LevelEmbedding(TokenEncoding):
     Args:
         of: An encoding of the points of grids, as ``AxialSinusoidal(256, "deformable_detr")``.
         levels: Number of resolutions; 4 in Deformable DETR.
-        std: Standard deviation of the normal initialization; 1 there.
 
     Reference:
         Zhu et al. 2021, "Deformable DETR", section 4.1 and appendix A.2 (arXiv:2010.04159).
