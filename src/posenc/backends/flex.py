@@ -234,16 +234,8 @@ def flex(request: Request) -> Backend | str:
         return "it takes neither masks of another make nor dropout"
     if request.learns and not on_accelerator:
         return "on a CPU it has no backward pass to a bias"
-    return Flex(_why(request), _score_mod(request), _block_mask(spec), spec.sinks)
-
-
-def _why(request: Request) -> str:
-    """What it holds, said truly."""
-    spec, biases = request.specification, request.scores
-    if any(_ends_of_distance(bias, spec.queries, spec.keys) is None for bias in biases):
-        return "biases are read beside each score, from a table of queries × keys"
-    held = "one number a distance" if biases else "no number a score"
-    return f"what changes a score is computed beside it; it holds {held} and a mask of blocks"
+    why = "what changes a score is computed beside it, and a mask of blocks is held"
+    return Flex(why, _score_mod(request), _block_mask(spec), spec.sinks)
 
 
 def _with_batch(positions: Tensor) -> Tensor:
