@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from posenc.backends.masks import hides, not_later
+from posenc.backends.masks import hides, joined, not_later
 from posenc.guards import may_look
 from posenc.positions import Coordinates
 from posenc.positions.distances import pair_distances
@@ -157,13 +157,13 @@ class AttentionSpecification:
             distance = pair_distances(self.query_places, self.key_places)
             outside = hides(distance, is_causal=False, window=self.reach)
             assert outside is not None
-            seen = _both(seen, _four_axes(~outside))
+            seen = joined(seen, _four_axes(~outside))
         if self.padding_mask is not None:
-            seen = _both(seen, self.padding_mask[:, None, None, :])
+            seen = joined(seen, self.padding_mask[:, None, None, :])
         if self.documents is not None:
             assert self.q_documents is not None
             same = self.q_documents[:, :, None] == self.documents[:, None, :]
-            seen = _both(seen, same[:, None])
+            seen = joined(seen, same[:, None])
         return seen
 
     def _not_later(self) -> Tensor:
@@ -242,7 +242,3 @@ def _part(told: Any, part: slice) -> Any:
 def _four_axes(seen: Tensor) -> Tensor:
     """[*batch, q_len, k_len] → [batch, 1, q_len, k_len]."""
     return seen[None, None] if seen.ndim == 2 else seen[:, None]
-
-
-def _both(seen: Tensor | None, other: Tensor) -> Tensor:
-    return other if seen is None else seen & other

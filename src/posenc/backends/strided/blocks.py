@@ -55,7 +55,9 @@ def attend_in_blocks(
         len(q), q.shape[2], q.shape[1], v.shape[-1]
     ).transpose(1, 2)  # fmt: skip
     for block in blocks(q.shape, k.shape, bias, offset):
-        part = attend_block(block, q, k, v, bias, scale=scale, dropout_p=dropout_p)
+        of_heads, keys = _of_heads(bias, block.heads), (block.kv_heads, block.keys)
+        some = q[:, block.heads, block.queries], k[:, *keys], v[:, *keys]
+        part = _attend(*some, of_heads, block.first, scale, dropout_p)
         if out is not None:
             out[:, block.heads, block.queries] = part
         else:
@@ -64,28 +66,6 @@ def attend_in_blocks(
         return out
     rows = [_joined(some, dim=-2) for some in parts.values()]
     return _joined(rows, dim=1)
-
-
-def attend_block(
-    block: Block,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Toeplitz,
-    *,
-    scale: float,
-    dropout_p: float = 0.0,
-) -> Tensor:
-    """The result of one block."""
-    return _attend(
-        q[:, block.heads, block.queries],
-        k[:, block.kv_heads, block.keys],
-        v[:, block.kv_heads, block.keys],
-        _of_heads(bias, block.heads),
-        block.first,
-        scale,
-        dropout_p,
-    )
 
 
 def _attend(

@@ -19,7 +19,6 @@ from posenc.backends.strided.blocks import (
     MANY_ROWS,
     ROWS,
     Block,
-    attend_block,
     attend_in_blocks,
     bias_of,
     content_of,
@@ -62,13 +61,7 @@ def attend(
         return attend_in_blocks(q, k, v, bias, offset, scale=scale, dropout_p=dropout_p)
     # The layout of torch's attention: the heads of a token side by side.
     out = q.new_empty(len(q), q.shape[2], q.shape[1], v.shape[-1]).transpose(1, 2)
-    made = _Made(out, q.new_empty(q.shape[:-1]), (q, k, v), bias, scale)
-    for wide, narrow in wide_blocks(q.shape, k.shape, bias, offset):
-        if wide is not None:
-            made.join(wide, narrow)
-            continue
-        for block in narrow:  # without a log-sum-exp
-            out[_rows(block)] = attend_block(block, q, k, v, bias, scale=scale)
+    attend_into(out, q.new_empty(q.shape[:-1]), q, k, v, bias, offset, scale=scale)
     return out
 
 
