@@ -76,24 +76,6 @@ def test_a_value_next_to_a_midpoint_is_not_settled_by_a_sum(oracle, dtype, funct
         assert values[700, column].item() == oracle.nearest(truth, dtype)
 
 
-@pytest.mark.parametrize("asked", ["backwards", "shuffled", "repeated", "two rows", "with gaps"])
-def test_positions_in_any_order_are_gathered_from_the_run(asked):
-    sincos = SinCos(Geometric(64))
-    run = consecutive(3000, start=-500)
-    draw = torch.Generator().manual_seed(1)
-    positions = {
-        "backwards": run.flip(0),
-        "shuffled": run[torch.randperm(3000, generator=draw)],
-        "repeated": run[torch.randint(3000, (4000,), generator=draw)],
-        "two rows": torch.stack([run, run.flip(0)]),
-        "with gaps": run[::2],
-    }[asked]
-    whole = sincos.cos_sin(run)
-    for got, expected in zip(sincos.cos_sin(positions), whole, strict=True):
-        assert got.shape == (*positions.shape, 32)
-        assert torch.equal(bits(got), bits(expected[positions + 500]))
-
-
 LAYOUTS = {
     "interleaved, sine first": lambda t: Columns(t[:, :64].unflatten(-1, (32, 2)), -1, False),
     "interleaved, cosine first": lambda t: Columns(t[:, :64].unflatten(-1, (32, 2)), -1),

@@ -1,6 +1,5 @@
 """cos and sin at real coordinates: the promise of whole positions, against mpmath."""
 
-import random
 from fractions import Fraction
 
 import pytest
@@ -77,18 +76,6 @@ def test_whole_coordinates_give_the_bits_of_whole_positions():
     halves = Coordinates(torch.cat([whole * 2, torch.tensor([1])]), scale=Fraction(1, 2))
     for half, whole_ in zip(cos_sin(sincos, halves), cos_sin(sincos, whole), strict=True):
         assert torch.equal(half[:-1], whole_)
-
-
-def test_turns_at_a_scale_err_by_half_a_unit():
-    draw, schedule = random.Random(3), Geometric(32, 5e5)
-    for _ in range(50):
-        scale = Fraction(draw.randrange(1, 10**6), draw.randrange(1, 10**9))
-        made = SinCos(schedule).at_scale(scale).turns
-        with mp.workdps(DIGITS):
-            for turns, i in zip(made, range(0, 32, 2), strict=True):
-                exact = mpf(5e5) ** (-mpf(i) / 32) / (2 * mp.pi) * 2**192
-                exact *= mpf(scale.numerator) / scale.denominator
-                assert abs(turns - exact) < 0.5 + 2**-30
 
 
 def test_the_common_formula_takes_floats():

@@ -2,10 +2,12 @@
 
 import math
 import random
+from fractions import Fraction
 
 import pytest
 import torch
-from mpmath import mpf
+from mpmath import mp, mpf
+from tests.oracle import DIGITS
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
@@ -179,3 +181,45 @@ def test_a_row_does_not_depend_on_its_company(arithmetic, dtype):
     ):
         assert torch.equal(bits(some), bits(whole[asked + 700]))
         assert torch.equal(bits(one), bits(whole[1999]))
+
+
+@pytest.mark.parametrize("asked", ["backwards", "shuffled", "repeated", "two rows", "with gaps"])
+def test_positions_in_any_order_are_gathered_from_the_run(asked):
+    sincos = SinCos(Geometric(64))
+    run = consecutive(3000, start=-500)
+    draw = torch.Generator().manual_seed(1)
+    positions = {
+        "backwards": run.flip(0),
+        "shuffled": run[torch.randperm(3000, generator=draw)],
+        "repeated": run[torch.randint(3000, (4000,), generator=draw)],
+        "two rows": torch.stack([run, run.flip(0)]),
+        "with gaps": run[::2],
+    }[asked]
+    whole = sincos.cos_sin(run)
+    for got, expected in zip(sincos.cos_sin(positions), whole, strict=True):
+        assert got.shape == (*positions.shape, 32)
+        assert torch.equal(bits(got), bits(expected[positions + 500]))
+
+
+def test_turns_at_a_scale_err_by_half_a_unit():
+    draw, schedule = random.Random(3), Geometric(32, 5e5)
+    for _ in range(50):
+        scale = Fraction(draw.randrange(1, 10**6), draw.randrange(1, 10**9))
+        made = SinCos(schedule).at_scale(scale).turns
+        with mp.workdps(DIGITS):
+            for turns, i in zip(made, range(0, 32, 2), strict=True):
+                exact = mpf(5e5) ** (-mpf(i) / 32) / (2 * mp.pi) * 2**192
+                exact *= mpf(scale.numerator) / scale.denominator
+                assert abs(turns - exact) < 0.5 + 2**-30
+
+
+def test_a_factor_of_the_common_formula_comes_after_its_rounding():
+    """And a step too coarse or too fine for 192 bits has no phase."""
+    sincos, positions = SinCos(Geometric(8), "float32"), consecutive(9)
+    plain, doubled = sincos.cos_sin(positions), sincos.cos_sin(positions, factor=1.5)
+    assert all(torch.equal(a * 1.5, b) for a, b in zip(plain, doubled, strict=True))
+    exact = SinCos(Geometric(8))
+    for scale in (Fraction(2**64) + 1, Fraction(1, 2**130)):
+        with pytest.raises(ValueError, match="steps"):
+            exact.at_scale(scale)
+    assert exact.at_scale(Fraction(2**64)).turns
