@@ -13,36 +13,7 @@ from positional_encodings.torch_encodings import (
     PositionalEncodingPermute2D,
 )
 from rotary_embedding_torch import RotaryEmbedding
-from tests.audit.specimens import (
-    BothSidesHidden,
-    CosinesFirst,
-    FirstForAll,
-    Growing,
-    HalvesTheRest,
-    IdsOrEmbeddings,
-    Moved,
-    NarrowQueries,
-    OfAllTokens,
-    OfPatches,
-    OfRealTokens,
-    Places,
-    PositionsInABuffer,
-    Roberta,
-    SaysThatItDecodes,
-    ShareNamedP,
-    SinesForCosines,
-    Thousand,
-    Unsaid,
-    WithAnUnusedTable,
-    WithBorders,
-    WithoutSides,
-    alibi_of_a_mask,
-    far_sines,
-    heads_last,
-    later_keys_by_place,
-    sines_of_shares,
-    swin,
-)
+from tests.audit import specimens as its
 from tests.audit.zoo.right.added import FourierFeatures, RowsAndColumns, Steps, Tutorial
 from tests.audit.zoo.right.bias import T5, Kerple, Swin, T5Decoder
 from tests.audit.zoo.right.grids import RoPE2D
@@ -87,59 +58,59 @@ CASES = [
     case(RoPE2D, says="an axial rotary encoding: rows turn 32 of 64 channels"),
     case(T5Decoder, says="to distance 599", notes=set()),
     case(T5, notes=set()),
-    case(WithoutSides, says=", for keys up to the query's; those after it read other rows",
+    case(its.WithoutSides, says=", for keys up to the query's; those after it read other rows",
          notes={"buckets-by-side"}),
-    case(Unsaid, notes={"buckets-by-side"}),
-    case(SaysThatItDecodes, notes={"buckets-by-side"}),
-    case(BothSidesHidden, notes={"buckets-by-side"}),
-    case(later_keys_by_place, notes={"depends-on-absolute-positions"}),
-    case(alibi_of_a_mask),
-    case(swin(), "bias-without-cache-offset", notes={"values-shared"},
+    case(its.Unsaid, notes={"buckets-by-side"}),
+    case(its.SaysThatItDecodes, notes={"buckets-by-side"}),
+    case(its.BothSidesHidden, notes={"buckets-by-side"}),
+    case(its.later_keys_by_place, notes={"depends-on-absolute-positions"}),
+    case(its.alibi_of_a_mask),
+    case(its.swin(), "bias-without-cache-offset", notes={"values-shared"},
          says="one number for each distance up to 48:"),
-    *(case(swin(stride), notes={"values-shared"} if stride == 12 else set(),
+    *(case(its.swin(stride), notes={"values-shared"} if stride == 12 else set(),
            only=["tells-distances-apart", "knows-distance-alone"]) for stride in (12, 13)),
     case(Kerple, notes={"unknown-function"}, marks=SLOW),
-    case(sines_of_shares, notes={"unknown-function"}, marks=SLOW),
+    case(its.sines_of_shares, notes={"unknown-function"}, marks=SLOW),
     case(Steps, notes={"unknown-function"}, marks=SLOW),
     case(FourierFeatures, notes={"unknown-function"}, marks=SLOW),
     case(Swin, notes=set(), marks=SLOW),
     case(RowsAndColumns, marks=SLOW),
-    *(case(partial(heads_last, heads=heads), says=f"ALiBi for {heads} heads: equal to", marks=SLOW)
-      for heads in (8, 12, 24)),
+    *(case(partial(its.heads_last, heads=n), says=f"ALiBi for {n} heads: equal to", marks=SLOW)
+      for n in (8, 12, 24)),
     # sums
     case(Tutorial, notes={"takes-sequence-first"}),
     case(Tutorial, seq_first=True),
     case(Tutorial, "batch-axis-encoded", layout="bsd"),
-    case(ShareNamedP),
-    case(IdsOrEmbeddings),
-    case(WithAnUnusedTable, "parameter-without-gradient"),
-    case(Roberta),
-    case(OfRealTokens),
-    case(OfAllTokens, "padding-shifts-positions"),
-    case(far_sines, "far-positions-otherwise", dim=32),
-    case(Places, says="a learned table, at least 64 rows of 64"),
-    case(OfPatches, says="a learned table, at least 64 rows of 64"),
+    case(its.ShareNamedP),
+    case(its.IdsOrEmbeddings),
+    case(its.WithAnUnusedTable, "parameter-without-gradient"),
+    case(its.Roberta),
+    case(its.OfRealTokens),
+    case(its.OfAllTokens, "padding-shifts-positions"),
+    case(its.far_sines, "far-positions-otherwise", dim=32),
+    case(its.Places, says="a learned table, at least 64 rows of 64"),
+    case(its.OfPatches, says="a learned table, at least 64 rows of 64"),
     # rotations
-    case(Thousand, notes={"perhaps-wrong-exponent"}),
+    case(its.Thousand, notes={"perhaps-wrong-exponent"}),
     case(LeftToTheScale, notes={"factor-left-out"}),
-    case(HalvesTheRest, "rest-changed", "cast-breaks-it"),
-    case(HalvesTheRest, "rest-changed", "cast-breaks-it", arguments={"head_dim": 64}),
-    *(case(Moved(moved), name, says=f"to position {known:,}") for moved, name, known in (
+    case(its.HalvesTheRest, "rest-changed", "cast-breaks-it"),
+    case(its.HalvesTheRest, "rest-changed", "cast-breaks-it", arguments={"head_dim": 64}),
+    *(case(its.Moved(moved), name, says=f"to position {known:,}") for moved, name, known in (
         (lambda p: p + (p >= 6000), "far-positions-otherwise", 5_999),
         (lambda p: torch.where(p >= 8190, 2 * p, p), "far-positions-otherwise", 8_189),
         (lambda p: p % 5000, "wrapped", 4_999),
         (lambda p: p - (p >= 4096).long(), "positions-shared", 4_095),
         (lambda p: torch.where(p > 3000, p // 2, p), "positions-shared", 3_000),
     )),
-    case(Moved(lambda p: p.half().double()), "positions-in-16-bits"),
-    case(Moved(lambda p: p.bfloat16().double()), "positions-in-16-bits"),
-    case(Moved(lambda p: p * (1 + 1.5e-6)), "precision-lost", length=65_536),
+    case(its.Moved(lambda p: p.half().double()), "positions-in-16-bits"),
+    case(its.Moved(lambda p: p.bfloat16().double()), "positions-in-16-bits"),
+    case(its.Moved(lambda p: p * (1 + 1.5e-6)), "precision-lost", length=65_536),
     # met in the field, each called wrong
-    case(SinesForCosines, "turned-backwards"),
-    case(CosinesFirst, "unknown-frequencies"),
-    case(WithBorders, "unknown-frequencies"),
-    case(PositionsInABuffer, "cast-breaks-it"),
-    case(FirstForAll, "first-row-for-all"),
+    case(its.SinesForCosines, "turned-backwards"),
+    case(its.CosinesFirst, "unknown-frequencies"),
+    case(its.WithBorders, "unknown-frequencies"),
+    case(its.PositionsInABuffer, "cast-breaks-it"),
+    case(its.FirstForAll, "first-row-for-all"),
     case(LeftToTheScale, "unlike-its-configuration", notes={"factor-left-out"}, config=OF_YARN),
     # a written call is asked as one that was found
     *(case(thing, *faults, call=call, says="" if faults else says, dim=dim, marks=SLOW)
@@ -162,11 +133,11 @@ CASES = [
 
 LOSSY = {"cast-breaks-it", "positions-in-16-bits", "precision-lost"}
 WORDS = {  # what the fault says besides
-    SinesForCosines: "sines and cosines are exchanged",
-    CosinesFirst: "sines and cosines are exchanged",
-    WithBorders: "base 10,000 with fast pairs divided by 4",
-    PositionsInABuffer: "neighbors receive the same",
-    FirstForAll: "all stand where the first does",
+    its.SinesForCosines: "sines and cosines are exchanged",
+    its.CosinesFirst: "sines and cosines are exchanged",
+    its.WithBorders: "base 10,000 with fast pairs divided by 4",
+    its.PositionsInABuffer: "neighbors receive the same",
+    its.FirstForAll: "all stand where the first does",
 }
 
 
@@ -183,7 +154,7 @@ def test_verdict(thing, faults, notes, says, options):
     assert WORDS.get(thing, "") in "".join(fault.said for fault in report.faults)
 
 
-@pytest.mark.parametrize(("thing", "blamed"), [(Growing, False), (NarrowQueries, True)])
+@pytest.mark.parametrize(("thing", "blamed"), [(its.Growing, False), (its.NarrowQueries, True)])
 def test_queries_beside_keys_that_grow_are_held_to_their_own_size(thing, blamed):
     named = {fault.name for fault in check(thing).faults}
     assert ("positions-in-16-bits" in named) is blamed
@@ -192,7 +163,7 @@ def test_queries_beside_keys_that_grow_are_held_to_their_own_size(thing, blamed)
 @pytest.mark.parametrize(
     ("thing", "options"),
     [
-        (WithAnUnusedTable, {}),
+        (its.WithAnUnusedTable, {}),
         (Tutorial, {"layout": "bsd"}),
         (LeftToTheScale, {"config": OF_YARN}),
         (places.StartEnds, {"call": "subject(x, offset)", "dim": 32}),
@@ -209,5 +180,5 @@ def test_the_number_shows_the_fault():
     assert fault.number == pytest.approx(1.416, abs=0.01)  # sin 2, 1 − cos 2, …
     (fault,) = check(PositionalEncoding1D, arguments={"channels": 64}).faults
     assert 1e-3 < fault.number < 4e-3  # half a unit of bfloat16 below one
-    (fault,) = check(far_sines, dim=32).faults
+    (fault,) = check(its.far_sines, dim=32).faults
     assert 6000 <= fault.number < 6100
