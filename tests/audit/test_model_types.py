@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+import transformers
 from tests.audit.zoo.wrong.rotary import Turn
 from tests.oracle_models import building
 from transformers import CONFIG_MAPPING
@@ -21,6 +22,12 @@ KNOWN = {
 SWITCHED = ("axk1", "glm4_moe_lite", "mistral4", "youtu")
 """Types that pair channels by a switch of their configuration, as DeepSeek-V3."""
 
+SLOW = pytest.mark.slow("models of transformers", spares=4)
+
+
+def names(report) -> list[str]:
+    return [fault.name for fault in report.faults]
+
 
 @pytest.mark.slow("the parts of tiny models of every type, a second each")
 @pytest.mark.parametrize("model_type", sorted(CONFIG_MAPPING))
@@ -37,24 +44,17 @@ def test_no_model_type_is_called_wrong(model_type):
     assert wrong == KNOWN.get(model_type, set()), str(report)
 
 
-def of_attention(model_type, **changed):
-    """What a configuration is told to be, by the questions that say it."""
-    config = building.config_of(model_type)
-    for name, value in changed.items():
-        setattr(config, name, value)
-    report = check(config, only=["encodes-the-sequence", "is-a-rotation", "is-as-configured"])
-    assert not report.found, str(report)
-    return report.identity
-
-
 @pytest.mark.parametrize(
-    "model_type",
-    ["deepseek_v3", *(pytest.param(t, marks=pytest.mark.slow("more of them")) for t in SWITCHED)],
+    "model_type", ["deepseek_v3", *(pytest.param(t, marks=SLOW) for t in SWITCHED)]
 )
 def test_a_model_is_asked_with_the_function_that_its_attention_calls(model_type):
     """Its source: `if self.config.rope_interleave: apply_rotary_pos_emb_interleave(…)`."""
-    assert "interleaved pairing" in of_attention(model_type, rope_interleave=True)
-    assert "half pairing" in of_attention(model_type, rope_interleave=False)
+    for interleaved, pairing in ((True, "interleaved"), (False, "half")):
+        config = building.config_of(model_type)
+        config.rope_interleave = interleaved
+        report = check(config, only=["encodes-the-sequence", "is-a-rotation", "is-as-configured"])
+        assert not report.found, str(report)
+        assert f"{pairing} pairing" in report.identity
 
 
 def test_which_of_two_functions_applies_a_module_alone_is_said_to_be_unseen():
@@ -77,16 +77,11 @@ def test_types_that_were_called_wrong_are_understood(model_type):
 # Models as they are.
 
 
-def names(report) -> list[str]:
-    return [fault.name for fault in report.faults]
-
-
-@pytest.mark.slow("a model of transformers")
+@SLOW
 def test_llama_of_transformers_is_damaged_by_a_cast_and_precise_enough():
-    from transformers import LlamaConfig
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-    config = LlamaConfig(hidden_size=256, num_attention_heads=4)
+    config = transformers.LlamaConfig(hidden_size=256, num_attention_heads=4)
     report = check(lambda: LlamaRotaryEmbedding(config))
     assert names(report) == ["cast-breaks-it"]
     assert "applied by apply_rotary_pos_emb beside it" in report.understood
@@ -99,6 +94,7 @@ SCALED = {
     "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
 }  # fmt: skip
 SMALL = {"hidden_size": 128, "num_attention_heads": 2}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 CONFIGURATIONS = [
     ("LlamaConfig", {**SMALL, "rope_parameters": SCALED}, "Llama 3 scaling by 8 from 8,192"),
     ("CohereConfig", {**SMALL, "num_key_value_heads": 2}, "interleaved pairing, base 500,000"),
@@ -108,16 +104,13 @@ CONFIGURATIONS = [
     ("T5Config", {"d_model": 64}, "T5's bias, 32 buckets for both directions"),
     ("MptConfig", {"d_model": 96, "n_heads": 12}, "ALiBi for 12 heads"),
     ("GPT2Config", {"n_embd": 64, "n_head": 4}, "a learned table, at least 1,024 rows"),
-    ("LlamaConfig", {**SMALL, "rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4,
-                                                  "factor": 2.0}}, ""),
-]  # fmt: skip
+    ("LlamaConfig", {**SMALL, "rope_parameters": DYNAMIC}, ""),
+]
 
 
-@pytest.mark.slow("a model of each", spares=4)
+@SLOW
 @pytest.mark.parametrize(("kind", "fields", "says"), CONFIGURATIONS)
 def test_configurations_of_transformers(kind, fields, says):
-    import transformers
-
     report = check(getattr(transformers, kind)(**fields))
     assert says in report.identity
     assert report.status == (0 if says else 1), str(report)
@@ -127,38 +120,33 @@ def test_configurations_of_transformers(kind, fields, says):
 @pytest.mark.slow("models of several parts")
 def test_parts_of_other_configurations_are_asked_each():
     """They are as wide as each other, and have no numbers until they are built."""
-    from transformers import BltConfig
-
     bases = {"encoder": 5e5, "global": 5e5, "decoder": 1234.0, "patcher": 5e5}
+    small = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
     parts = {
-        f"{part}_config": {
-            **{"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1},
-            "rope_parameters": {"rope_type": "default", "rope_theta": base},
-        }
+        f"{part}_config": small | {"rope_parameters": {"rope_type": "default", "rope_theta": base}}
         for part, base in bases.items()
     }
-    identity = check(BltConfig(vocab_size=16, **parts)).identity
+    identity = check(transformers.BltConfig(vocab_size=16, **parts)).identity
     assert "base 500,000" in identity
     assert re.search(r"local_decoder\S+ \S*.*base 1,234", identity), identity
 
 
 @pytest.mark.slow("a long bias")
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_alibi_of_bloom_is_coarse_in_bfloat16(dtype):
+def test_alibi_of_bloom_is_coarse_in_bfloat16():
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
-    def bias(length):
-        return build_alibi_tensor(torch.ones(1, length), 8, dtype).reshape(8, 1, length)
+    def bias(dtype):
+        return lambda length: build_alibi_tensor(torch.ones(1, length), 8, dtype).view(8, 1, length)
 
-    report = check(bias)
-    assert names(report) == ["bias-in-16-bits"] * (dtype == torch.bfloat16)
-    if dtype == torch.bfloat16:
-        assert report.faults[0].number > 4
-    else:
-        assert [note.name for note in report.notes] == ["key-only"]
+    (coarse,) = check(bias(torch.bfloat16)).faults
+    assert coarse.name == "bias-in-16-bits"
+    assert coarse.number > 4
+    report = check(bias(torch.float32))
+    assert not report.faults
+    assert [note.name for note in report.notes] == ["key-only"]
 
 
-@pytest.mark.slow("a model of transformers")
+@SLOW
 def test_a_configuration_beside_it():
     config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, **SMALL}
     assert "unlike-its-configuration" not in names(check(Turn, config=config))
