@@ -7,7 +7,6 @@ import pytest
 import torch
 from tests.audit.zoo.arithmetic import apart
 from tests.audit.zoo.right.added import Annotated, Tutorial
-from tests.audit.zoo.right.grids import RoPE2D, TableOfPoints
 from tests.audit.zoo.specimen import changed
 from torch import nn
 
@@ -17,17 +16,6 @@ from posenc.audit import CannotCheckError, check
 class Asking(nn.Module):
     def __init__(self, what):
         super().__init__()
-
-
-class WithTokens(Annotated):
-    """Its own table of tokens, by any name of what it is given."""
-
-    def __init__(self, d_model=32, vocab_size=700):
-        super().__init__(d_model)
-        self.tokens = nn.Embedding(vocab_size, d_model)
-
-    def forward(self, src):
-        return super().forward(self.tokens(src) * 32**0.5)
 
 
 class AsWideAsLong(nn.Module):
@@ -80,23 +68,16 @@ DROPS_IN_EVAL = changed(
 NORMALIZED = changed(
     Annotated, "Normalized", forward=lambda s, of, x: nn.functional.layer_norm(of(x), (32,))
 )
-FORM, SLOW = "no form that is known", pytest.mark.slow("more of its kind", spares=3)
+SLOW = pytest.mark.slow("more of its kind", spares=3)
 CASES = [
-    (math.pi, {}, FORM),
-    (torch.zeros(3), {}, FORM),
+    (math.pi, {}, "no form that is known"),
     (Asking, {}, "could not be built"),
-    (nn.Embedding(32, 8), {"arguments": {"embedding_dim": 64}}, "is built already"),
-    (RoPE2D, {"kind": "added"}, FORM),
-    (lambda: TableOfPoints(height=7), {}, "fewer than 8 rows"),
     (Annotated, {"call": "[subject, x]"}, "list"),
     (Annotated, {"call": "subject("}, "no expression"),
-    (nn.Identity, {"kind": "rotary", "layout": "sbd"}, FORM),
-    (nn.Identity, {"layout": "bhsd", "call": "subject(x)"}, "takes one of bsd, sbd, sd"),
     (AsWideAsLong, {}, "as ids of tokens do"),
     (ONE_ROW, {}, "as ids of tokens do"),
     (Map, {}, 'kind="bias" and call='),
     (Map, {"kind": "bias"}, 'kind="bias" and call='),
-    pytest.param(WithTokens, {}, "receive other rows at other places", marks=SLOW),
     pytest.param(NORMALIZED, {}, "otherwise than by a sum", marks=SLOW),
     pytest.param(DROPS_IN_EVAL, {}, "other numbers at each call", marks=SLOW),
 ]

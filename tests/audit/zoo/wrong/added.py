@@ -1,7 +1,5 @@
 """What is added to embeddings, with one slip each."""
 
-import math
-
 import torch
 from tests.audit.zoo.arithmetic import interleaved, powers, sines
 from tests.audit.zoo.right.added import PatchesAlone
@@ -122,9 +120,7 @@ def angles_divided_whole(x):
 
 def timestep_grows(timesteps, dim=32, max_period=10000):
     """Diffusion steps without the minus, in float32."""
-    half = dim // 2
-    rate = torch.exp(math.log(max_period) * torch.arange(half, dtype=torch.float32) / half)
-    args = timesteps[:, None].float() * rate[None]
+    args = timesteps[:, None].float() / powers(dim, max_period)
     return torch.cat([torch.cos(args), torch.sin(args)], dim=-1)
 
 
