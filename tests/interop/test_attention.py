@@ -27,9 +27,6 @@ MORE_DECODERS = {
     "mistral": {"sliding_window": 5},
     "gemma3_text": {**NARROW, **HALVES},
     "qwen2": {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
-    "qwen3_moe": {**NARROW, "num_experts": 2, "num_experts_per_tok": 1,
-                  "moe_intermediate_size": 16},
-    "phi3": {"sliding_window": 5},
     "cohere": {},
     "gpt_neox": {"num_key_value_heads": 4},
     "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
@@ -40,7 +37,7 @@ FIELDS = DECODERS | MORE_DECODERS | ENCODERS
 
 decoders = pytest.mark.parametrize(
     "name",
-    [*DECODERS, *(pytest.param(n, marks=pytest.mark.slow("nine more")) for n in MORE_DECODERS)],
+    [*DECODERS, *(pytest.param(n, marks=pytest.mark.slow("seven more")) for n in MORE_DECODERS)],
 )
 
 IDS = torch.randint(2, 97, (2, 14), generator=torch.Generator().manual_seed(0))
@@ -181,19 +178,6 @@ def test_training_gives_the_gradients_of_eager_attention():
 
     for theirs, ours in zip(*both("llama", run), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
-
-
-def test_no_mask_of_queries_by_keys_is_made():
-    given, model = [], built("gpt_oss")
-    model.set_attn_implementation("posenc")
-    note = lambda _, __, named: given.append(named["attention_mask"])  # noqa: E731
-    attentions = [layer.self_attn for layer in model.model.layers]
-    hooks = [each.register_forward_pre_hook(note, with_kwargs=True) for each in attentions]
-    model(IDS)
-    for hook in hooks:
-        hook.remove()
-    assert [(mask.is_causal, mask.window, mask.padding) for mask in given] == [
-        (True, 5, None), (True, None, None)]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["llama", "bert"])

@@ -19,10 +19,9 @@ REFUSED = ("indices", "block_indices", "sinks")
 def register_attention() -> str:
     """Make ``attn_implementation="posenc"`` known to ``transformers``.
 
-    Models whose attention goes through transformers' attention interface then run by
-    ``posenc.attention``, with causal order, padding, windows, chunks, packed documents, grouped
-    queries, soft capping, sinks, learned biases and any cache. Masks are described by a few
-    numbers, so attention needs no memory of size queries × keys.
+    Models that use transformers' attention interface then run by ``posenc.attention``, with causal
+    order, padding, windows, chunks, packed documents, grouped queries, soft capping, sinks, learned
+    biases and any cache. Attention needs no memory of size queries × keys.
 
     Results are those of ``"eager"``, up to rounding; queries that are padding give zeros.
     ``output_attentions``, models that compute with their mask, and sparse attention raise an error
@@ -142,7 +141,7 @@ def _weights_are_collected() -> bool:
 def _unsaid(
     module: nn.Module, is_causal: bool | None, query: Tensor, key: Tensor, window: int | None
 ) -> ToldMask:
-    """Who sees whom in a layer without a mask, which its own flag says."""
+    """Who sees whom in a layer without a mask: its own flag says."""
     q_len, k_len = query.shape[-2], key.shape[-2]
     flag = getattr(module, "is_causal", True) if is_causal is None else is_causal
     windowed = window is not None and window < k_len

@@ -51,13 +51,12 @@ class BiasPatch(Undoable):
 def patch_biases(model: nn.Module) -> BiasPatch:
     """Let a loaded model with ALiBi or T5's biases attend by ``posenc.attention``, in place.
 
-    The bias is one number a distance, so a long prompt needs no memory of size queries × keys.
-    ALiBi is exact, and rounded once. T5's table stays the model's own parameter, and receives its
-    gradients. Caches, left padding, generation, training, casts, copies and saving work as before;
-    the state dict stays as it is.
+    A long prompt needs no memory of size queries × keys. ALiBi is exact, and rounded once. T5's
+    table stays the model's own parameter, and receives its gradients. Caches, padding, generation,
+    training, casts, copies and saving work as before; the state dict stays as it is.
 
-    Before anything is changed, the model's own bias is compared with ours in rows of 16 to 5000
-    tokens, and ALiBi's layers run on random rows before and after.
+    The model's own bias is compared with ours first, in rows of 16 to 5000 tokens, and ALiBi's
+    layers run on random rows in both ways.
 
     Args:
         model: Bloom, MPT or Falcon (with ``alibi=True``), T5, mT5, UMT5, Switch Transformers or
@@ -65,8 +64,7 @@ def patch_biases(model: nn.Module) -> BiasPatch:
 
     Raises:
         TypeError: The model has no such bias, or one that is made otherwise.
-        ValueError: It is patched already, or its own bias or its layers give something else than
-            ours (as Falcon's with ``attn_implementation="eager"``, which adds ALiBi twice).
+        ValueError: It is patched already, or its own bias or layers give something else than ours.
 
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long" (arXiv:2108.12409); Raffel et al. 2020,

@@ -15,13 +15,11 @@ def drop_rotary(model: nn.Module) -> Patch:
     """Take the rotary positions out of a loaded model, in place: every pair stands still.
 
     DroPE: rotary positions help a model to learn, and keep it from reading further than it was
-    trained. They are dropped after training, and the model is trained a little further, at the
-    length that it knows; order then reaches it through the causal mask alone. See
-    ``docs/patching.md``. Before that training the model is of no use.
+    trained. Drop them after training, then train a little further at the length that it knows;
+    until then the model is of no use. Order reaches it through the causal mask alone.
 
-    The attention factor of an extension is dropped, too. No configuration says so
-    (``Patch.config_follows`` is False), so ``drop_rotary`` must be called again on a model that was
-    saved and loaded. ``undo()`` puts the rotation back.
+    The attention factor of an extension is dropped, too. No configuration says so: call
+    ``drop_rotary`` again on a model that was saved and loaded. ``undo()`` puts the rotation back.
 
     Reference:
         Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their Positional

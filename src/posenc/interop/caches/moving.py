@@ -53,11 +53,11 @@ def rerotate_cached_keys(
     """Bring the keys of a cache to other frequencies, in place: as if ``new`` had encoded them.
 
     For a model whose context is extended while it generates: rotate the cache, patch the model with
-    the same schedule, go on. How the model caches its keys is measured by running it over a few
-    tokens, so call this before the model is patched.
+    the same schedule, go on. The model is run over a few tokens first, to measure how it caches its
+    keys, so call this before it is patched.
 
-    Keys of the first layer are then what computing them again would give. Those of deeper layers,
-    and all values, come from hidden states that attention under the old frequencies made.
+    Keys of the first layer are then what computing them again would give. Deeper keys and all
+    values come from hidden states that attention under the old frequencies made.
 
     Args:
         cache: A ``DynamicCache`` or ``StaticCache``, with sliding layers or without.
@@ -102,12 +102,11 @@ def rerotate_cached_keys(
         dtype = torch.promote_types(keys.dtype, torch.float32)
         return between.encode_keys(keys, between.table(where, dtype=dtype))
 
-    if any(
-        held.encoding and target
-        and bare(held.encoding).frequencies.attention_factor != target.attention_factor
-        for held, target in zip(storage, targets, strict=True)
-    ):  # fmt: skip
-        _check_factor(model, new, storage, turned)
+    for held, target in zip(storage, targets, strict=True):
+        factor = held.encoding and bare(held.encoding).frequencies.attention_factor
+        if factor is not None and target and factor != target.attention_factor:
+            _check_factor(model, new, storage, turned)
+            break
     return _changed(cache, storage, turned, positions)
 
 
@@ -187,9 +186,8 @@ def _layers(cache: Any) -> list[Any]:
     layers = getattr(cache, "layers", None)
     if not isinstance(layers, list):
         raise TypeError(f"cache is a {type(cache).__name__}, not a cache of transformers.")
-    for layer in layers:
-        if type(layer).__name__ not in SERVED + WITHOUT:
-            kind = type(layer).__name__
+    for kind in (type(layer).__name__ for layer in layers):
+        if kind not in SERVED + WITHOUT:
             raise TypeError(f"A layer of the cache is a {kind}, whose keys are no plain tensors.")
     return layers
 
@@ -218,9 +216,8 @@ def _end_of(positions: Tensor | None) -> int:
 def _check_reach(held: KeyStorage, reach: int) -> None:
     if held.rope_type in BY_LENGTH and held.trained_length and reach > held.trained_length:
         raise ValueError(
-            f"Tokens of the cache reach position {reach - 1}, and transformers changes the "
-            f"frequencies of rope type {held.rope_type!r} beyond {held.trained_length} positions. "
-            f"Compute the cache again."
+            f"Tokens of the cache reach position {reach - 1}, and frequencies of rope type "
+            f"{held.rope_type!r} change beyond {held.trained_length} positions."
         )
 
 
@@ -250,11 +247,9 @@ def _check_factor(model: nn.Module, new: Any, storage: list[KeyStorage], turned:
     _changed(cache, storage, turned, positions)
     with patch(model, rotary=new):
         again, _ = run(model, contents, positions)
-    for index, (one, other, held) in enumerate(
-        zip(cache.layers, again.layers, storage, strict=True)
-    ):
+    for one, other, held in zip(cache.layers, again.layers, storage, strict=True):
         if held.encoding and spread(getattr(one, held.held), getattr(other, held.held)) > ALIKE:
             raise ValueError(
-                f"new has another attention factor, which does not reach the keys that layer "
-                f"{index} of {type(model).__name__} caches: it norms them after rotating."
+                f"{type(model).__name__} norms its keys after rotating, and takes the attention "
+                f"factor of new away."
             )

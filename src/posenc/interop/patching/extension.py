@@ -43,8 +43,6 @@ def is_dictionary(rotary: object) -> bool:
 
 def by_type(found: Admitted, rotary: Extension) -> Mapping[str, Any]:
     """What is wanted for each type of layers; types that stay are left out."""
-    if isinstance(rotary, Mapping) and not rotary:
-        raise ValueError("rotary is an empty mapping, which would change nothing.")
     if is_dictionary(rotary):
         return dict.fromkeys(_scaled_types(found), rotary)
     if not isinstance(rotary, Mapping):
@@ -67,12 +65,10 @@ def _scaled_types(found: Admitted) -> list[str]:
     return scaled or list(found.layers)
 
 
-def extended(
-    found: Admitted, rotary: Extension | None, length: int | None
-) -> dict[str, RotaryLayer]:
+def extended(found: Admitted, rotary: Extension, length: int | None) -> dict[str, RotaryLayer]:
     """What each type of layers shall have; those that are left out stay."""
     made = dict(found.layers)
-    for kind, wanted in ({} if rotary is None else by_type(found, rotary)).items():
+    for kind, wanted in by_type(found, rotary).items():
         own = made[kind]
         if isinstance(wanted, Mapping):
             made[kind] = _from_dictionary(found, own, wanted, length)

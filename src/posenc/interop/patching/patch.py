@@ -82,27 +82,24 @@ def _said(rotation: Any) -> str:
 def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | None = None) -> Patch:
     """Put our rotary encoding into a loaded model, in place, with its context or a longer one.
 
-    Each module that makes angles of positions is asked for several near and far ones, for each type
-    of layers. It is replaced if it gives what its configuration means, in a known form
-    (``posenc.interop.oracle.modules``). Towers of other kinds (of images, say) stay as they are;
-    see ``Patch.left``.
+    Each module that makes angles of positions is measured at near and far positions. It is replaced
+    if it gives what its configuration means. Towers of images and the like stay; see
+    ``Patch.left``.
 
     Angles are exact at any position and rounded once, to the dtype in which the model applies
     them. Caches, left padding, ``torch.compile``, training, casts and saving work as before; the
     state dict stays as it is. Undo it with ``undo()``, ``unpatch(model)``, or by leaving a ``with``
     block.
 
-    With ``rotary`` the context is extended, with ``length`` that of a type that depends on it: the
-    configuration is changed to say the same where it can (``Patch.config_follows``), so that the
-    model, saved and loaded, keeps its meaning.
+    With ``rotary`` or ``length``, the configuration is changed to say the same where it can
+    (``Patch.config_follows``), so that the model, saved and loaded, keeps its meaning.
 
     Args:
         model: A model of transformers, with a head or without.
-        rotary: Another encoding: a ``Rotary``, a schedule, a rope dictionary as Hugging Face
-            writes it, or a mapping from layer types to these (types that are left out stay). A
+        rotary: Another encoding for the language model: a ``Rotary``, a schedule, a rope dictionary
+            of Hugging Face, or a mapping from layer types to these. Types that are left out stay. A
             dictionary is for the layers to which the configuration's class hands it; the base,
-            sections of axes and the trained length stay where it leaves them out. If not given,
-            what the configuration says. In a model of several parts it is for the language model.
+            sections of axes and the trained length stay where it leaves them out.
         length: Length of the sequences, for the types that depend on it (dynamic, longrope); the
             trained length if not given. Positions further than that raise a ValueError when the
             model runs (in a compiled graph a RuntimeError). For GPT-J and CodeGen, the least number
@@ -145,15 +142,14 @@ def replaced(
     found, left = _admitted(model, length, named)
     main = [each for each in found if each.config.model_type == named] or found
     # All is built before anything is changed, so that an error leaves the model as it was.
-    layers = [
-        dict(each.layers) if wanted is None or each not in main else wanted(each) for each in found
+    pairs = [
+        (each, dict(each.layers) if wanted is None or each not in main else wanted(each))
+        for each in found
     ]
-    changes = Changes()
-    made: list[Ours] = []
+    changes, made = Changes(), list[Ours]()
     try:
-        pairs = [pair for pair in zip(found, layers, strict=True) if pair[0] in main]
-        why = _told(model, pairs, given, wanted, changes)
-        for each, new in zip(found, layers, strict=True):
+        why = _told(model, [pair for pair in pairs if pair[0] in main], given, wanted, changes)
+        for each, new in pairs:
             made.append(_put(each, new, made, length))
     except Exception:
         for each, ours in zip(found, made, strict=False):

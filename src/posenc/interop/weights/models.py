@@ -48,18 +48,16 @@ class ConvertedPairing(Undoable):
 def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
     """Bring the queries and keys of a whole model into the pairing ``to``, in place.
 
-    The rows of every projection that pairs rotated channels change places (see ``row_orders``), and
-    each attention module then rotates pairs of the other kind. Logits stay what they were, up to
-    the rounding of sums in another order; ``model.state_dict()`` is what a framework of that
-    pairing loads, and keys in caches have it.
+    Rows of projections change places (see ``row_orders``), and each attention module then rotates
+    pairs of the other kind. Logits stay, up to the rounding of sums in another order.
+    ``model.state_dict()`` is what a framework of that pairing loads, and keys in caches have it.
 
     Before anything is changed, attention is run in both ways in float64, on a copy with random
     weights of one layer of each kind; the model is refused if the outputs are not the same.
     ``torch.compile`` leaves the attention modules of a converted model as they are.
 
-    The configuration notes the pairing as ``posenc_pairing``, which ``positional_setup`` reads and
-    plain transformers does not. A model that was saved so must be given its rotation again after
-    loading, by ``rotate_as_converted``, or be converted back before it is saved.
+    The configuration notes the pairing as ``posenc_pairing``, which plain transformers does not
+    read: after loading such a model, call ``rotate_as_converted``.
 
     Args:
         model: Of transformers, its weights loaded, not quantized.
@@ -139,8 +137,8 @@ def check_turned(model: nn.Module) -> None:
         return
     if not any(map(calls_others, model.modules())):
         raise ValueError(
-            f"The weights of {type(model).__name__} were converted to the pairing {marked!r} "
-            f"({MARK}), and its code rotates the other one. Call rotate_as_converted(model) first."
+            f"The weights of {type(model).__name__} have the pairing {marked!r} and its code has "
+            f"the other one. Call rotate_as_converted(model) first."
         )
 
 
