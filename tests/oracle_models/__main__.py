@@ -9,30 +9,38 @@ import json
 import sys
 import time
 import warnings
+from multiprocessing import TimeoutError, get_context
 from pathlib import Path
 from typing import Any
 
-from tests.oracle_models.forked import apart
-
 KEPT = Path(".oracle_models.jsonl")
+SECONDS = 60
 
 
 def row_of(model_type: str) -> dict[str, Any]:
-    """The verdict on one type and its facts, from a process of its own."""
+    """The verdict on one type and its facts."""
     from tests.oracle_models.agreeing import Verdict, verdict
     from tests.oracle_models.measuring import measured
 
-    def row() -> dict[str, Any]:
-        since = time.perf_counter()
-        try:
-            found, facts = verdict(model_type), measured(model_type)
-        except BaseException as error:
-            found, facts = Verdict(model_type, "failed", why=f"{error!r}"[:300]), {}
-        found.seconds = round(time.perf_counter() - since, 2)
-        return {**vars(found), "facts": facts}
+    since = time.perf_counter()
+    try:
+        found, facts = verdict(model_type), measured(model_type)
+    except BaseException as error:
+        found, facts = Verdict(model_type, "failed", why=f"{error!r}"[:300]), {}
+    found.seconds = round(time.perf_counter() - since, 2)
+    return {**vars(found), "facts": facts}
 
-    late = vars(Verdict(model_type, "not run", why="it took long"))
-    return apart(row) or {**late, "facts": {}}
+
+def apart(model_type: str) -> dict[str, Any]:
+    """The same from a process of its own: some types take too long, and one cannot be stopped."""
+    from tests.oracle_models.agreeing import Verdict
+
+    with get_context("fork").Pool(1) as pool:
+        try:
+            return pool.apply_async(row_of, (model_type,)).get(SECONDS)
+        except TimeoutError:
+            late = Verdict(model_type, "not run", why="it took long")
+            return {**vars(late), "facts": {}}
 
 
 def main() -> int:
@@ -56,7 +64,7 @@ def main() -> int:
     kept = {row["model_type"]: row for row in map(json.loads, lines)}
     with KEPT.open("a") as out:
         for model_type in chosen.types or [name for name in names() if name not in kept]:
-            kept[model_type] = row = row_of(model_type)
+            kept[model_type] = row = apart(model_type)
             out.write(json.dumps(row) + "\n")
             out.flush()
     shown = [kept[name] for name in (chosen.types or names()) if name in kept]

@@ -25,22 +25,15 @@ UNCOMPARED = ("hrm_text", "csm_depth_decoder_model")
 
 @dataclass
 class Verdict:
-    """What came of one type.
-
-    Attributes:
-        model_type: The type.
-        status: ``"agrees"``, ``"differs"`` (a misreading), ``"refused"``, ``"told"`` (in words
-            only), ``"composite"`` (its parts are types of their own), ``"not run"``.
-        does: What the reading says, in a few words.
-        why: Of what does not agree.
-        checks: Number of comparisons.
-    """
+    """What came of one type."""
 
     model_type: str
+    # agrees, differs (a misreading), refused, told (in words only), composite (its parts are types
+    # of their own), not run
     status: str
-    does: str = ""
-    why: str = ""
-    checks: int = 0
+    does: str = ""  # what the reading says, in a few words
+    why: str = ""  # of what does not agree
+    checks: int = 0  # number of comparisons
     seconds: float = 0.0
     differing: list[str] = field(default_factory=list)
 
