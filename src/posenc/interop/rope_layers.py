@@ -121,6 +121,8 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
         raise ValueError(f"{config.model_type} has a rope dictionary for each type of its layers.")
     if not nested:
         return fields or {None: old or given}
+    if config.is_known and "by_type" not in config.facts:
+        raise ValueError(f"{config.model_type} has one rope dictionary for all its layers.")
     kinds = {rope_type_of(each, config.family).name for each in nested.values() if each}
     if config.facts.get("share_inside") and config.get(SHARE_FIELDS[0]) and len(kinds) > 1:
         raise ValueError(f"{SHARE_FIELDS[0]} must stand in each dictionary of rope_parameters.")
