@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +12,6 @@ from hypothesis import strategies as st
 from posenc.frequencies import Divided, YaRN
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 
-LLAMA_31 = {
-    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
-    "max_position_embeddings": 131072, "rope_theta": 500000.0,
-    "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                     "original_max_position_embeddings": 8192, "rope_type": "llama3"},
-}  # fmt: skip
 PHI_3_128K = {
     "model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "num_hidden_layers": 32,
     "max_position_embeddings": 131072, "original_max_position_embeddings": 4096,
@@ -42,16 +37,6 @@ GEMMA_3 = {
                     "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
                     "sliding_window": 1024},
     "vision_config": {"hidden_size": 1152, "num_attention_heads": 16},
-}  # fmt: skip
-MODERNBERT = {
-    "model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12,
-    "num_hidden_layers": 22, "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0,
-    "local_rope_theta": 10000.0, "max_position_embeddings": 8192,
-}  # fmt: skip
-QWEN2_VL = {
-    "model_type": "qwen2_vl", "hidden_size": 3584, "num_attention_heads": 28,
-    "num_hidden_layers": 28, "max_position_embeddings": 32768, "rope_theta": 1000000.0,
-    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
 }  # fmt: skip
 
 
@@ -91,13 +76,17 @@ def test_what_cannot_be_read_is_refused(config, said):
 
 
 JUNK = [None, 0, -1, 1.5, "x", [], {}, [1], True, 10**30, {"a": 1}]
-FIELDS = [*LLAMA_31, *PHI_3_128K["rope_scaling"], *YARN, "layer_types", "head_dim",
-          "no_rope_layers", "per_layer_config", "text_config", "rope_parameters"]  # fmt: skip
+FIELDS = [
+    *YI, *PHI_3_128K["rope_scaling"], *YARN, "layer_types", "head_dim", "no_rope_layers",
+    "per_layer_config", "text_config", "rope_parameters", "low_freq_factor",
+]  # fmt: skip
+PUBLISHED = Path(__file__).with_name("published_files.json").read_text(encoding="utf-8")
+FILES = [fields for fields, _ in json.loads(PUBLISHED).values()]
 
 
 @settings(max_examples=150, deadline=None)
 @given(
-    config=st.sampled_from([LLAMA_31, PHI_3_128K, DEEPSEEK_V3, GEMMA_3, MODERNBERT, QWEN2_VL]),
+    config=st.sampled_from(FILES),
     junk=st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(JUNK), min_size=1, max_size=2),
     inside=st.booleans(),
 )

@@ -57,9 +57,9 @@ def multimodal_positions(
             ``mm_token_type_ids``; any other counts as text, as audio does.
         image_grids: ``image_grid_thw``: (frames, height, width) in patches of each image.
         video_grids: ``video_grid_thw``, likewise.
-        seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given. Of models
-            that count frames none are taken. Qwen2.5-VL rounds positions in the dtype of a tensor,
-            and numbers of a list in float64 and then float32; so it is here.
+        seconds: ``second_per_grid_ts``: between two frames of each video; 1 if not given. Models
+            that count frames do not look at it. Qwen2.5-VL rounds positions in the dtype of a
+            tensor, and numbers of a list in float64 and then float32; so it is here.
         mask: ``attention_mask``, true where a token is real. Padding stands at 0.
         document_ids: ``[*batch, seq]`` of packed rows.
         after: Where text goes on behind a video: ``"sides"`` or ``"all"``, as of
