@@ -35,22 +35,18 @@ def is_foreign(values: Mapping[str, Any]) -> bool:
     return isinstance(values.get("_class_name"), str) or named
 
 
-def is_told_by_name(architecture: object) -> bool:
-    """Whether the name of a model of timm says what it does with positions."""
-    return isinstance(architecture, str) and NAME.match(architecture) is not None
-
-
 def foreign_part(values: Mapping[str, Any]) -> Part:
     """The set-up that such a file means."""
-    if not isinstance(values.get("_class_name"), str):
-        return timm_part(str(values["architecture"]), values)
-    name = values["_class_name"]
+    if not isinstance(name := values.get("_class_name"), str):
+        part = timm_part(values)
+        if part is None:
+            given = values["architecture"]
+            raise ValueError(f"architecture is {given!r}; names as vit_base_patch16_224 are known.")
+        return part
     if (facts := diffusers().get(name)) is None:
         raise ValueError(f"_class_name is {name!r}; known are {', '.join(diffusers())}.")
     config = Configuration({**facts["defaults"], **values}, name)
-    count = config.whole("num_layers")
-    if config.get("num_single_layers"):
-        count += config.whole("num_single_layers")
+    count = config.whole("num_layers") + (config.get("num_single_layers") or 0)
     part, head = "image" if "2D" in name else "video", config.whole("attention_head_dim")
     form, field = facts.get("form", (None, None))
     if form is None or (form == "cogvideox" and not config.get("use_rotary_positional_embeddings")):
@@ -82,11 +78,11 @@ def _rotation(
     return AxialRotary(head, base, form, split=tuple(config.listed(field) or ()))
 
 
-def timm_part(name: str, values: Mapping[str, Any]) -> Part:
-    """The set-up of a vision transformer of timm, by its name."""
-    found = NAME.match(name)
-    if found is None:
-        raise ValueError(f"architecture is {name!r}; names as vit_base_patch16_224 are known.")
+def timm_part(values: Mapping[str, Any]) -> Part | None:
+    """The set-up of a vision transformer of timm, by its name; None of names that do not say it."""
+    name = str(values.get("architecture"))
+    if (found := NAME.match(name)) is None:
+        return None
     patch, image, width = int(found[3]), int(found[4]), SIZES[found[2]]
     kept = values.get("pretrained_cfg") or {}
     size = list(kept.get("input_size") or ())[-2:] if kept.get("fixed_input_size") else []

@@ -8,7 +8,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, strays
-from posenc.interop.diffusion_setup import foreign_part, is_foreign, is_told_by_name, timm_part
+from posenc.interop.diffusion_setup import foreign_part, is_foreign, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
 from posenc.interop.rope_layers import of_its_own_code, refusal, rotates
@@ -126,9 +126,8 @@ def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence
         types = layer_types(config) or [None] * config.whole("layers")
         held = Positional()
         return [Part(name, config.model_type, tuple(LayerSetup(kind, held) for kind in types))]
-    architecture = config.values.get("architecture")
-    if config.model_type == "timm_wrapper" and is_told_by_name(architecture):
-        return [replace(timm_part(str(architecture), config.values), model_type="timm_wrapper")]
+    if config.model_type == "timm_wrapper" and (part := timm_part(config.values)):
+        return [replace(part, model_type="timm_wrapper")]
     why, sure = refusal(config), "read"
     words = f"no encoding of the library is this: {why}" if why else None
     if turns and words is None:
