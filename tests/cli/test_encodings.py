@@ -6,7 +6,6 @@ import torch
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, XPos
 from posenc.cli.commands.table import Table
 from posenc.cli.encodings import chosen, learns, name_of
-from posenc.cli.errors import UserError
 from posenc.cli.rows import rows_of
 from posenc.encodings.expression import encoding_from
 
@@ -63,15 +62,3 @@ def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():
     torch.testing.assert_close(rows_of(fire).between(0, 10), table.mT.detach(), rtol=0, atol=1e-6)
     later = fire.table(torch.tensor([0]), torch.arange(1, 4))[:, 0].flip(1)
     torch.testing.assert_close(rows_of(fire).between(-3, 3), later.mT.detach(), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("CoPE(2, 8, 16)", "positions alone give no numbers"),
-        ("AxialRotary(8)", "cannot be shown along one line"),
-    ],
-)
-def test_what_has_no_rows_says_why(text, said):
-    with pytest.raises(UserError, match=said):
-        rows_of(encoding_from(text))

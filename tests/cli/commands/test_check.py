@@ -84,7 +84,6 @@ def test_the_figure_shows_the_error_where_one_was_measured(run, file, tmp_path):
     ("words", "said"),
     [
         (["theirs"], "names nothing"),
-        (["none.py:x"], "FileNotFoundError"),
         (["theirs.py:absent"], "could not be imported"),
         (["theirs.py:plain", "--ignore", "cast_breaks_it"], "did you mean cast-breaks-it"),
         (["theirs.py:plain", "--format", "junit"], "junit"),

@@ -56,8 +56,6 @@ def test_failures_are_told_and_counted(run, grid, tmp_path):
         ("plan", "takes a grid"),
         ("plan qick", "shipped are extension, quick, standard"),
         ("status quick", "there is no folder lab-results"),
-        ("report tiny.toml --folder . -o a.pdf", "must end in .html"),
-        ("report tiny.toml --folder . --export tiny.csv", "own table"),
         ("plan bad.toml", "bad.toml: "),
     ],
 )
