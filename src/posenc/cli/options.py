@@ -60,8 +60,6 @@ DType = Annotated[
 ]
 Format = Annotated[Literal["text", "csv", "json"], Doc("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], Doc("How to print.")]
-Figure = Annotated[Output, Doc("Where to write: .png, .svg or .pdf.")]
-Theme = Annotated[Literal["light", "dark"], Doc("Background of the figure.")]
 Dpi = Annotated[SomeWhole, Doc("Pixels per inch of a .png (default: 100).")]
 
 
@@ -81,6 +79,6 @@ class Showing:
 class Drawing(Showing):
     """What those have in common that draw a figure, too."""
 
-    output: Figure = None
-    theme: Theme = "light"
+    output: Annotated[Output, Doc("Where to write: .png, .svg or .pdf.")] = None
+    theme: Annotated[Literal["light", "dark"], Doc("Background of the figure.")] = "light"
     dpi: Dpi = None
