@@ -38,10 +38,7 @@ RATES = TINY.replace("steps = 4", "learning_rates = [1e-3, 1e-2]\ntuning_steps =
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("steps = 4", "steps = 4\nclip = 1\nlearning_rates = 2e-3"),
-        ("seeds = 2", "seeds = [0, 1]"),
-    ],
+    [("steps = 4", "steps = 4\nclip = 1\nlearning_rates = 2e-3"), ("seeds = 2", "seeds = [0, 1]")],
 )
 def test_words_and_ways_of_writing_change_no_run(tiny, store, old, new):
     ids = {run.id for run in planned(tiny(), store).runs}

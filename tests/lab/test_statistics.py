@@ -63,8 +63,7 @@ def test_holm_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("corrected", "low", "clear"),
-    [(0.05, 0.1, True), (0.06, 0.1, False), (0.04, -0.1, False)],
+    ("corrected", "low", "clear"), [(0.05, 0.1, True), (0.06, 0.1, False), (0.04, -0.1, False)]
 )
 def test_clear_is_what_both_the_corrected_p_and_the_interval_say(corrected, low, clear):
     pair = Pair("a", "b", (0.2,), Interval(0.2, low, 0.3), 0.01, corrected)

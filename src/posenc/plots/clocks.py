@@ -30,13 +30,7 @@ HUB = 0.12
 """Radius of the fastest pair of a fan, of that of the slowest."""
 
 
-def phasors(
-    cos: ArrayLike,
-    sin: ArrayLike,
-    *,
-    position: int,
-    **shown: Unpack[Shown],
-) -> Axes:
+def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Shown]) -> Axes:
     """Draws one clock a pair: the hand points to (cos, sin), counter-clockwise from the right.
 
     The circle has radius 1; a hand that is longer, by an attention factor, gets the room.
@@ -69,10 +63,7 @@ def phasors(
 
 
 def timestep_fan(
-    cos: ArrayLike,
-    sin: ArrayLike,
-    timesteps: Sequence[float] | ArrayLike,
-    **shown: Unpack[Shown],
+    cos: ArrayLike, sin: ArrayLike, timesteps: Sequence[float] | ArrayLike, **shown: Unpack[Shown]
 ) -> Axes:
     """Draws each timestep as one blade: pair after pair from the middle out, at its angle t · ω.
 
@@ -123,10 +114,7 @@ INNERMOST = 0.25
 """Where the slowest pair stands, of the radius of the fastest: the middle would hide directions."""
 
 
-def directions(
-    vectors: Mapping[str, ArrayLike],
-    **shown: Unpack[Shown],
-) -> Axes:
+def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes:
     """Draws each pair as a point in its direction, the further out the faster it turns.
 
     Every point has a fainter mirror image: the same turn seen from the other side. Rings are powers

@@ -121,10 +121,7 @@ def distance_profile(
 
 
 def rotary_score(
-    scores: Mapping[str, ArrayLike] | ArrayLike,
-    *,
-    first: int = 0,
-    **shown: Unpack[Shown],
+    scores: Mapping[str, ArrayLike] | ArrayLike, *, first: int = 0, **shown: Unpack[Shown]
 ) -> Axes:
     """Draws R(distance) q · k: what rotary attention sees of two vectors, the query after the key.
 

@@ -59,10 +59,7 @@ def growth(
     return finished(ax, colors, title, xlabel, ylabel)
 
 
-def error_curve(
-    errors: Mapping[str, Mapping[int, float]],
-    **shown: Unpack[Shown],
-) -> Axes:
+def error_curve(errors: Mapping[str, Mapping[int, float]], **shown: Unpack[Shown]) -> Axes:
     """Draws largest errors over the position, both on logarithmic axes.
 
     Two lines give the scale: what one rounding of float32 costs, and what attention scores show.

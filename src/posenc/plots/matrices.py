@@ -13,12 +13,7 @@ MOST = 300
 """So many rows of a shift are drawn one by one: there are about as many pixels."""
 
 
-def similarity_matrix(
-    products: ArrayLike,
-    *,
-    start: int = 0,
-    **shown: Unpack[Shown],
-) -> Axes:
+def similarity_matrix(products: ArrayLike, *, start: int = 0, **shown: Unpack[Shown]) -> Axes:
     """Draws the dot products of all pairs of positions, in colors centered at zero.
 
     Args:
@@ -35,13 +30,7 @@ def similarity_matrix(
     return _square(values, most, (start, start + len(values)), words, **shown)
 
 
-def shift_map(
-    matrix: ArrayLike,
-    *,
-    offset: int,
-    residual: float,
-    **shown: Unpack[Shown],
-) -> Axes:
+def shift_map(matrix: ArrayLike, *, offset: int, residual: float, **shown: Unpack[Shown]) -> Axes:
     """Draws the linear map that takes every row p of an encoding to row p + offset.
 
     For a paired convention it rotates each pair of channels: 2 × 2 blocks on the diagonal. Of more

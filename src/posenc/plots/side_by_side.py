@@ -53,12 +53,7 @@ def embedding_sum(
     return finished(ax, colors, title, "dimension (each block from 0)", "token", pad=22)
 
 
-def binary_comparison(
-    sines: ArrayLike,
-    *,
-    bits: int | None = None,
-    **shown: Unpack[Shown],
-) -> Axes:
+def binary_comparison(sines: ArrayLike, *, bits: int | None = None, **shown: Unpack[Shown]) -> Axes:
     """Draws positions as binary numbers beside waves: both have fast columns and slow ones.
 
     Args:

@@ -95,8 +95,7 @@ def paired_differences(
 
 
 def loss_curves(
-    curves: Mapping[str, Sequence[Sequence[Sequence[float]]]],
-    **shown: Unpack[Shown],
+    curves: Mapping[str, Sequence[Sequence[Sequence[float]]]], **shown: Unpack[Shown]
 ) -> Axes:
     """Draws training losses: each seed thin, and the median of seeds with the same steps.
 
