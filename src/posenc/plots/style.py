@@ -34,15 +34,13 @@ SIGNED_STOPS = {
 }
 
 SIGNED = {n: LinearSegmentedColormap.from_list(n, stops) for n, stops in SIGNED_STOPS.items()}
+LINES = {
+    "light": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b"),
+    "dark": ("#56b4e9", "#e69f00", "#2fc59b", "#e39ac5", "#8fd0ff", "#f0e442"),
+}
 LOOKS = {
-    "light": Look(
-        *("#ffffff", "#1d1f24", "#d9dbe0", SIGNED["light"]),
-        lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b"),
-    ),
-    "dark": Look(
-        *("#17181c", "#e8e9ed", "#3a3c43", SIGNED["dark"]),
-        lines=("#56b4e9", "#e69f00", "#2fc59b", "#e39ac5", "#8fd0ff", "#f0e442"),
-    ),
+    "light": Look("#ffffff", "#1d1f24", "#d9dbe0", SIGNED["light"], LINES["light"]),
+    "dark": Look("#17181c", "#e8e9ed", "#3a3c43", SIGNED["dark"], LINES["dark"]),
 }
 
 
@@ -58,13 +56,17 @@ class Shown(TypedDict, total=False):
 
     title: str | None  #: a line above the picture
     ax: Axes | None  #: where to draw; a new figure if not given
-    theme: Theme
+    theme: Theme  #: light if not given
 
 
 def opened(
-    width: float, height: float, *, title: str | None = None, ax: Axes | None = None,
+    width: float,
+    height: float,
+    *,
+    title: str | None = None,
+    ax: Axes | None = None,
     theme: Theme = "light",
-) -> tuple[Axes, Look, str | None]:  # fmt: skip
+) -> tuple[Axes, Look, str | None]:
     """``ax``, or axes in a figure of their own of so many inches, the colors, and the title."""
     colors = look(theme)
     if ax is None:
