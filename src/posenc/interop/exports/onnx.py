@@ -239,7 +239,7 @@ class _StoredTables(nn.Module):
         return self.stored[self.encodings.index(encoding)](positions)
 
     def rotations(
-        self, encodings: tuple[QueryKeyEncoding, ...], *, positions: Tensor, **_: Any
+        self, encodings: tuple[QueryKeyEncoding, ...], positions: Tensor, **_: Any
     ) -> Rotations:
         return tuple((encoding, self.rows(encoding, positions)) for encoding in encodings), None
 
