@@ -5,43 +5,24 @@ import copy
 import inspect
 import random
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-SWAPPED_OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-                     ast.FloorDiv: ast.Mult}  # fmt: skip
-SWAPPED_NAMES = {"sin": "cos", "cos": "sin"}
-SWAPPED_COMPARISONS = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.LtE: ast.Lt, ast.GtE: ast.Gt}
+OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+             ast.FloorDiv: ast.Mult}  # fmt: skip
+NAMES = {"sin": "cos", "cos": "sin"}
+COMPARISONS = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.LtE: ast.Lt, ast.GtE: ast.Gt}
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A changed source.
-
-    Attributes:
-        name: Which thing, at which line, and what was changed, in words that stay the same.
-        tree: The source as it was.
-        index: Which node of it is changed.
-        thing: Name of the thing in it.
-    """
+class Mutant(NamedTuple):
+    """Of which thing, at which line and how changed, and a call that builds it."""
 
     name: str
-    tree: ast.Module
-    index: int
     thing: str
-
-    def build(self) -> Any:
-        """The thing, of a module of its own that has the changed source."""
-        tree = copy.deepcopy(self.tree)
-        node = next(n for i, n in enumerate(ast.walk(tree)) if i == self.index)
-        list(_changes(node))
-        module = ModuleType(f"mutant_{self.thing}")
-        sys.modules[module.__name__] = module
-        exec(compile(ast.fix_missing_locations(tree), self.name, "exec"), module.__dict__)
-        return getattr(module, self.thing)
+    build: Callable[[], Any]
 
 
 def mutants(thing: Any) -> Iterator[Mutant]:
@@ -56,7 +37,16 @@ def mutants(thing: Any) -> Iterator[Mutant]:
             text = " ".join((ast.get_source_segment(source, node) or "").split())
             place = f"{node.lineno - first}:{node.col_offset}"
             name = f"{thing.__name__}:{place} {text[:40]!r} {words}"
-            yield Mutant(name, tree, index, thing.__name__)
+            yield Mutant(name, thing.__name__, partial(_build, tree, index, thing.__name__))
+
+
+def _build(tree: ast.Module, index: int, thing: str) -> Any:
+    """The thing, of a module of its own in whose source one node is changed."""
+    tree = copy.deepcopy(tree)
+    list(_changes(list(ast.walk(tree))[index]))
+    module = sys.modules[f"mutant_{thing}"] = ModuleType(f"mutant_{thing}")
+    exec(compile(ast.fix_missing_locations(tree), module.__name__, "exec"), module.__dict__)
+    return getattr(module, thing)
 
 
 def _changes(node: ast.AST) -> Iterator[str]:
@@ -70,17 +60,17 @@ def _changes(node: ast.AST) -> Iterator[str]:
         case ast.Constant(value=float() as value):
             node.value = value * 2 if value else 1.0
             yield "doubled"
-        case ast.BinOp(op=op) if type(op) in SWAPPED_OPERATORS:
-            node.op = SWAPPED_OPERATORS[type(op)]()
+        case ast.BinOp(op=op) if type(op) in OPERATORS:
+            node.op = OPERATORS[type(op)]()
             yield f"with {type(node.op).__name__}"
         case ast.UnaryOp(op=ast.USub()):
             node.op = ast.UAdd()
             yield "without its sign"
-        case ast.Attribute(attr=attr) if attr in ("sin", "cos"):
-            node.attr = SWAPPED_NAMES[attr]
+        case ast.Attribute(attr=attr) if attr in NAMES:
+            node.attr = NAMES[attr]
             yield f"as {node.attr}"
-        case ast.Compare(ops=[op]) if type(op) in SWAPPED_COMPARISONS:
-            node.ops = [SWAPPED_COMPARISONS[type(op)]()]
+        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+            node.ops = [COMPARISONS[type(op)]()]
             yield f"with {type(node.ops[0]).__name__}"
 
 
