@@ -27,13 +27,10 @@ class LayerNumbers:
     queries_keys: tuple[str, ...]  #: likewise, of queries and keys
     scores: tuple[str, ...]  #: likewise, of scores
     is_read: bool  #: whether these expressions say all that the layer does
-    #: what attention multiplies its scores with; None where nothing says
-    softmax_scale: float | None
+    softmax_scale: float | None  #: of scores in attention; None where nothing says
     window: int | None  #: a query sees the keys at distances below this; None for all of them
-    #: queries see keys of their own chunk of so many positions; None without chunks
-    chunk: int | None
-    #: the rotary encoding in numbers; None without one along one sequence
-    rotary: RotaryNumbers | None
+    chunk: int | None  #: a query sees keys of its own chunk of so many positions; None without
+    rotary: RotaryNumbers | None  #: None without a rotary encoding along one sequence
 
     @property
     def expression(self) -> str | None:

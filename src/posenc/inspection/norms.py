@@ -11,12 +11,10 @@ from torch import Tensor
 class NormShares:
     """Lengths token by token."""
 
-    #: ``[seq]``, of the embeddings as they are used (scaled or not)
-    embedding: Float[Tensor, "seq"]
+    embedding: Float[Tensor, "seq"]  #: of the embeddings as they are used, scaled or not
     encoding: Float[Tensor, "seq"]  #: ``[seq]``, of the encodings
     total: Float[Tensor, "seq"]  #: ``[seq]``, of the sums
-    #: ``[seq]``: encoding² / (embedding² + encoding²), from 0 to 1; NaN of a token both of whose
-    #: vectors are zero, as that of padding may be: neither has a share
+    #: encoding² / (embedding² + encoding²), from 0 to 1; NaN where both vectors are zero
     share: Float[Tensor, "seq"]
 
 

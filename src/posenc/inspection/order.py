@@ -16,8 +16,7 @@ class OrderEffect:
 
     #: ``[heads, seq, seq]``: the first block's softmax matrices, tokens as they came
     weights: Float[Tensor, "heads seq seq"]
-    #: the same for the other order, its rows and columns put back to match
-    reordered: Float[Tensor, "heads seq seq"]
+    reordered: Float[Tensor, "heads seq seq"]  #: of the other order, put back to match
     attention_difference: float  #: the largest |weights − reordered|
     output_difference: float  #: the largest difference between the outputs of one token
 

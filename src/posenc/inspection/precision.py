@@ -19,8 +19,7 @@ class Precision:
     """What is lost at a length, where something is held in floating point."""
 
     dtype: str  #: in which positions and frequencies are held
-    #: largest error of a cosine or sine among the last positions, with frequencies and angles in
-    #: float32
+    #: largest error of cosines and sines of the last positions, with float32 frequencies and angles
     float32_error: float
     #: the same with frequencies that were rounded to ``dtype`` before, as those of a module after
     #: ``.to(dtype)``

@@ -31,12 +31,10 @@ class RotaryNumbers:
     rotated: str  #: whether these are the first (``"prefix"``) or the last (``"suffix"``) channels
     pairing: str  #: ``"half"`` or ``"interleaved"``
     pairing_is_known: bool  #: whether the pairing of this model type is known
-    #: pairs of time, height and width; None where there is one coordinate
-    sections: tuple[int, ...] | None
+    sections: tuple[int, ...] | None  #: pairs of time, height, width; None of one coordinate
     arrangement: str | None  #: of the sections
     attention_factor: float  #: what cosines and sines are multiplied with
-    #: what attention multiplies its scores with; None where nothing says
-    softmax_scale: float | None
+    softmax_scale: float | None  #: of scores in attention; None where nothing says
     trained_length: int | None  #: positions before any extension; None where nothing says
     target_length: int | None  #: positions that are asked for
     pairs: int  #: number of pairs

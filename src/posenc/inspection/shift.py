@@ -20,9 +20,7 @@ class ShiftMap:
     offset: int  #: k, in positions
     matrix: Float[Tensor, "dim dim"]  #: ``[dim, dim]``
     residual: float  #: the largest error that it leaves in any channel
-    #: whether M is the rotation of the pairs; otherwise it is the best map in the sense of least
-    #: squares
-    exact: bool
+    exact: bool  #: whether M rotates the pairs; otherwise it is the best map by least squares
     reason: str  #: why there is no rotation; empty where there is
 
 
