@@ -20,7 +20,7 @@ from posenc.positions import Positions, checked
 
 def numbers_of(profile: Profile, schedule: Schedule) -> list[float]:
     """The frequencies that an implementation computes, made once and kept with the schedule."""
-    name = "_frequencies_" + profile.name
+    name = "_frequencies_" + profile.name.replace(".", "_")  # graphs read no name with a dot
     found = getattr(schedule, name, None)
     if found is None:
         with torch.device("cpu"):  # they are numbers, also where tensors have none
