@@ -1,5 +1,6 @@
 """What a subject is told to be: Python that builds the same encoding, run against the subject."""
 
+import re
 from copy import deepcopy
 
 import pytest
@@ -27,7 +28,9 @@ def identity(thing, **options) -> str:
 
 def told(thing) -> str:
     """The Python in the line that says what a thing is."""
-    return identity(thing).partition("equal to ")[2].partition(" within ")[0].partition(", bucket")[0]
+    return (
+        identity(thing).partition("equal to ")[2].partition(" within ")[0].partition(", bucket")[0]
+    )
 
 
 def built(text):

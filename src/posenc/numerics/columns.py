@@ -37,25 +37,12 @@ class Columns(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """Which channels of a table are cosines and sines.
+    """Which channels of a table are cosines and sines."""
 
-    Attributes:
-        first: The first of them.
-        pairs: Number of cosines, and of sines.
-        axis: As of ``Columns``.
-        cos_first: As of ``Columns``.
-
-    Example:
-        >>> import torch
-        >>> columns = channels_of(range(1, 6, 2), range(0, 6, 2)).of(torch.zeros(5, 7))
-        >>> columns.table.shape, columns.axis, columns.cos_first
-        (torch.Size([5, 3, 2]), -1, False)
-    """
-
-    first: int
-    pairs: int
-    axis: Literal[-2, -1]
-    cos_first: bool
+    first: int  # the first of them
+    pairs: int  # number of cosines, and of sines
+    axis: Literal[-2, -1]  # as of Columns
+    cos_first: bool  # as of Columns
 
     def of(self, table: Float[Tensor, "*shape dim"]) -> Columns:
         """Their columns of a table; other channels are left alone."""

@@ -1,5 +1,6 @@
-"""Products of matrices in their own dtype."""
+"""Products of matrices, and tensors joined to one, in their own dtype."""
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -15,6 +16,15 @@ def product(x: Tensor, y: Tensor) -> Tensor:
 def products(x: Tensor, rows: Tensor) -> Tensor:
     """``x @ rowsᵀ`` in the dtype of ``x``, also inside autocast: scores are summed in float32."""
     return product(x, rows.to(x.dtype).mT)
+
+
+def joined(parts: Sequence[Tensor], dim: int, join: Callable[..., Tensor] = torch.cat) -> Tensor:
+    """``torch.cat`` or ``torch.stack`` in the dtype of the parts, also inside autocast.
+
+    Inside autocast torch refuses to join parts in the one 16-bit dtype that is not its own.
+    """
+    with without_autocast(parts[0]):
+        return join(parts, dim=dim)
 
 
 def without_autocast(x: Tensor) -> AbstractContextManager:

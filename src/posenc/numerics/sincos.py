@@ -17,8 +17,8 @@ from posenc.guards import floating, has_float64, may_look
 from posenc.numerics.blocks import fill
 from posenc.numerics.columns import Columns
 from posenc.numerics.exact import cos_sin_of_sum
-from posenc.numerics.joined import joined
 from posenc.numerics.phases import Summand
+from posenc.numerics.product import joined
 from posenc.positions import Coordinates, checked, consecutive, floats
 from posenc.positions.steps import ONE, the_one
 

@@ -17,7 +17,7 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.given import Selected
 from posenc.frequencies.schedule import TWO_PI
 from posenc.kernels.rotary.front import RotaryLayout
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.numerics.sincos import Arithmetic
 from posenc.positions import Coordinates, Positions
 from posenc.positions.checks import checked_points

@@ -15,7 +15,7 @@ from posenc.encodings.queries_keys.rotation import check_rows, rotate_heads
 from posenc.encodings.shapes import CosSinRows, Heads
 from posenc.frequencies import Linear, Schedule
 from posenc.kernels.rotary.front import RotaryLayout
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.numerics.sincos import Arithmetic
 
 

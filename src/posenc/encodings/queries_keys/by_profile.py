@@ -14,7 +14,7 @@ from posenc.kernels.rotary.front import RotaryLayout
 from posenc.kernels.rows import rows_at
 from posenc.kernels.sincos.front import table_to_fill
 from posenc.numerics.arithmetic import Profile
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.positions import Positions, checked
 
 

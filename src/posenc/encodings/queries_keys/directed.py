@@ -23,8 +23,8 @@ from posenc.encodings.shapes import Dtype, Heads
 from posenc.frequencies import FromCheckpoint, Powers
 from posenc.guards import floating
 from posenc.kernels.rotary.front import RotaryLayout
-from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing
+from posenc.numerics.product import joined
 from posenc.numerics.sincos import SinCos, cos_sin_of_axes
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points

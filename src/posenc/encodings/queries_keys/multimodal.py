@@ -14,7 +14,7 @@ from posenc.encodings.queries_keys.rotary import AroundRotary, Rotary
 from posenc.encodings.queries_keys.rotation import check_key_heads, check_rows, rotate_each_head
 from posenc.encodings.shapes import CosSin, Dtype, Heads, Points
 from posenc.frequencies import Geometric
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.positions import Positions
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
+from posenc.encodings.scores.cyclic import around
 from posenc.encodings.shapes import Distances, WholeKeyRow, WholeQueryRow
-from posenc.numerics.ring import around
 from posenc.positions import checked, pair_distances
 
 

@@ -18,7 +18,7 @@ from posenc.frequencies import Divided
 from posenc.frequencies.schedule import PRECISION, TURN_BITS, Schedule
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.numerics.quotients import quotient_cos_sin
 from posenc.numerics.sincos import Arithmetic, SinCos
 from posenc.positions import Positions, checked

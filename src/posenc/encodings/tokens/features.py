@@ -17,7 +17,7 @@ from posenc.encodings.told import arguments_told
 from posenc.frequencies import TurnsPerUnit
 from posenc.guards import floating
 from posenc.kernels.sincos.front import cos_sin
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.numerics.sincos import SinCos, cos_sin_of_axes
 from posenc.positions import checked, floats, in_float64
 from posenc.positions.checks import checked_points

@@ -15,7 +15,7 @@ from posenc.encodings.shapes import Device, Dtype, Embeddings, WholePoints, Whol
 from posenc.encodings.tokens.addition import Added
 from posenc.encodings.told import Drawn
 from posenc.guards import floating
-from posenc.numerics.joined import joined
+from posenc.numerics.product import joined
 from posenc.positions import Integers, checked, placeless
 from posenc.positions.checks import checked_points
 from posenc.positions.placeless import among_places, zeroed

@@ -23,10 +23,6 @@ def scaled_sum(
     Kept are elements whose random word by ``key`` is ``threshold`` or more. Each operation is
     rounded, to float32 at least, so results are the same bits whoever computes them. At the end
     they are rounded once to the dtype of ``x``.
-
-    Example:
-        >>> scaled_sum(torch.ones(2), torch.tensor([0.5, 0.25]), scale=3.0)
-        tensor([3.5000, 3.2500])
     """
     check(x, table, positions)
     wide = working_dtype(x, table)

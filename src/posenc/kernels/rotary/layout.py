@@ -7,21 +7,13 @@ from posenc.numerics.pairing import Pairing, Rotated
 
 @dataclass(frozen=True)
 class RotaryLayout:
-    """Which channels are a pair, where they are, and which way they are rotated.
+    """Which channels are a pair, where they are, and which way they are rotated."""
 
-    Attributes:
-        interleaved: Whether channels 2i and 2i + 1 are a pair, or i and i + pairs.
-        suffix: Whether the last channels are rotated, or the first.
-        heads_first: Whether content is ``[*batch, heads, seq, head_dim]``, or
-            ``[*batch, seq, heads, head_dim]``.
-        conjugate: Whether to rotate backwards.
-        bits: All of it as the number that operators take.
-    """
-
-    interleaved: bool = False
-    suffix: bool = False
-    heads_first: bool = True
-    conjugate: bool = False
+    interleaved: bool = False  # channels 2i and 2i + 1 are a pair; else i and i + pairs
+    suffix: bool = False  # the last channels are rotated; else the first
+    heads_first: bool = True  # [*batch, heads, seq, head_dim]; else [*batch, seq, heads, head_dim]
+    conjugate: bool = False  # rotated backwards
+    # All of it as the number that operators take.
     bits: int = field(init=False, repr=False)
 
     def __post_init__(self):

@@ -7,8 +7,8 @@ from torch import Tensor
 from posenc.guards import working_dtype
 from posenc.kernels.rotary.layout import RotaryLayout
 from posenc.kernels.rows import rows_at
-from posenc.numerics.joined import joined
 from posenc.numerics.pairing import Pairing, Rotated, split
+from posenc.numerics.product import joined
 
 
 def rotate(
