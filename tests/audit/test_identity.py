@@ -1,6 +1,5 @@
 """What a subject is told to be: Python that builds the same encoding, run against the subject."""
 
-import re
 from copy import deepcopy
 
 import pytest

@@ -107,3 +107,11 @@ def _are_near(queries: Tensor, keys: Tensor) -> bool:
         return True
     (low_q, high_q), (low_k, high_k) = queries.aminmax(), keys.aminmax()
     return max(int(high_q) - int(low_k), int(high_k) - int(low_q)) <= FARTHEST
+
+
+def around(distance: Int64[Tensor, "*shape"], period: int) -> Int64[Tensor, "*shape"]:
+    """The shorter way around a ring, within ±period/2."""
+    forward = distance.remainder(period)
+    back = forward - period
+    half = period - forward == forward
+    return torch.where(half & (distance < 0), back, torch.where(forward > -back, back, forward))

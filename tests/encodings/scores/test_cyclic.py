@@ -2,7 +2,7 @@
 
 import torch
 
-from posenc.encodings.scores.cyclic import around
+from posenc.positions.distances import around
 
 
 def test_they_are_those_of_boltz_but_halfway_around():

@@ -9,9 +9,9 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.encodings.scores.cyclic import around
 from posenc.encodings.shapes import Distances, WholeKeyRow, WholeQueryRow
 from posenc.positions import checked, pair_distances
+from posenc.positions.distances import around
 
 
 @dataclass(frozen=True)

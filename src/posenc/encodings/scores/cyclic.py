@@ -1,13 +1,10 @@
 """Distances around a ring, for any bias of distance: cyclic peptides, angles, hours of a day."""
 
-import torch
-from jaxtyping import Int64
-from torch import Tensor
-
 from posenc.arguments import check_whole
 from posenc.encodings.bias import RelativeBias, ScoreBias, take_claims
 from posenc.encodings.shapes import Dtype, Profile, WholeDistance
 from posenc.positions import checked
+from posenc.positions.distances import around
 
 
 class Cyclic(RelativeBias):
@@ -41,11 +38,3 @@ class Cyclic(RelativeBias):
     def profile(self, distance: WholeDistance, *, dtype: Dtype = None) -> Profile:
         distance = around(checked(distance, "distance"), self.period)
         return self.bias.profile(distance, dtype=dtype)  # type: ignore[operator]
-
-
-def around(distance: Int64[Tensor, "*shape"], period: int) -> Int64[Tensor, "*shape"]:
-    """The shorter way around a ring, within ±period/2."""
-    forward = distance.remainder(period)
-    back = forward - period
-    half = period - forward == forward
-    return torch.where(half & (distance < 0), back, torch.where(forward > -back, back, forward))
