@@ -150,5 +150,6 @@ def test_a_row_of_frequencies_is_a_schedule():
 @pytest.mark.parametrize("heads_first", [True, False])
 @pytest.mark.parametrize("positions", [None, range(5, 9), torch.tensor([[3, 1, 7, 7]])])
 def test_one_tensor_is_rotated_in_one_line(heads_first, positions):
-    rotary, x = Rotary(8, heads_first=heads_first), torch.randn(2, 4, 4, 8)
+    rotary = Rotary(8, heads_first=heads_first)
+    x = torch.randn(2, 3, 4, 8) if heads_first else torch.randn(2, 4, 3, 8)
     assert torch.equal(rotary.encode(x, positions), rotary(x, x, positions)[1])
