@@ -27,9 +27,8 @@ def identity(thing, **options) -> str:
 
 def told(thing) -> str:
     """The Python in the line that says what a thing is."""
-    return (
-        identity(thing).partition("equal to ")[2].partition(" within ")[0].partition(", bucket")[0]
-    )
+    said = identity(thing).partition("equal to ")[2]
+    return said.partition(" within ")[0].partition(", bucket")[0]
 
 
 def built(text):

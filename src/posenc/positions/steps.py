@@ -147,7 +147,7 @@ def _in_few_bits(numbers: list[Any]) -> tuple[list[int], Fraction]:
     ratios = [number.as_integer_ratio() for number in numbers]
     below = lcm(*(denominator for _, denominator in ratios))
     counts, step = [n * (below // d) for n, d in ratios], Fraction(1, below)
-    most = max(map(abs, counts), default=0)
+    most = max([0, *map(abs, counts)])
     if most > MOST:
         common = gcd(*counts)
         counts, step, most = [n // common for n in counts], step * common, most // common
