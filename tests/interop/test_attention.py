@@ -205,3 +205,20 @@ def test_a_compiled_graph_draws_its_masks():
         expected = model(IDS, **named).logits
         found = torch.compile(model, backend="eager", fullgraph=True)(IDS, **named).logits
     torch.testing.assert_close(found[REAL.bool()], expected[REAL.bool()], **CLOSE)
+
+
+def test_no_mask_of_queries_by_keys_is_made():
+    given = []
+    model = built("gpt_oss")
+    model.set_attn_implementation("posenc")
+    note = lambda _, __, named: given.append(named["attention_mask"])  # noqa: E731
+    hooks = [
+        layer.self_attn.register_forward_pre_hook(note, with_kwargs=True)
+        for layer in model.model.layers
+    ]
+    with torch.no_grad():
+        model(IDS)
+    for hook in hooks:
+        hook.remove()
+    assert [(mask.is_causal, mask.window, mask.padding) for mask in given] == [
+        (True, 5, None), (True, None, None)]  # fmt: skip

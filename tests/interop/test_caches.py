@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.oracle_models import caching
+from tests.oracle_models import building, caching
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -181,3 +181,18 @@ def test_a_model_whose_frequencies_switch_early_is_measured_before_they_do():
     cache = move_cached_keys(model(ids, use_cache=True).past_key_values, model, there)
     again = model(ids, position_ids=there[None], use_cache=True).past_key_values
     torch.testing.assert_close(cache.layers[0].keys, again.layers[0].keys, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow("a model of each of two dozen types, patched")
+@pytest.mark.parametrize("model_type", ["llama", "qwen2", "phi", "gemma2", "mistral", "gpt_neox"])
+def test_rerotation_agrees_with_each_patched_family(model_type):
+    model = building.built(building.config_of(model_type))
+    storage = caching.measured_storage(model)
+    width = 2 * len(storage[0].encoding.frequencies)
+    longer = YaRN(Geometric(width), factor=4.0, trained_length=2048)
+    cache = model(SAME, use_cache=True).past_key_values
+    rerotate_cached_keys(cache, model, longer)
+    with patch(model, rotary=longer), torch.no_grad():
+        again = model(SAME, use_cache=True).past_key_values
+    for ours, theirs in zip(cache.layers, again.layers, strict=True):
+        assert torch.allclose(ours.keys, theirs.keys, atol=1e-4)

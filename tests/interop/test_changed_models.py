@@ -151,3 +151,16 @@ def test_frequencies_that_grow_are_not_carried_past_their_length(rope):
     plain = Linear(Geometric(16), factor=2.0)  # what a caller gives holds everywhere
     with patch(model, rotary=plain):
         assert logits(model).isfinite().all()
+
+
+@pytest.mark.slow("a graph is made for each")
+@pytest.mark.compiles
+def test_a_graph_looks_how_far_frequencies_hold():
+    given = {"max_position_embeddings": 6, "rope_parameters": {"rope_theta": 1e4, **DYNAMIC}}
+    model = LlamaForCausalLM(LlamaConfig(**NARROW, **LLAMA, **given)).eval()
+    with patch(model):
+        rotary = torch.compile(model.model.rotary_emb, backend="aot_eager", fullgraph=True)
+        cos, _ = rotary(torch.zeros(1, 1, 32), torch.arange(6)[None])
+        assert cos.isfinite().all()
+        with pytest.raises(RuntimeError, match="6 positions"):
+            rotary(torch.zeros(1, 1, 32), torch.arange(7)[None])

@@ -151,3 +151,52 @@ def test_wrong_orders_are_measured(monkeypatch):
     )
     with pytest.raises(ValueError, match="change by"):
         convert_pairing(model, to="interleaved")
+
+
+def test_gradients_reach_the_converted_weights():
+    """The gradient of permuted rows is the permuted gradient."""
+    model = llama()
+    model(IDS).logits.square().sum().backward()
+    weight = model.model.layers[0].self_attn.q_proj.weight
+    wanted = RowOrder(8, 0, 8).converted(weight.grad, "interleaved")
+    model.zero_grad()
+    with convert_pairing(model, to="interleaved"):
+        model(IDS).logits.square().sum().backward()
+    assert torch.allclose(weight.grad, wanted, rtol=1e-4, atol=1e-6 * float(wanted.abs().max()))
+
+
+@pytest.mark.compiles
+@pytest.mark.slow("traces a model")
+def test_a_compiled_model_gives_the_same():
+    model = llama()
+    wanted = model(IDS).logits
+    with convert_pairing(model, to="interleaved"), torch.no_grad():
+        assert torch.allclose(torch.compile(model, backend="eager")(IDS).logits, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("adapted", ["q", "k", "qv"])
+def test_an_adapter_is_converted_by_itself(adapted):
+    """Added to converted weights it gives what it gave when it was added to the model's own."""
+    model, base = llama(), "model.layers.1.self_attn."
+    drawn = torch.Generator().manual_seed(1)
+    adapter = {}
+    for name in adapted:
+        rows = model.get_submodule(base + f"{name}_proj").out_features
+        for leaf, shape in ("lora_A.weight", (2, 32)), ("lora_B.weight", (rows, 2)):
+            drawn_now = torch.randn(shape, generator=drawn, dtype=torch.float64)
+            adapter[f"base_model.model.{base}{name}_proj.{leaf}"] = drawn_now
+
+    def adapted_logits(held: dict) -> torch.Tensor:
+        added = copy.deepcopy(model)
+        with torch.no_grad():
+            for name in adapted:
+                a, b = (held[f"base_model.model.{base}{name}_proj.lora_{x}.weight"] for x in "AB")
+                added.get_submodule(base + f"{name}_proj").weight += b @ a
+            return added(IDS).logits
+
+    before = adapted_logits(adapter)
+    convert_pairing(model, to="interleaved")
+    converted = convert_weights(adapter, LlamaConfig(**TINY), to="interleaved")
+    # Cosines are float32's own, whichever channels they meet.
+    torch.testing.assert_close(adapted_logits(converted), before, rtol=0, atol=1e-6)
+    assert float((adapted_logits(adapter) - before).abs().max()) > 1e-3
