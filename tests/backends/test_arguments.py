@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from posenc import ALiBi, Positional, attention
+from posenc.backends.choice import BACKENDS
 from posenc.testing.reference import reference_attention
 from posenc.transformer import Encoder
 
@@ -165,3 +166,29 @@ def test_flex_on_a_cpu_refuses_gradients_and_takes_one_tensor_for_all_three():
         for given in ({"padding_mask": torch.arange(5)[None] > 0}, {}, {"is_causal": True}):
             made, wanted = (attention(x, x, x, backend=b, **given) for b in ("flex", "dense"))
             torch.testing.assert_close(made, wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("where", ["keys", "queries"])
+def test_nan_in_padding_reaches_nobody_forward_or_backward(backend, where):
+    query, key, value = content()
+    positional = Positional() if backend == "sdpa" else Positional(scores=ALiBi(HEADS))
+    given = {"positional": positional, "padding_mask": AT_ENDS}
+    if backend == "sdpa":
+        with pytest.raises(ValueError, match="cannot serve"):
+            attention(query, key, value, backend=backend, **given)
+        return
+    clean = [t.clone().requires_grad_() for t in (query, key, value)]
+    spoiled = [t.clone().requires_grad_() for t in (query, key, value)]
+    for t in spoiled[1:] if where == "keys" else spoiled[:1]:
+        t.data[~AT_ENDS[:, None].expand(-1, t.shape[1], -1)] = torch.nan
+    real, grads = AT_ENDS[:, None, :, None], []
+    for parts in (clean, spoiled):
+        with torch.set_grad_enabled(backend != "flex"):  # which has no backward pass on a CPU
+            out = attention(*parts, backend=backend, **given).masked_fill(~real, 0)
+        learned = [] if backend == "flex" else torch.autograd.grad(out.sum(), parts)
+        grads.append([out, *learned])
+    for got, want in zip(grads[1], grads[0], strict=True):
+        shown = real.expand_as(got)
+        torch.testing.assert_close(got[shown], want[shown], rtol=0, atol=1e-12)

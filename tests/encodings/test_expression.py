@@ -2,8 +2,9 @@
 
 import pytest
 
+import posenc
 from posenc import ALiBi, Learned, Positional, Rotary, Sinusoidal, XPos
-from posenc.encodings.expression import encoding_from
+from posenc.encodings.expression import encoding_from, names
 from posenc.frequencies import DynamicNTK, Geometric, Linear, YaRN
 
 NESTED = YaRN(Geometric(128, base=500_000), factor=16, trained_length=8192)
@@ -57,3 +58,25 @@ def test_a_ratio_of_whole_numbers_is_a_number():
     assert again.frequencies == resolved.frequencies
     with pytest.raises(ValueError, match="Fraction"):
         encoding_from("Rotary(Linear(Geometric(8), factor=Fraction(1, 0)))")
+
+
+def test_nothing_is_evaluated(tmp_path):
+    trace = tmp_path / "trace"
+    opened = f"open({str(trace)!r}, 'w')"
+    for text in (opened, f"Rotary({opened})", f"[ALiBi(8) for _ in [{opened}]]"):
+        with pytest.raises(ValueError, match=r"no encoding|neither a literal"):
+            encoding_from(text)
+    assert not trace.exists()
+
+
+def test_every_public_encoding_and_schedule_has_its_name():
+    kinds = (posenc.TokenEncoding, posenc.QueryKeyEncoding, posenc.ScoreEncoding)
+    public = {name: getattr(posenc, name) for name in posenc.__all__}
+    encodings = {
+        name
+        for name, each in public.items()
+        if isinstance(each, type) and issubclass(each, kinds) and not each.__abstractmethods__
+    }
+    assert len(encodings) > 20
+    assert encodings | {"YaRN", "DynamicNTK", "PoSE", "Positional"} <= names().keys()
+    assert not {"Schedule", "ScoreBias", "PositionRemapping"} & names().keys()

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from posenc import Rotary, recipes
+from posenc import Positional, Rotary, recipes
 from posenc.positions import consecutive
+from posenc.transformer import Encoder, KeyValueCache
 
 GEMMA = {"hidden_size": 2560, "num_attention_heads": 8, "head_dim": 256, "rope_theta": 1e6,
          "rope_local_base_freq": 1e4}  # fmt: skip
@@ -70,3 +71,16 @@ def test_llama4_rotates_where_and_as_the_model_does(factor, rope, published):
     wanted = model.code.apply_rotary_emb(q, k, model.rotary(q, consecutive(20)[None]))
     for got, want in zip(rotary(q.transpose(1, 2), k.transpose(1, 2)), wanted, strict=True):
         torch.testing.assert_close(got.transpose(1, 2), want, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("build", [recipes.gemma3, recipes.modernbert, recipes.smollm3,
+                                   recipes.llama4])  # fmt: skip
+def test_an_encoder_takes_them_and_decodes(build):
+    layers = build(head_dim=8, depth=7)
+    assert len({id(layer) for layer in layers}) == 2
+    assert all(isinstance(layer, Positional) for layer in layers)
+    encoder = Encoder(16, 2, 7, positional=layers, is_causal=True).double().eval()
+    x, cache = random(1, 6, 16).double(), KeyValueCache()
+    with torch.no_grad():
+        steps = [encoder(x[:, i : i + 1], cache=cache) for i in range(6)]
+        torch.testing.assert_close(torch.cat(steps, 1), encoder(x), atol=1e-12, rtol=0)

@@ -10,6 +10,10 @@ from diffusers.models.transformers.transformer_flux2 import (
     Flux2Attention,
     Flux2PosEmbed,
 )
+from diffusers.models.transformers.transformer_ltx2 import (
+    LTX2Attention,
+    LTX2AudioVideoRotaryPosEmbed,
+)
 from diffusers.pipelines.cogvideo.pipeline_cogvideox import get_resize_crop_region_for_grid
 from torch import Tensor, nn
 
@@ -52,6 +56,39 @@ def shaken(module: nn.Module) -> nn.Module:
 def close(got: Tensor, want: Tensor) -> None:
     """Rotations differ by 4e-5 at most: angles below 60 with a few roundings of float32."""
     torch.testing.assert_close(got, want, atol=2e-4 * want.abs().max().item(), rtol=0)
+
+
+@pytest.mark.parametrize(("kind", "pairing"), [("split", "half"), ("interleaved", "interleaved")])
+@torch.no_grad()
+def test_ltx2_attends_to_sound_and_to_video_as_diffusers(kind, pairing):
+    """Seconds at the middle of what a latent frame covers; video asks, sound is asked."""
+    said = {"rope_type": kind, "num_attention_heads": 3}
+    sound = LTX2AudioVideoRotaryPosEmbed(192, modality="audio", scale_factors=(4,), **said)
+    video = LTX2AudioVideoRotaryPosEmbed(192, **said)
+    heard = sound.prepare_audio_coords(1, 10, torch.device("cpu"))
+    seen = video.prepare_video_coords(1, 4, 1, 2, torch.device("cpu"))[:, :1]
+    module = shaken(LTX2Attention(WIDTH, heads=3, kv_heads=3, dim_head=64, rope_type=kind))
+    x, y = random(1, 8, WIDTH), random(1, 10, WIDTH)
+    want = module(x, y, query_rotary_emb=video(seen), key_rotary_emb=sound(heard))
+
+    def middles(count: int, factor: int, step: Fraction) -> Coordinates:
+        ends = [(factor * i - factor + 1).clamp(min=0) for i in torch.arange(count + 1).split(1)]
+        ends = torch.cat(ends)
+        return Coordinates((ends[1:] + ends[:-1]).unsqueeze(-1), scale=step / 2)
+
+    frames = middles(4, 8, Fraction(1, 24))[torch.arange(4).repeat_interleave(2)]
+    q, k, v = (norm(to(each)) for norm, to, each in (
+        (module.norm_q, module.to_q, x), (module.norm_k, module.to_k, y),
+        (nn.Identity(), module.to_v, y),
+    ))  # fmt: skip
+    q, k, v = (each.unflatten(-1, (3, 64)).transpose(1, 2) for each in (q, k, v))
+    recipe = recipes.ltx2_audio(heads=3, pairing=pairing)
+    places = {"q_positions": frames[None], "k_positions": middles(10, 4, Fraction(1, 100))[None]}
+    made = attention(q, k, v, positional=recipe, **places).transpose(1, 2).flatten(2)
+    # As of LTX-Video: angles of 15000, which float32 holds to 1e-3.
+    torch.testing.assert_close(
+        module.to_out[0](made), want, atol=2e-2 * want.abs().max().item(), rtol=0
+    )
 
 
 TWO_STREAMS = {

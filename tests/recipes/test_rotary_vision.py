@@ -4,12 +4,16 @@ import pytest
 import torch
 from transformers import (
     AutoConfig,
+    Gemma4VisionConfig,
+    Llama4VisionConfig,
     PixtralVisionConfig,
+    VJEPA2Config,
 )
 from transformers.models.dinov3_vit.modeling_dinov3_vit import DINOv3ViTRopePositionEmbedding
 from transformers.models.dinov3_vit.modeling_dinov3_vit import apply_rotary_pos_emb as apply_dinov3
 from transformers.models.pixtral.modeling_pixtral import PixtralVisionRotaryEmbedding
 from transformers.models.pixtral.modeling_pixtral import apply_rotary_pos_emb as apply_pixtral
+from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
 
 from posenc import recipes
 from posenc.positions import grid
@@ -61,3 +65,29 @@ def test_dinov3():
     q, k = random(1, 2, 35, 64), random(1, 2, 35, 64).flip(-1)
     for got, want in zip(encoding(q, k, grid(5, 7)), apply_dinov3(q, k, cos, sin), strict=True):
         torch.testing.assert_close(got, want, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "config"),
+    [
+        (recipes.llama4_vision(), Llama4VisionConfig(hidden_size=1408)),  # as published
+        (recipes.gemma4_vision(), Gemma4VisionConfig()),
+        (recipes.qwen2_vl_vision(), Qwen2VLVisionConfig()),
+        (recipes.vjepa2(), VJEPA2Config()),
+    ],
+    ids=["llama4", "gemma4", "qwen2_vl", "vjepa2"],
+)
+def test_patches_have_the_widths_and_bases_of_transformers(recipe, config):
+    (encoding,) = recipe.queries_keys
+    width = getattr(config, "embed_dim", None) or config.hidden_size
+    heads = getattr(config, "num_attention_heads", None) or config.num_heads
+    assert encoding.head_dim == (getattr(config, "head_dim", None) or width // heads)
+    parameters = getattr(config, "rope_parameters", None)  # V-JEPA 2 has its base in the code
+    if parameters:
+        assert set(encoding.base) == {parameters["rope_theta"]}
+
+
+def test_eva02_squeezes_a_larger_grid_into_the_trained_one():
+    (small,), (large,) = recipes.eva02().queries_keys, recipes.eva02(grid=(32, 48)).queries_keys
+    corners = torch.tensor([[2, 3], [30, 45]])
+    assert torch.equal(large.table(corners), small.table(torch.tensor([[1, 1], [15, 15]])))

@@ -1,9 +1,10 @@
 """Recipes for token embeddings, against the modules of the models that they are named after."""
 
 import torch
-from transformers import M2M100Config, WhisperConfig
+from transformers import M2M100Config, OPTConfig, WhisperConfig
 from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
 from transformers.models.musicgen.modeling_musicgen import MusicgenSinusoidalPositionalEmbedding
+from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
 from posenc import recipes
@@ -38,6 +39,17 @@ def test_whisper_encoder_has_the_tables_of_the_model():
     theirs = WhisperEncoder(config).embed_positions.weight
     ours = recipes.whisper_encoder(64).tokens[0].table(consecutive(100))
     torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=0)
+
+
+def test_opt_skips_two_rows():
+    config = OPTConfig()
+    theirs = OPTLearnedPositionalEmbedding(config.max_position_embeddings, config.hidden_size)
+    ours = recipes.opt(config.hidden_size, max_len=config.max_position_embeddings).tokens[0]
+    assert ours.weight.shape == theirs.weight.shape
+    with torch.no_grad():
+        ours.weight.copy_(theirs.weight)
+    mask = torch.ones(1, 9, dtype=torch.long)
+    torch.testing.assert_close(ours.table(consecutive(9))[None], theirs(mask))
 
 
 def test_musicgen_has_cosines_first():

@@ -94,3 +94,15 @@ def test_stages_take_a_mask_beside_what_goes_by_the_tokens_only_where_it_was_tol
     near = MultiHeadAttention(LAYER.dim, LAYER.heads, window=2)
     near.load_state_dict(LAYER.state_dict())
     torch.testing.assert_close(told.output, near.to(X.dtype)(X, tables=tables, is_causal=True))
+
+
+def test_six_words_attend_to_six_words(worked):
+    words = worked["attention_6x6"]["sentence"].split()
+    attention = MultiHeadAttention(512, heads=1)
+    weights = attention.stages(torch.randn(1, len(words), 512)).weights
+    assert weights.shape == (1, 1, 6, 6)
+    assert_close(weights.sum(-1), torch.ones(1, 1, 6))
+    assert (weights > 0).all()
+    # The rows that are printed obey the same law, within their three decimals.
+    printed = torch.tensor(worked["attention_6x6"]["rows"])
+    assert_close(printed.sum(-1), torch.ones(6), atol=3.1e-3, rtol=0)

@@ -141,3 +141,10 @@ def test_a_mask_of_one_call_hides_what_it_hides():
     made = encoder(x, attn_mask=seen)
     assert_close(made[:, 2:], encoder(x[:, 2:]), atol=1e-12, rtol=0)
     assert_close(encoder.stages(x, attn_mask=seen).output, made, atol=1e-12, rtol=0)
+
+
+def test_a_training_step_reaches_every_parameter(positional):
+    encoder = Encoder(16, 4, 2, positional=positional, dropout=0.1, norm="pre")
+    loss = encoder(torch.randn(4, 6, 16)).square().mean()
+    loss.backward()
+    assert all(weight.grad is not None for weight in encoder.parameters())
