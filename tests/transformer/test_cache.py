@@ -285,3 +285,57 @@ def test_positions_that_repeat_behind_a_cache_need_a_mask(size):
         with pytest.raises(ValueError, match="positions repeat behind a cache"):
             encoder(x, torch.tensor(at), cache=cache)
     assert cache.length == 3
+
+
+def test_it_never_writes_into_what_it_was_given():
+    first = torch.zeros(1, 1, 2, 2)
+    cache = LayerCache()
+    cache.append(first, first)
+    cache.append(torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 2))
+    assert first.eq(0).all()
+
+
+@torch.no_grad()
+def test_a_cache_of_fixed_size_decodes_as_one_that_grows(positional):
+    encoder, x = causal_encoder(positional).double(), torch.randn(2, 9, 16, dtype=torch.float64)
+    real = torch.ones(2, 4, dtype=torch.bool)
+    real[0, :2] = False
+    fixed, growing = KeyValueCache(size=11), KeyValueCache()
+    for step, mask in ((slice(0, 4), real), (slice(4, 5), None), (slice(5, 9), real)):
+        want = encoder(x[:, step], padding_mask=mask, cache=growing)
+        got = encoder(x[:, step], padding_mask=mask, cache=fixed)
+        shown = torch.ones(want.shape[:2], dtype=torch.bool) if mask is None else mask
+        torch.testing.assert_close(got[shown], want[shown], atol=1e-12, rtol=0)
+    assert repr(fixed) == "KeyValueCache(length=9, layers=2, size=11)"
+
+
+@torch.no_grad()
+def test_what_a_failed_step_wrote_is_forgotten():
+    encoder, x = causal_encoder(), torch.randn(1, 5, 16)
+    cache, bad = KeyValueCache(size=16), torch.full((1, 8, 16), torch.nan)
+    encoder(x[:, :2], cache=cache)
+
+    def fail(*_):
+        raise RuntimeError("out of memory")
+
+    hook = encoder.blocks[-1].register_forward_hook(fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encoder(bad, cache=cache)
+    hook.remove()
+    torch.testing.assert_close(encoder(x[:, 2:], cache=cache), encoder(x)[:, 2:])
+
+
+@pytest.mark.parametrize("size", [None, 8])
+def test_autocast_goes_on_behind_wider_keys(size):
+    model, cache = decoder(), KeyValueCache(size)
+    x = torch.randn(1, 4, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        model(x[:, :-1], cache=cache)
+        with torch.autocast("cpu", torch.bfloat16):
+            got = model(x[:, -1:], cache=cache)
+        torch.testing.assert_close(got, model(x)[:, -1:], atol=0.1, rtol=0.1)
+
+
+def decoder(**options) -> Encoder:
+    torch.manual_seed(0)
+    return Encoder(8, 2, 2, is_causal=True, **options).eval()
