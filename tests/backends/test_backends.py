@@ -21,6 +21,7 @@ from posenc import (
     explain_attention,
     positions,
 )
+from posenc.backends.masks import added, hides, masked_softmax
 
 BATCH, HEADS, KV_HEADS, SEQ, WIDTH = 2, 6, 3, 40, 8
 
@@ -250,3 +251,29 @@ def test_a_layer_that_is_run_again_drops_the_same_weights(bias):
         out.square().sum().backward()
         made.append((out.detach(), x.grad))
     torch.testing.assert_close(*made)
+
+
+@pytest.mark.slow("more of its kind", spares=4)
+@pytest.mark.parametrize("masks", MASKS, ids=named)
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_equals_explicit(masks):
+    q, k, v = (t.detach() for t in content())
+    positional = Positional(scores=(ALiBi(HEADS), LearnedDistances(HEADS, 5).requires_grad_(False)))
+    real = (PADDING if masks["padding_mask"] is not None else torch.ones_like(PADDING))[
+        :, None, :, None
+    ]
+    meant = attention(q, k, v, positional=positional, backend="explicit", **masks)
+    got = attention(q, k, v, positional=positional, backend="flex", **masks)
+    torch.testing.assert_close(got * real, meant * real, rtol=0, atol=1e-12)
+
+
+def test_masks_by_hand():
+    distance = torch.tensor([-3, -2, 0, 2, 3])
+    assert hides(distance, is_causal=False, window=3).tolist() == [True, *[False] * 3, True]
+    assert hides(distance, is_causal=True, window=3).tolist() == [True, True, False, False, True]
+    assert added(torch.ones(2), torch.tensor([0.5, -torch.inf])).tolist() == [1.5, -torch.inf]
+    scores, weights = masked_softmax(torch.zeros(1, 1, 1, 3), torch.tensor([0.0, 0.0, -torch.inf]))
+    assert scores.flatten().tolist() == [0, 0, -torch.inf]
+    assert weights.flatten().tolist() == [0.5, 0.5, 0]
+    scores, weights = masked_softmax(torch.ones(1, 1, 1, 2), torch.tensor([-torch.inf] * 2))
+    assert not weights.any()
