@@ -18,6 +18,32 @@ def test_it_gives_back_all_that_was_appended():
     assert cache.length == 20
 
 
+def test_buffers_and_features_by_hand():
+    cache, keys = LayerCache(), torch.ones(2, 3, 5, 4)
+    assert cache.capacity == 0
+    cache.append(keys, keys)
+    features = torch.arange(20.0).view(2, 5, 2), torch.arange(10.0).view(2, 5, 1)
+    assert all(map(torch.equal, cache.append_features(features), features))
+    assert 5 <= cache.capacity < 100
+    cache.append(keys[:, :, :1], keys[:, :, :1])
+    more = [each[:, :1] for each in features]
+    for got, first, new in zip(cache.append_features(more), features, more, strict=True):
+        assert torch.equal(got, torch.cat((first, new), dim=1))
+
+
+def test_one_line_of_positions_is_that_of_all_rows():
+    cache = KeyValueCache()
+    assert cache.below == 0
+    cache.extend(torch.tensor([0, 2, 3]), None, below=4)
+    keys = torch.arange(2.0).view(2, 1, 1, 1).expand(2, 1, 3, 4)
+    cache.layer(0).append(keys, keys)
+    cache.reorder(torch.tensor([1, 0]))
+    assert cache.positions.tolist() == [0, 2, 3]
+    assert cache.layer(0).keys[:, 0, 0, 0].tolist() == [1, 0]
+    cache.crop(0)
+    assert (cache.below, cache.is_empty, cache.length) == (0, True, 0)
+
+
 def test_gradients_reach_cached_keys_whatever_is_appended_later():
     first = torch.randn(1, 1, 2, 2, requires_grad=True)
     new = torch.ones(1, 1, 1, 2)
