@@ -174,10 +174,10 @@ def _rebuilt(module: nn.Module, config: Any) -> nn.Module:
 def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
     """The function beside a model that builds its ALiBi."""
     module = inspect.getmodule(type(model))
-    heads = getattr(config, "num_attention_heads", None) or getattr(config, "n_heads", None)
     for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
         function = getattr(module, name, None)
-        if callable(function) and getattr(config, "alibi", True) is not False and heads:
+        if callable(function) and getattr(config, "alibi", True) is not False:
+            heads = getattr(config, "num_attention_heads", None) or config.n_heads
             bias = partial(_alibi_of, function, heads)
             yield Part(f"{name} for {heads} heads", lambda bias=bias: bias, None, "bias", None)
 

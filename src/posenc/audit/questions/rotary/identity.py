@@ -100,6 +100,8 @@ def is_as_configured(q: RotaryInquiry) -> Answer:
         return fault("unlike-its-configuration", said, shape.start)
     named = schedules.describe(ours.frequencies)
     theirs, wanted = shape.speeds, schedules.radians(ours.frequencies)
+    if shape.sense < 0 and bool((wanted < 0).all()):  # nanochat turns by −p, and is meant to
+        wanted = -wanted
     if not schedules.fits(wanted, theirs):
         shared = min(len(theirs), len(wanted))
         off = (theirs[:shared] - wanted[:shared]).abs().max().item()
