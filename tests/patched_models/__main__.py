@@ -47,12 +47,12 @@ def rows() -> dict[str, str]:
 
 
 def write(found: dict[str, str]) -> None:
-    """Puts lines into the page; those of other types stay."""
+    """Puts lines into the table that ends the page; those of other types stay."""
     lines = {**rows(), **found}
     whole = HEAD + "\n".join(lines[name] for name in NAMED if name in lines)
     text = PAGE.read_text(encoding="utf-8")
-    start, end = text.index(HEAD.split("\n")[0]), text.index("\n\n", text.index(HEAD[:20]))
-    PAGE.write_text(text[:start] + whole + text[end:], encoding="utf-8")
+    start = text.index(HEAD)
+    PAGE.write_text(text[:start] + whole + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
