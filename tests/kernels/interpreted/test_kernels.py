@@ -1,5 +1,6 @@
 """Triton's kernels give the bits of the formulas, and fronts call them."""
 
+import mpmath
 import pytest
 import torch
 from benchmarks.accelerator import stand_in
@@ -7,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.operands import OPERATORS, angles, copies, same, tensors
 from tests.kernels.test_fronts import DROPPING, FRONTS, wide
+from triton import language as tl
 
 from posenc.frequencies import Geometric
+from posenc.frequencies.schedule import TURN_BITS
 from posenc.kernels.addition import triton as addition
 from posenc.kernels.rotary import triton as rotary
 from posenc.kernels.rotary.layout import RotaryLayout
@@ -102,6 +105,26 @@ def table(places, schedule, dtype, factor=1.0):
     made = torch.empty(len(places), 2, len(schedule), dtype=dtype)
     OPERATORS["sincos_"].by_triton(made, places, *schedule.operands, factor, 0)
     return made
+
+
+def truth(position, turns, factor):
+    with mpmath.workprec(400):
+        angle = 2 * mpmath.pi * mpmath.mpf(position * turns % 2**TURN_BITS) / 2**TURN_BITS
+        return [factor * f(angle) for f in (mpmath.cos, mpmath.sin)]
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.parametrize("factor", [1.0, 1.3465735902799727])
+@pytest.mark.parametrize("all_in_doubt", [False, True])
+def test_every_value_is_rounded_from_the_truth(oracle, dtype, factor, all_in_doubt, monkeypatch):
+    if all_in_doubt:  # so that each is computed by pairs
+        monkeypatch.setattr(sincos, "DOUBT", tl.constexpr(0.3))
+    far = torch.tensor([0, 1, -1, -5, 10**6, 2**53 + 1, 2**63 - 1, -(2**63)])
+    places, schedule = torch.cat((far, torch.randint(-(2**62), 2**62, (5,)))), SinCos(Geometric(10))
+    exact = [[truth(int(p), turns, factor) for turns in schedule.turns] for p in places]
+    want = [[[oracle.nearest(part, dtype) for part in both] for both in row] for row in exact]
+    want = torch.tensor(want, dtype=torch.float64).to(dtype).mT
+    assert torch.equal(table(places, schedule, dtype, factor), want)
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
