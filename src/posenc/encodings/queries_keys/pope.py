@@ -71,6 +71,7 @@ class PoPE(QueryKeyEncoding):
         super().__init__()
         width = 2 * frequencies if isinstance(frequencies, Integral) else frequencies
         self.frequencies = schedule_of(width, base)  # type: ignore[arg-type]
+        sincos_of(self.frequencies)  # made here, since graphs cannot make it
         self.channels = len(self.frequencies)
         self.head_dim = self.channels if head_dim is None else head_dim
         check_whole(heads=heads)
