@@ -1,5 +1,6 @@
 """Attributes of modules and configurations, changed for a while."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from torch import nn
@@ -36,12 +37,12 @@ class Changes:
                 delattr(owner, name)
 
 
-class Undoable:
+class Undoable(ABC):
     """What can be undone, and undoes itself as a context manager."""
 
+    @abstractmethod
     def undo(self) -> None:
         """Put everything back."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
