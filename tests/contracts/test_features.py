@@ -19,16 +19,22 @@ def point(positions):
 ADDED = {"dropout": 0.5, "batch_first": False}
 CASES = {
     "time2vec": Case(Time2Vec, {"dim": 6}, {"function": "cos", **ADDED}),
-    "random-fourier": Case(RandomFourierFeatures, {"dim": 8, "axes": 2},
+    "random-fourier": Case(
+        RandomFourierFeatures,
+        {"dim": 8, "axes": 2},
         {"std": 2.0, "seed": 1, "sines_first": True, **ADDED},
-        lift=point),
-    "nerf": Case(NeRFFeatures, {"axes": 2, "bands": 3},
-        {"include_input": True, **ADDED},
-        lift=point),
-    "perceiver": Case(PerceiverFeatures, {"resolution": (16, 9), "bands": 3},
+        lift=point,
+    ),
+    "nerf": Case(
+        NeRFFeatures, {"axes": 2, "bands": 3}, {"include_input": True, **ADDED}, lift=point
+    ),
+    "perceiver": Case(
+        PerceiverFeatures,
+        {"resolution": (16, 9), "bands": 3},
         {"include_input": False, **ADDED},
-        lift=point),
-}  # fmt: skip
+        lift=point,
+    ),
+}
 test_contract = contract(CASES)
 
 

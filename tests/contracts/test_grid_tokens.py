@@ -47,38 +47,63 @@ CHANGES = {
 FREE = {"base": 100.0, "scale": 2.0, "dropout": 0.5, "batch_first": False}
 NORMALIZED = {**FREE, "axes": 2, "stretch": 1, "arithmetic": "exact"}
 CASES = {
-    "axial-sinusoidal": Case(AxialSinusoidal, {"dim": 16, "axes": 2},
+    "axial-sinusoidal": Case(
+        AxialSinusoidal,
+        {"dim": 16, "axes": 2},
         {name: value for name, value in CHANGES.items() if name != "axes"},
-        lift=point),
-    "learned-grid": Case(LearnedGrid, {"dim": 6, "size": (8, 8)},
+        lift=point,
+    ),
+    "learned-grid": Case(
+        LearnedGrid,
+        {"dim": 6, "size": (8, 8)},
         {"prefix": 2, "std": 0.5, "dropout": 0.5, "batch_first": False},
-        limit=64, lift=place),
-    "axial-learned": Case(AxialLearned, {"dim": 6, "size": (8, 8), "join": "forward"},
+        limit=64,
+        lift=place,
+    ),
+    "axial-learned": Case(
+        AxialLearned,
+        {"dim": 6, "size": (8, 8), "join": "forward"},
         {"join": "backward", "std": 0.5, "dropout": 0.5, "batch_first": False},
-        limit=64, lift=place),
-    "level-embedding": Case(LevelEmbedding, {"of": AxialSinusoidal(8)},
-        {"levels": 3, "std": 0.5},
-        lift=leveled),
-    "convolutional": Case(Convolutional, {"dim": 8, "kernel": 5, "groups": 2},
+        limit=64,
+        lift=place,
+    ),
+    "level-embedding": Case(
+        LevelEmbedding, {"of": AxialSinusoidal(8)}, {"levels": 3, "std": 0.5}, lift=leveled
+    ),
+    "convolutional": Case(
+        Convolutional,
+        {"dim": 8, "kernel": 5, "groups": 2},
         {"depth": 2, "weight_norm": False, "layer_norm": True},
-        bitwise=False),
+        bitwise=False,
+    ),
     "peg": Case(PEG, {"dim": 4, "axes": 2}, {"kernel": 5}, lift=place, bitwise=False),
-}  # fmt: skip
+}
 FORMS = {
-    "timm": Case(AxialSinusoidal, {"dim": 12, "form": "timm", "axes": 2},
+    "timm": Case(
+        AxialSinusoidal,
+        {"dim": 12, "form": "timm", "axes": 2},
         {**FREE, "stretch": 2.0, "arithmetic": "float32"},
-        lift=point),
-    "cut": Case(AxialSinusoidal, {"dim": 9, "form": "positional_encodings", "axes": 2},
+        lift=point,
+    ),
+    "cut": Case(
+        AxialSinusoidal,
+        {"dim": 9, "form": "positional_encodings", "axes": 2},
         {**FREE, "stretch": 2.0, "arithmetic": "float32"},
-        lift=point),
-    "cogvideox": Case(AxialSinusoidal, {"dim": 16, "form": "cogvideox", "axes": 3},
+        lift=point,
+    ),
+    "cogvideox": Case(
+        AxialSinusoidal,
+        {"dim": 16, "form": "cogvideox", "axes": 3},
         {**FREE, "stretch": (1, 1.875, 1.875), "arithmetic": "float32"},
-        lift=frame),
-    "detr": Case(AxialSinusoidal,
+        lift=frame,
+    ),
+    "detr": Case(
+        AxialSinusoidal,
         {"dim": 16, "form": "detr", "axes": 2, "stretch": 1, "arithmetic": "exact"},
         {**FREE, "form": "deformable_detr"},
-        lift=pixel),
-}  # fmt: skip
+        lift=pixel,
+    ),
+}
 
 SLOW = pytest.mark.slow("compiling whole-number phases of two axes takes half a minute")
 test_contract = contract(CASES, compiling=False)

@@ -17,12 +17,16 @@ SINUSOIDAL_CHANGES = {
 }
 CASES = {
     "sinusoidal": Case(Sinusoidal, {"dim": 16}, SINUSOIDAL_CHANGES),
-    "sinusoidal-scaled": Case(Sinusoidal, {"dim": 16, "scale": "sqrt_dim"},
-        {**SINUSOIDAL_CHANGES, "scale": None}),
-    "learned": Case(Learned, {"dim": 6, "max_len": 64},
+    "sinusoidal-scaled": Case(
+        Sinusoidal, {"dim": 16, "scale": "sqrt_dim"}, {**SINUSOIDAL_CHANGES, "scale": None}
+    ),
+    "learned": Case(
+        Learned,
+        {"dim": 6, "max_len": 64},
         {"offset": 2, "std": 0.5, "dropout": 0.5, "batch_first": False},
-        limit=64),
-}  # fmt: skip
+        limit=64,
+    ),
+}
 CONVENTION_CASES = {
     f"{name}-{dim}": Case(
         Sinusoidal, {"dim": dim, "convention": name}, SINUSOIDAL_CHANGES | {"convention": "paper"}
