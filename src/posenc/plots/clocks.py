@@ -39,6 +39,7 @@ def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Sh
         cos: [pairs].
         sin: [pairs], likewise.
         position: The position of the token, for the label.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = phasors([1.0, 0.0], [0.0, 1.0], position=0)
@@ -74,6 +75,7 @@ def timestep_fan(
         cos: [timesteps, pairs], from the fastest pair to the slowest.
         sin: Likewise.
         timesteps: t of each row, in any order; it may be fractional.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -123,6 +125,7 @@ def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes
     Args:
         vectors: ``[*heads, pairs, 2]`` by name, along (y, x) in radians a unit, as of
             ``posenc.inspection.directions.frequency_vectors``.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = directions({"axial": [[1.0, 0.0], [0.0, 1.0]]})

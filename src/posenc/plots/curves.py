@@ -32,6 +32,7 @@ def curves(
         dimensions: Which columns; at most six by default, spread over the width.
         labels: A name for each, in the legend.
         start: The position of the first row.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
@@ -103,6 +104,7 @@ def distance_profile(
         products: One number a distance; several by name.
         first: The distance of the first number, in positions.
         quantity: What is drawn.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])

@@ -30,6 +30,7 @@ def growth(
         dashed: Contenders with dashed lines, such as those of others.
         xlabel: What the size counts.
         ylabel: What is drawn, with its unit.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> times = {"mine": {512: 1.0, 1024: 2.1}, "copy": {512: 0.5, 1024: 1.0}}
@@ -67,6 +68,7 @@ def error_curve(errors: Mapping[str, Mapping[int, float]], **shown: Unpack[Shown
 
     Args:
         errors: For each implementation the largest absolute error by position.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})

@@ -36,6 +36,7 @@ def embedding_sum(
         embedding: [tokens, dim].
         encoding: [tokens, dim], likewise.
         tokens: The words of the rows.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = embedding_sum([[0.5, -1.0]], [[0.0, 1.0]])
@@ -59,6 +60,7 @@ def binary_comparison(sines: ArrayLike, *, bits: int | None = None, **shown: Unp
     Args:
         sines: [positions, columns], values in [−1, 1], the fast ones first.
         bits: How many binary digits; as many as the last position needs if not given.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = binary_comparison([[0.0], [0.84], [0.91], [0.14]])
@@ -90,6 +92,7 @@ def attention(
         without: [queries, keys], weights from 0 to 1.
         with_encoding: [queries, keys], likewise.
         tokens: The words, of queries and keys alike.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = attention([[0.5, 0.5]], [[0.75, 0.25]])
@@ -171,6 +174,7 @@ def norms(
         embedding: [tokens], Euclidean norms without a unit (scaled by √d or not, as it is used).
         encoding: [tokens], likewise.
         tokens: The words.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = norms([22.6, 22.1], [16.0, 16.0])

@@ -36,6 +36,7 @@ def wavelengths(
         schedules: Wavelengths in positions, by name: ``schedule.wavelengths()``.
         trained_length: L0, in positions.
         target_length: The length it is extended to, in positions.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -88,6 +89,7 @@ def scaling(
         scaled: Wavelengths after, by the name of the schedule.
         trained_length: L0, in positions.
         factor: The stretch that is asked for, as a line.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc.frequencies import Geometric, Linear
