@@ -1,22 +1,14 @@
 """Schedules as frequencies, as Python and in words, and the bases that frequencies mean."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
-from math import exp, log, pi
+from math import inf, log, pi
 
 import torch
 from torch import Tensor
 
-from posenc.frequencies import (
-    NTK,
-    FromCheckpoint,
-    Geometric,
-    Linear,
-    Llama3,
-    Proportional,
-    Schedule,
-    YaRN,
-)
+from posenc.frequencies import NTK, Geometric, Linear, Llama3, Proportional, Schedule, YaRN
 
 KNOWN = (
     10_000.0, 500_000.0, 1_000_000.0, 100_000.0, 150_000.0, 160_000.0, 1_000.0, 5_000.0,
@@ -25,6 +17,7 @@ KNOWN = (
 )  # fmt: skip
 """Bases in public use, from most to least usual; 100 and 10 belong to grids."""
 
+USUAL = KNOWN[:3]
 OF_GRIDS = (100.0, 10.0)
 
 TOLERANCE = 2e-6
@@ -34,23 +27,16 @@ TOLERANCE = 2e-6
 @cache
 def radians(schedule: Schedule) -> Tensor:
     """The frequencies of a schedule that are not zero, float64."""
-    return torch.tensor(
-        [2 * pi / w for w in schedule.wavelengths() if w != float("inf")], dtype=torch.float64
-    )
-
-
-def that_turn(schedule: Schedule) -> Schedule:
-    """The schedule of those of its frequencies that are not zero."""
-    if float("inf") not in schedule.wavelengths():
-        return schedule
-    return FromCheckpoint(radians(schedule).tolist())
+    rates = 2 * pi / torch.tensor(schedule.wavelengths(), dtype=torch.float64)
+    return rates[rates > 0]
 
 
 def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
-    """Whether measured frequencies are these."""
+    """Whether measured frequencies are these, up to whole turns."""
     if len(ours) != len(omegas):
         return False
-    return bool(((ours - omegas).abs() < tolerance + 2e-6 * ours).all())
+    apart = torch.remainder(ours - omegas + pi, 2 * pi) - pi
+    return bool((apart.abs() < tolerance + 2e-6 * ours).all())
 
 
 def nearest(base: float, tolerance: float = 2e-3) -> float | None:
@@ -71,18 +57,40 @@ def is_round(base: float) -> bool:
     return base == float(f"{base:.3g}")
 
 
-def base_of(width: int, omegas: Tensor) -> float | None:
-    """The base whose powers these are, by least squares.
+def slipped(base: float, width: int, dim: int = 0, usual: Sequence[float] = USUAL) -> str:
+    """What slipped in the exponent, if it makes this base of a usual one; empty if nothing does.
 
-    Angles are measured to one error, so that logarithms of slow frequencies say less.
+    ``dim`` is that of a head of which ``width`` channels are encoded.
+    """
+    half = width // 2
+    slips = {
+        "i instead of 2i": 2.0,
+        "4i instead of 2i": 0.5,
+        "log10 in place of log": log(10),
+        f"i / {half - 1} instead of i / {half}": (half - 1) / half,
+        f"the head's width {dim} instead of the rotated {width}": dim / width,
+    }
+    for words, share in slips.items():  # base = meant^(1 / share)
+        if share != 1 and any(abs(share * log(base) - log(meant)) < 1e-5 for meant in usual):
+            return words
+    return ""
+
+
+def plain_schedules(width: int, omegas: Tensor) -> list[Geometric]:
+    """Geometric schedules that may be meant: of a base in use, of the shortest number, of any.
+
+    The base is that of least squares. Angles are measured to one error, so that logarithms of slow
+    frequencies say less.
     """
     shares = 2 * torch.arange(len(omegas), dtype=torch.float64) / width
     moving = (omegas > 1e-9) & (shares > 0)
-    if not moving.any():
-        return None
     omegas, shares = omegas[moving], shares[moving]
     weights = omegas.square() * shares
-    return exp(-float((weights * omegas.log()).sum() / (weights * shares).sum()))
+    measured = (-(weights * omegas.log()).sum() / (weights * shares).sum()).exp().item()
+    if not 0 < measured < inf:
+        return []
+    bases = nearest(measured), shortest(measured), measured
+    return [Geometric(width, base) for base in dict.fromkeys(bases) if base]
 
 
 def describe(schedule: Schedule) -> str:
@@ -91,21 +99,22 @@ def describe(schedule: Schedule) -> str:
         case Geometric():
             base = float(schedule.base)
             return f"base {base:,.10g}" if base >= 1 else f"base 1/{shortest(1 / base):,.10g}"
-        case Linear():
-            return f"{describe(schedule.of)}, linear scaling by {float(schedule.factor):g}"
-        case Llama3():
-            said = f"Llama 3 scaling by {float(schedule.factor):g} from {schedule.trained_length:,}"
-            return f"{describe(schedule.of)}, {said}"
-        case YaRN():
+        case Proportional(width, share, base):
+            return f"{describe(Geometric(width, base))}, {share:g} of the pairs turn (proportional)"
+        case Linear(of, factor) if float(factor) != float(f"{float(factor):.4g}"):
+            said = f"{1 / float(factor):.4g} radians a step"
+        case Linear(of, factor):
+            said = f"linear scaling by {float(factor):g}"
+        case NTK(of, factor):
+            said = f"NTK scaling by {float(factor):g}"
+        case Llama3(of, factor, trained_length=length):
+            said = f"Llama 3 scaling by {float(factor):g} from {length:,}"
+        case YaRN(of, factor, length):
             borders = "" if schedule.truncate else ", borders not rounded"
-            said = f"YaRN by {float(schedule.factor):g} from {schedule.trained_length:,}{borders}"
-            return f"{describe(schedule.of)}, {said}"
-        case NTK():
-            return f"{describe(schedule.of)}, NTK scaling by {float(schedule.factor):g}"
-        case Proportional():
-            said = f"{schedule.fraction:g} of the pairs turn (proportional)"
-            return f"base {schedule.base:,.10g}, {said}"
-    return repr(schedule)
+            said = f"YaRN by {float(factor):g} from {length:,}{borders}"
+        case _:
+            return repr(schedule)
+    return f"{describe(of)}, {said}"
 
 
 def without_defaults(schedule: Schedule) -> str:

@@ -59,8 +59,8 @@ class Structure:
 
     @property
     def sense(self) -> int:
-        """−1 where it turns backwards, as its fastest pair tells; else 1."""
-        return -1 if self.firsts and self.frequencies[self.frequencies.abs().argmax()] < 0 else 1
+        """−1 where it turns backwards, as its first pair tells; else 1."""
+        return -1 if self.firsts and self.frequencies[0] < 0 else 1
 
     @property
     def speeds(self) -> Tensor:
@@ -100,33 +100,24 @@ class Structure:
 def structure(matrices: Tensor) -> Structure:
     """The pairs, and the frequency of each, from R(0) … R(n − 1) ``[n, dim, dim]``."""
     dim = matrices.shape[-1]
-    off = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
-    moving = off.abs().amax(0)  # by how much a channel goes into another
-    firsts, seconds, odd, number = [], [], "", 0.0
-    for channel in range(dim):
-        most = moving[:, channel].max().item()
-        if most < 1e-9:
-            continue
-        partners = int((moving[:, channel] > 1e-4 * max(1e-3, most)).sum())
-        if partners > 1:
-            odd, number = "one channel goes into several", float(partners)
-        partner = int(moving[:, channel].argmax())
-        if partner > channel and partner not in seconds:
-            firsts.append(channel)
-            seconds.append(partner)
+    moving = matrices.abs().amax(0).fill_diagonal_(0)  # by how much a channel goes into another
+    most, partners = moving.max(0)
+    first = (most >= 1e-9) & (partners > torch.arange(dim))
+    firsts, seconds = first.nonzero().flatten().tolist(), partners[first].tolist()
     if not firsts:
         return Structure(dim)
     aa, bb = matrices[:, firsts, firsts], matrices[:, seconds, seconds]
     ba = matrices[:, seconds, firsts]  # what the first sends to the second: + sin
     ab = matrices[:, firsts, seconds]
-    if not odd:
-        odd, number = _oddity(aa, bb, ab, ba)
+    crowd = int((moving > 1e-4 * most.clamp(min=1e-3)).sum(0).max())
+    several = ("one channel goes into several", float(crowd)) if crowd > 1 else None
     size = (aa.square() + ba.square()).sqrt().median().item()
     still = [each for each in range(dim) if each not in {*firsts, *seconds}]
     rest = _rest(matrices[:, still, still], size) if still else 1.0
     angles = torch.atan2(ba, aa)
     pairs = tuple(firsts), tuple(seconds), _frequencies(angles)
-    return Structure(dim, *pairs, size, odd, number, rest, angles[0])
+    odd = several or _oddity(aa, bb, ab, ba)
+    return Structure(dim, *pairs, size, *odd, rest, angles[0])
 
 
 def _turn(angles: Tensor) -> Tensor:

@@ -75,11 +75,11 @@ def _of_size(q: RotaryInquiry, found: rotations.Rotation) -> list[Fault]:
 
 
 def _against(speeds: Tensor) -> str:
-    """Which pairs turn against the fastest, in words; empty if none does."""
+    """Which pairs turn against the first, in words; empty if none does."""
     pairs = (speeds < 0).nonzero().flatten().tolist()
     more = f", … ({len(pairs)} in all)" if len(pairs) > 4 else ""
     told = ", ".join(map(str, pairs[:4])) + more
-    return f"; pair(s) {told} turn against the fastest" if pairs else ""
+    return f"; pair(s) {told} turn against the first" if pairs else ""
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
