@@ -6,26 +6,27 @@ import torch
 from torch import Tensor
 
 from posenc.audit.identity import sinusoids
-from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.identity.schedules import KNOWN, slipped
+from posenc.audit.questions.added.inquiry import OF_SQUARES, AddedInquiry
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.inquiry import ROUNDING
+from posenc.audit.questions.traces import apart
 from posenc.audit.report import NotAskedError
+from posenc.encodings.tokens.axial import AxialSinusoidal
+from posenc.positions import Coordinates, grid
 
 UNKNOWN = "by no formula that is known here: it was asked for order, decoding and state alone"
-
-LOG10 = 10_000.0 ** (1 / math.log(10))
-"""The base that log10 in place of log makes of the usual one: e⁴."""
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared"))
 def is_a_known_function(q: AddedInquiry) -> Answer:
     """Is it one of the published encodings, as far as numbers show?"""
-    near = q.near
     if q.sinusoid is not None:
-        return _slips(q.sinusoid, q)
+        return _of_sinusoid(q.sinusoid, q)
     if q.square is not None:
         return f"{q.square.off:.1g} from {q.square.said}"
-    if q.patches is not None and (side := len(q.patches)) and _has_fractional_rows(q.patches):
+    if q.patches is not None and _has_fractional_rows(q.patches):
+        side = len(q.patches)
         said = f"channels of rows go by number / {side} instead of number // {side}"
         return fault("rows-not-whole", said, 1 / side)
     if q.is_table:
@@ -34,57 +35,44 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
     if q.learns or q.view.grid is not None:
         return fault("unknown-function", f"it is computed {UNKNOWN}", 0.0)
-    if q.patches is not None and _goes_by_axes(q.patches):
-        said = "each channel goes by one axis of square patches, by no formula that is known here"
-        return fault("unknown-function", said, 0.0)
-    if (which := sinusoids.twice(near)) is not None:
-        said = f"both channels of each pair hold the same {which}: a shift is no linear map"
-        return fault("sine-twice", said)
-    if sinusoids.has_whole_angles(near):
-        said = "every channel is a sine or cosine of whole radians: positions are divided by //"
-        return fault("angles-rounded", said)
-    if q.view.dim % 2 == 0 and (found := sinusoids.identify(_exchanged(near))) is not None:
-        said = (
-            f"sines and cosines are exchanged: with each in the other's channels it is {found.said}"
-        )
-        return fault("unknown-frequencies", said)
-    if sinusoids.is_sinusoidal(near):
-        said = "every channel is a sine of position, by frequencies or phases of no convention"
-        return fault("unknown-frequencies", said)
-    if len(near) < 6:
+    if slip := _slip(q.near):
+        return fault(*slip)
+    if len(q.near) < 6:
         raise NotAskedError("too few rows to tell")
     return fault("unknown-function", f"it is made {UNKNOWN}", 0.0)
 
 
-def _exchanged(rows: Tensor) -> Tensor:
-    """Rows with neighbors in each other's place."""
-    return rows.unflatten(1, (-1, 2)).flip(-1).flatten(1)
-
-
-def _axes_of(table: Tensor) -> tuple[Tensor, Tensor]:
-    """Which channels change from row to row of the patches of a square image, and along a row."""
-    down, along = ((table - table.narrow(axis, 0, 1)).abs().amax((0, 1)) for axis in range(2))
-    return down > ROUNDING, along > ROUNDING
-
-
-def _goes_by_axes(table: Tensor) -> bool:
-    """Whether each channel goes by one axis."""
-    down, along = _axes_of(table)
-    return bool(down.any() and along.any()) and not bool((down & along).any())
+def _slip(rows: Tensor) -> tuple[str, str] | None:
+    """The fault of sines that are no encoding, and its sentence."""
+    if (which := sinusoids.twice(rows)) is not None:
+        said = f"both channels of each pair hold the same {which}: a shift is no linear map"
+        return "sine-twice", said
+    if sinusoids.has_whole_angles(rows):
+        said = "every channel is a sine or cosine of whole radians: positions are divided by //"
+        return "angles-rounded", said
+    neighbors = rows.unflatten(1, (-1, 2)).flip(-1).flatten(1) if rows.shape[1] % 2 == 0 else rows
+    if (found := sinusoids.identify(neighbors)) is not None:
+        said = "sines and cosines are exchanged: with each in the other's channels it is"
+        return "unknown-frequencies", f"{said} {found.said}"
+    if sinusoids.is_sinusoidal(rows):
+        said = "every channel is a sine of position, by frequencies or phases of no convention"
+        return "unknown-frequencies", said
+    return None
 
 
 def _has_fractional_rows(table: Tensor) -> bool:
-    """Whether some channels go by a patch's number over the side, and the others by its column."""
-    down, along = _axes_of(table)
-    by_number = table.flatten(0, 1)[:, down & along]  # as the rows are, and no channel is whole
-    only_columns = bool((along & ~down).any()) and not bool((down & ~along).any())
-    parts = by_number[: len(table)], by_number[3:]
-    return bool(only_columns and by_number.shape[1] and all(map(sinusoids.is_sinusoidal, parts)))
+    """Whether rows of square patches go by a patch's number over the side, not by whole rows."""
+    side, dim = len(table), table.shape[-1]
+    points = grid(side, side).double()
+    points[:, 0] += points[:, 1] / side
+    forms = (AxialSinusoidal(dim, form, axes=2) for form in OF_SQUARES if dim % 4 == 0)
+    made = (form.table(Coordinates(points), dtype=torch.float64) for form in forms)
+    return any(apart(each, table.flatten(0, 1)) < ROUNDING for each in made)
 
 
-def _slips(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
+def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
     ours = found.encoding
-    half, fall = ours.dim // 2, f"frequencies fall as those of base {ours.base:,.6g}"
+    fall = f"frequencies fall as those of base {ours.base:,.6g}"
     said = ""
     if ours.convention.name == "double_exponent":
         said = f"channel j turns with {ours.convention.formula}: j stands where i counts pairs"
@@ -92,27 +80,18 @@ def _slips(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
         said = "all channels turn by one frequency: the exponent is 0 in each"
     elif ours.base < 1:
         said = f"frequencies grow with the channel: base {ours.base:.3g}, a sign is missing"
-    elif any(abs(ours.base / slipped - 1) < 5e-3 for slipped in (1e2, 1e8)):
-        said = f"{fall}: half or twice the exponent"
-    elif abs(ours.base / LOG10 - 1) < 1e-3:
-        said = f"{fall}: log10 stands in place of log"
-    elif half > 1 and _is_usual(ours.base ** ((half - 1) / half)) and not _is_usual(ours.base):
-        said = f"frequencies fall as i / {half - 1} instead of i / {half}"
+    elif slip := slipped(ours.base, ours.dim, usual=KNOWN[:1]):
+        said = f"{fall}: the exponent has {slip}"
     if said:
         return fault("wrong-exponent", said, ours.base, expected=10_000.0)
     learned = "" if found.is_plain else q.factor
     if learned is None:
         said = f"sines and cosines are multiplied with {found.size:.4g}"
         return fault("table-scaled", said, found.size, expected=1.0)
-    if ours.base not in sinusoids.KNOWN:
+    if ours.base not in KNOWN:
         said = f"base {ours.base:,.6g} is that of no known model"
         return fault("unusual-base", said, ours.base)
     return f"{found.off:.1g} from {found.said}" + (f", as {learned} has learned" if learned else "")
-
-
-def _is_usual(base: float) -> bool:
-    """Whether it is 10,000, by which nearly all of these are built."""
-    return abs(base / 10_000.0 - 1) < 1e-3
 
 
 @question(after=NO_STATE)
