@@ -1,19 +1,24 @@
 """Which linear bias scores receive: ALiBi's slopes, or slopes of a rule of its own."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from posenc.encodings.scores import ALiBi
 from posenc.numerics import slopes
 
 HIDDEN = 1000.0
 """Numbers so far below the line hide a key, as -10000 does."""
 
-RULES = {
-    "alibi": "ALiBi for {} heads",
-    "geometric": "ALiBi with purely geometric slopes for {} heads",
+WORDS: dict[Literal["authors", "geometric"], str] = {
+    "authors": "ALiBi",
+    "geometric": "ALiBi with purely geometric slopes",
 }
+"""The rules of slopes, as arguments of ours and in words."""
 
 
 @dataclass(frozen=True)
@@ -21,25 +26,10 @@ class Linear:
     """A bias that falls linearly with distance."""
 
     fall: Tensor  # by how much it falls from one key to the one before, for each head
-    rule: str  # "alibi", "geometric", "alibi in another order" or empty
-    most: float  # the exponent of the last slope, 8 in the paper
+    rule: str  # "authors", "geometric", "reordered" or empty
     off: float  # largest relative difference to the nearest rule
-
-    @property
-    def said(self) -> str:
-        """One line."""
-        most = f", slopes to 2^−{self.most:g}" if self.most != 8 else ""
-        return RULES[self.rule].format(len(self.fall)) + most if self.rule in RULES else ""
-
-    @property
-    def ours(self) -> str:
-        """Ours that it equals, as Python; a rule that is known has one."""
-        heads = len(self.fall)
-        if (self.rule, self.most) == ("alibi", 8):
-            return f"posenc.recipes.bloom({'' if heads == 32 else heads})"
-        rule = ", slopes='geometric'" if self.rule == "geometric" else ""
-        most = f", alibi_bias_max={self.most:g}" if self.most != 8 else ""
-        return f"posenc.ALiBi({heads}{rule}{most})"
+    said: str = ""  # one line
+    ours: str = ""  # ours that it equals, as Python
 
 
 def linear(seen: Tensor, given: Tensor) -> Linear | None:
@@ -49,33 +39,40 @@ def linear(seen: Tensor, given: Tensor) -> Linear | None:
     """
     last = seen[:, -1]
     fall = last[:, -1] - last[:, -2]
-    wanted = _line(fall, seen.shape[-1])
+    wanted = of_distance(fall, torch.arange(seen.shape[-1] - 1, -1, -1))
     if fall.abs().max() == 0 or not torch.isfinite(last).all():
         return None
     off, size = (last - wanted).abs().amax(1), wanted.abs().amax(1)
     if bool((off > room(given, wanted) * size).any()):  # a slope may be 128 times another
         return None
-    return _ruled(fall, room(fall, None, 2**-8, 2**-10, 1e-4))
-
-
-def _line(fall: Tensor, keys: int) -> Tensor:
-    """−slope × distance of so many keys from the last of them."""
-    return -fall[:, None] * torch.arange(keys - 1, -1, -1, dtype=torch.float64)
-
-
-def _ruled(fall: Tensor, tolerance: float) -> Linear:
-    """The rule of these slopes; one rounded to bfloat16 is 2^-8 off at most."""
-    heads, found = len(fall), []
-    for most in (8.0, 4.0, 16.0):
-        for name, rule in (("alibi", slopes.alibi), ("geometric", slopes.geometric)):
-            ours = torch.tensor(rule(heads, most), dtype=torch.float64)
-            found.append(Linear(fall, name, most, (fall.abs() / ours - 1).abs().max().item()))
-    best = min(found, key=lambda each: each.off)
+    best = min(_rules(fall), key=lambda each: each.off)
+    tolerance = room(fall, None, 2**-8, 2**-10, 1e-4)  # of one rounding
     if best.off < tolerance:
         return best
-    ours = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
-    unordered = (fall.abs().sort().values / ours.sort().values - 1).abs().max().item()
-    return Linear(fall, "alibi in another order" * (unordered < tolerance), 8.0, best.off)
+    unordered = _off(fall.abs().sort().values, sorted(slopes.alibi(len(fall)))) < tolerance
+    return Linear(fall, "reordered" * unordered, best.off)
+
+
+def of_distance(fall: Tensor, distance: Tensor) -> Tensor:
+    """−slope × distance."""
+    return -fall[:, None] * distance.double()
+
+
+def _rules(fall: Tensor) -> Iterator[Linear]:
+    """The slopes of ALiBi's authors and purely geometric ones, to each last exponent in use."""
+    heads = len(fall)
+    for most, (rule, words) in product((8.0, 4.0, 16.0), WORDS.items()):
+        ours = ALiBi(heads, slopes=rule, alibi_bias_max=most)
+        said = f"{words} for {heads} heads" + f", slopes to 2^−{most:g}" * (most != 8)
+        python = f"posenc.{ours!r}".replace("heads=", "")
+        if (rule, most) == ("authors", 8.0):
+            python = f"posenc.recipes.bloom({'' if heads == 32 else heads})"
+        yield Linear(fall, rule, _off(fall.abs(), ours.slopes), said, python)
+
+
+def _off(fall: Tensor, slopes: Sequence[float]) -> float:
+    """The largest relative difference of slopes."""
+    return (fall / torch.tensor(slopes, dtype=torch.float64) - 1).abs().max().item()
 
 
 def room(
@@ -111,24 +108,17 @@ class Parting:
     wanted: float  # what slope × distance would be
 
 
-def parting(row: Tensor, fall: Tensor) -> Parting | None:
-    """Where a row of a bias ``[heads, keys]`` leaves -fall · distance, if it does.
-
-    The query stands at the last key. Keys that are hidden are not compared.
-    """
-    made = row.double()
-    seen, keys = made - made[:, -1:], made.shape[1]
-    wanted = _line(fall, keys)
-    hidden = ~torch.isfinite(seen) | (seen < wanted.amin(1, keepdim=True) - HIDDEN)
-    largest = made.masked_fill(hidden, 0.0).abs().amax(1, keepdim=True)
-    compared = row[:, ~hidden.any(0)], wanted[:, ~hidden.any(0)]
-    size = room(*compared) * wanted.abs() + room(*compared, 2.0**-7, 2.0**-10, 1e-6) * largest
-    away = ((seen - wanted).abs() > size) & ~hidden
+def parting(row: Tensor, distance: Tensor, fall: Tensor) -> Parting | None:
+    """Where a row of a bias ``[heads, keys]`` leaves -fall · distance, if it does."""
+    made, wanted = row.double(), of_distance(fall, distance)
+    seen, largest = made - made[:, -1:], made.abs().amax(1, keepdim=True)
+    size = room(row, wanted) * wanted.abs() + room(row, wanted, 2.0**-7, 2.0**-10, 1e-6) * largest
+    away = (seen - wanted).abs() > size
     if not bool(away.any()):
         return None
     key = int(away.any(0).nonzero().max())
     head = int(away[:, key].nonzero()[0])
-    return Parting(keys - 1 - key, head, seen[head, key].item(), wanted[head, key].item())
+    return Parting(int(distance[key]), head, seen[head, key].item(), wanted[head, key].item())
 
 
 def knows_later_keys(seen: Tensor, given: Tensor, fall: Tensor) -> bool:
@@ -141,6 +131,5 @@ def knows_later_keys(seen: Tensor, given: Tensor, fall: Tensor) -> bool:
     ahead = (index[None] - index[:, None]).clamp(min=0) * fall[:, None, None]
     later = (ahead > 0) & torch.isfinite(seen) & (seen > -HIDDEN)
     most = room(given, ahead) * ahead.amax((1, 2), keepdim=True)
-    return any(
-        bool(((seen - sign * ahead).abs() <= most)[later].all()) for sign in (-1.0, 1.0, 0.0)
-    )
+    offs = ((seen - sign * ahead).abs() <= most for sign in (-1.0, 1.0, 0.0))
+    return any(bool(near[later].all()) for near in offs)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor, nn
 
 from posenc.audit.identity import masks
+from posenc.encodings.scores import T5Bias
 from posenc.numerics.buckets import t5_buckets
 
 DISTANCES = (128, 64, 256, 32, 512, 1024, 20, 16, 800, 2048)
@@ -22,7 +24,7 @@ class Buckets:
     kind: str  # "t5", "clipped" of one row a distance, "turned" or "off"
     max_distance: int  # of the fitted rule; of one row a distance, the last that has its own
     bidirectional: bool
-    off: int  # at how many distances another row is read than T5 reads
+    off: int = 0  # at how many distances another row is read than T5 reads
     first_off: int = 0  # the nearest of them
 
     @property
@@ -53,12 +55,11 @@ class Buckets:
 
     def ours(self, heads: int) -> str:
         """Ours that it equals for so many heads, as Python."""
-        if (self.rows, self.max_distance) == (32, 128):
-            said = [] if heads == 12 else [str(heads)]
-            said += [] if self.bidirectional else ["decoder=True"]
-            return f"posenc.recipes.t5({', '.join(said)})"
-        sizes = f"{heads}, {self.rows}, {self.max_distance}"
-        return f"posenc.T5Bias({sizes}, bidirectional={self.bidirectional})"
+        if (self.rows, self.max_distance) != (32, 128):
+            ours = T5Bias(heads, self.rows, self.max_distance, self.bidirectional)
+            return f"posenc.{ours!r}".replace("heads=", "")
+        said = [str(heads)] * (heads != 12) + ["decoder=True"] * (not self.bidirectional)
+        return f"posenc.recipes.t5({', '.join(said)})"
 
 
 def looked_up(square: Tensor, module: nn.Module) -> tuple[Tensor, int] | None:
@@ -68,65 +69,51 @@ def looked_up(square: Tensor, module: nn.Module) -> tuple[Tensor, int] | None:
     None if it reads none, or by more than distance. Distances that all heads hide read row −1.
     """
     n = square.shape[-1]
+    if square.shape[-2] != n:
+        return None
     profile = torch.cat((square[:, 0, 1:].flip(1), square[:, :, 0]), 1).T  # from −(n − 1) on
     away = masks.hidden(profile.T[:, None])[:, 0].all(0)
     if bool(away[n - 1 : n + 1].any()):  # nothing near is left to be known by
         return None
+    alike = profile.T[:, torch.arange(n)[:, None] - torch.arange(n) + n - 1]
     tables = (t for p in module.parameters() if p.ndim == 2 and len(p) > 3 for t in (p, p.T))
-    for table in (t for t in tables if t.shape[1] == len(square)):
-        gaps = torch.cdist(profile.masked_fill(away[:, None], 0.0), table.detach().double())
-        least, index = gaps.min(1)
-        if bool((least.masked_fill(away, 0.0) < 1e-4 * table.abs().max().item()).all()):
-            if len(profile) != 2 * n - 1 or _strays(square, profile.T, away):
-                return None
+    for table in (t.detach().double() for t in tables if t.shape[1] == len(square)):
+        least, index = torch.cdist(profile.masked_fill(away[:, None], 0.0), table).min(1)
+        room = 1e-4 * table.abs().max()
+        strays = ((square - alike).abs() > room) & ~masks.hidden(square)
+        if bool((least.masked_fill(away, 0.0) < room).all()) and not bool(strays.any()):
             return index.masked_fill(away, -1), len(table)
     return None
 
 
-def _strays(square: Tensor, profile: Tensor, away: Tensor) -> bool:
-    """Whether a square reads otherwise than its first row and column, where keys are seen."""
-    n = square.shape[-1]
-    apart = torch.arange(n)[:, None] - torch.arange(n) + n - 1
-    off = (square - profile[:, apart]).abs() > 1e-4 * profile[:, ~away].abs().max()
-    return bool((off & ~masks.hidden(square) & ~away[apart]).any())
-
-
 def buckets(index: Tensor, rows: int) -> Buckets:
     """The rule by which distances read rows, held against T5's."""
-    found = min((rule for rule in _rules(index, rows)), key=lambda rule: rule.off)
-    return found if not found.off else _one_a_distance(index, rows) or found
-
-
-def _rules(index: Tensor, rows: int) -> Iterator[Buckets]:
-    """T5's rules, and those of distances of the other sign."""
     n = (len(index) + 1) // 2
-    distance = torch.arange(-(n - 1), n)
-    for kind, sign in (("t5", 1), ("turned", -1)):
-        for bidirectional in (True, False):
-            side = rows // 2 if bidirectional else rows
-            if (bidirectional and rows % 2) or side < 2:
-                continue
-            for most in (most for most in DISTANCES if most > side // 2):
-                ours = t5_buckets(sign * distance, rows, most, bidirectional)
-                wrong = (ours != index) & (index >= 0)
-                if not bidirectional:
-                    wrong = wrong & (distance >= 0)  # what a causal mask hides does not count
-                off = int(wrong.sum())
-                first = int(distance[wrong].abs().min()) if off else 0
-                name = "off" if off else kind
-                yield Buckets(index, rows, name, most, bidirectional, off, first)
+    distance, found = torch.arange(-(n - 1), n), []
+    for kind, most, bidirectional, read in _rules(distance, index, rows):
+        wrong = (read != index) & (index >= 0)
+        if not bidirectional:
+            wrong &= distance >= 0  # what a causal mask hides does not count
+        if not bool(wrong.any()):
+            return Buckets(index, rows, kind, most, bidirectional)
+        if kind != "clipped":
+            first = int(distance[wrong].abs().min())
+            found.append(Buckets(index, rows, "off", most, bidirectional, int(wrong.sum()), first))
+    return min(found, key=lambda rule: rule.off)
 
 
-def _one_a_distance(index: Tensor, rows: int) -> Buckets | None:
-    """Rows in the order of distances, the first and the last of them for all that lie beyond.
+def _rules(distance: Tensor, index: Tensor, rows: int) -> Iterator[tuple[str, int, bool, Tensor]]:
+    """T5's rules, those of distances of the other sign, and one row for each distance.
 
-    What a causal mask hides reads any row, where keys up to the query have all that there are.
+    Of the last, the first and the last row stand for all distances that lie beyond.
     """
-    n = (len(index) + 1) // 2
-    distance, own = torch.arange(-(n - 1), n), int(index[n - 1])
+    for (kind, sign), bidirectional in product((("t5", 1), ("turned", -1)), (True, False)):
+        side = rows // 2 if bidirectional else rows
+        if side < 2 or (bidirectional and rows % 2):
+            continue
+        for most in (most for most in DISTANCES if most > side // 2):
+            yield kind, most, bidirectional, t5_buckets(sign * distance, rows, most, bidirectional)
+    own = int(index[len(index) // 2])
     for sign in (1, -1):
-        same = ((own + sign * distance).clamp(0, rows - 1) == index) | (index < 0)
-        bidirectional = 0 < own < rows - 1
-        if bool((same if bidirectional else same[n - 1 :]).all()):
-            return Buckets(index, rows, "clipped", max(own, rows - 1 - own), bidirectional, 0)
-    return None
+        read = (own + sign * distance).clamp(0, rows - 1)
+        yield "clipped", max(own, rows - 1 - own), 0 < own < rows - 1, read

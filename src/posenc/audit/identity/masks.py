@@ -39,10 +39,9 @@ def mask(away: Tensor) -> Mask:
         return Mask("hides no key")
     if bool((away == away[:1]).all()):
         return _of_one(away[0])
-    later = torch.ones(away.shape[-2:], dtype=torch.bool).triu(1)
-    no_later, no_earlier = away[:, later].all(1), away[:, later.T].all(1)
+    before, after = ((~away).tril(-1).any((1, 2)), (~away).triu(1).any((1, 2)))
     own = ~away.diagonal(0, 1, 2).any(1)
-    back, ahead = own & no_later & ~no_earlier, own & no_earlier & ~no_later
+    back, ahead = own & before & ~after, own & after & ~before
     opposite = bool(back.any() and ahead.any())
     each = [_of_one(head) for head in away]
     for number, found in enumerate(each):
@@ -56,29 +55,27 @@ def mask(away: Tensor) -> Mask:
 
 def _of_one(away: Tensor) -> Mask:
     """The same of one head."""
-    past, later = away[:, 0], away[0]  # at the distances 0, 1, …, if distance is all that counts
+    last = len(away) - 1
     index = torch.arange(len(away))
     apart = index[:, None] - index
-    if not torch.equal(away, torch.where(apart >= 0, past[apart.abs()], later[apart.abs()])):
+    seen = apart[~away].unique()  # the distances that are, if distance is all that counts
+    if bool((torch.isin(apart, seen) & away).any()):
         if none := away.all(1).nonzero().flatten().tolist():
             return Mask(f"hides every key of the query at {none[0]}", slip=True)
         return Mask("hides keys by their places, as blocks do")
-    own, before, after = bool(past[0]), past[1:], later[1:]
-    if own:
-        others = bool(before.any() or after.any())
+    if 0 not in seen:
+        others = len(seen) < 2 * last
         beside = "and others beside it" if others else "and no others"
         return Mask(f"hides each query's own key, {beside}", slip=others, doubtful=not others)
-    if bool(before.all()):
-        only = bool(after.all())
-        said = (
-            "hides all keys but each query's own" if only else "hides every key before each query"
-        )
-        return Mask(said, slip=not only, doubtful=only)
-    back, ahead = (int((~far).cumprod(0).sum()) for far in (before, after))
-    if not (bool(before[back:].all()) and bool(after[ahead:].all())):
+    back, ahead = int(seen.max()), -int(seen.min())
+    if back == ahead == 0:
+        return Mask("hides all keys but each query's own", doubtful=True)
+    if back == 0:
+        return Mask("hides every key before each query", slip=True)
+    if len(seen) <= back + ahead:
         return Mask("hides some keys by their distance, between others")
-    sides = [f"more than {back} before each query"] if back < len(before) else []
-    if ahead < len(after):
+    sides = [f"more than {back} before each query"] if back < last else []
+    if ahead < last:
         sides.append(f"more than {ahead} after each query" if ahead else "after each query")
-    leaks = not sides[1:] and 0 < ahead < len(after)
+    leaks = back == last and 0 < ahead < last
     return Mask(f"hides the keys {' and '.join(sides)}, and no others", slip=leaks)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import isqrt, prod
+from math import inf, isqrt, prod
 
 import torch
 from torch import Tensor
@@ -12,18 +12,20 @@ LARGEST_OBLONG = 1024
 """Tokens of oblong windows whose sides are looked for."""
 
 
+def spread(numbers: Tensor, axis: int) -> Tensor:
+    """How far numbers along an axis are apart, those apart that are hidden at −∞."""
+    least = numbers.masked_fill(numbers == -inf, inf).amin(axis)
+    return (numbers.amax(axis) - least).clamp(min=0)
+
+
 def along(seen: Tensor) -> tuple[Tensor, Tensor]:
     """For each head, how far numbers of one diagonal are apart, and how large they are.
 
     Of keys before the query, in a bias ``[heads, seq, seq]`` with −∞ where keys are hidden.
     """
-    seq = seen.shape[-1]
-    each = torch.zeros(len(seen), dtype=torch.float64)
-    for back in range(1, seq):
-        least, most = extremes(seen.diagonal(-back, 1, 2), 1)
-        each = each.maximum((most - least).nan_to_num(0, 0, 0))
-    below = seen[:, torch.ones(seq, seq, dtype=torch.bool).tril()].nan_to_num(0, 0, 0)
-    return each, below.abs().amax(1)
+    diagonals = (seen.diagonal(-back, 1, 2) for back in range(1, seen.shape[-1]))
+    each = torch.stack([spread(numbers, 1).nan_to_num(0, 0) for numbers in diagonals])
+    return each.amax(0), seen.nan_to_num(0, 0, 0).tril().abs().amax((1, 2))
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Window:
     sides: tuple[int, ...]
     before: int  # how many tokens stand before the first row; a class token is one
     off: float  # how far numbers of pairs that lie alike are apart
-    seen: Tensor  # the bias less that of each query's own key; −∞ where keys are hidden
+    profile: Tensor  # the number of each difference, ``[heads, *differences]``; −∞ where hidden
+    hides: bool  # whether some keys are hidden
 
     @property
     def size(self) -> str:
@@ -51,10 +54,9 @@ class Window:
         if not self.is_square:
             return f"of {self.size} tokens: it depends on the differences along each axis alone"
         behind = " behind a class token" if self.before else ""
-        hides = ", of keys that it does not hide" if bool(self.seen.isneginf().any()) else ""
         return (
             f"of {self.size} tokens, row after row{behind}: it depends on the differences of rows "
-            f"and of columns alone{hides}"
+            f"and of columns alone{', of keys that it does not hide' * self.hides}"
         )
 
     def shared(self) -> list[tuple[int, int]]:
@@ -62,7 +64,7 @@ class Window:
 
         Empty where none do but those that differ in signs alone.
         """
-        profile = _ends(self.seen[:, self.before :, self.before :], self.sides)[1].T.contiguous()
+        profile = self.profile.flatten(1).T.contiguous()
         apart = torch.cartesian_prod(*(torch.arange(1 - n, n) for n in self.sides))
         known = profile.isfinite().any(1)
         _, group = profile[known].unique(dim=0, return_inverse=True)
@@ -83,13 +85,12 @@ def window(seen: Tensor, share: float, *, oblong: bool) -> Window | None:
     """
     room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
     for before, sides in _shapes(seen.shape[-1], oblong):
-        least, most = _ends(seen[:, before:, before:], sides)
-        off = _apart(most, least)
-        for end in (seen[:, :1, 1:], seen[:, 1:, :1]) if before else ():
-            lowest, highest = (each.unsqueeze(1) for each in extremes(end.flatten(1), 1))
-            off = torch.cat((off, _apart(lowest, highest)), 1)
-        if bool((off <= room).all()) and _knows_all(most, room, sides):
-            return Window(sides, before, off.max().item(), seen)
+        profile, off = _by_difference(seen[:, before:, before:], sides)
+        ends = (seen[:, :1, 1:], seen[:, 1:, :1]) if before else ()
+        off = torch.cat([off, *(spread(end.flatten(1), 1)[:, None] for end in ends)], 1)
+        tells = (spread(profile, 1 + axis).flatten(1) > room for axis in range(len(sides)))
+        if bool((off <= room).all()) and all(bool(axis.any()) for axis in tells):
+            return Window(sides, before, off.max().item(), profile, bool(seen.isneginf().any()))
     return None
 
 
@@ -107,42 +108,15 @@ def _shapes(count: int, oblong: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
                 yield 0, (first, second, third)[first == 1 :]
 
 
-def _knows_all(profile: Tensor, room: Tensor, sides: tuple[int, ...]) -> bool:
-    """Whether numbers by differences along some axes change with each that has any."""
-    numbers = profile.unflatten(1, [2 * n - 1 for n in sides])
-    ends = [extremes(numbers, 1 + axis) for axis in range(len(sides))]
-    room = room.view(-1, *(1 for _ in sides[1:]))
-    return all(bool((most - least > room).any()) for least, most in ends)
-
-
-def _ends(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """The least and the largest number of pairs that lie alike, ``[heads, differences]``.
-
-    Of those that are seen; −∞ where none is.
-    """
+def _by_difference(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The largest number of each difference, and how far those of one difference are apart."""
     grid = torch.cartesian_prod(*(torch.arange(n) for n in sides))
     steps, alike = grid[:, None] - grid, torch.zeros(1, dtype=torch.long)
     for axis, n in enumerate(sides):
         alike = alike * (2 * n - 1) + steps[..., axis] + n - 1
+    shape = [2 * n - 1 for n in sides]
     alike, numbers = alike.flatten().expand(len(patches), -1), patches.flatten(1)
-    kinds = prod(2 * n - 1 for n in sides)
-    blank = patches.new_full((len(patches), kinds), -torch.inf)
+    blank = patches.new_full((len(patches), prod(shape)), -inf)
     most = blank.scatter_reduce(1, alike, numbers, "amax")
-    least = -blank.scatter_reduce(1, alike, _turned(numbers), "amax")
-    return least.masked_fill(least == torch.inf, -torch.inf), most
-
-
-def extremes(numbers: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    """The least and the largest along an axis of those that are seen; −∞ where none is."""
-    least, most = -_turned(numbers).amax(axis), numbers.amax(axis)
-    return least.masked_fill(least == torch.inf, -torch.inf), most
-
-
-def _turned(numbers: Tensor) -> Tensor:
-    """Times −1, those that are hidden left as they are."""
-    return torch.where(numbers == -torch.inf, numbers, -numbers)
-
-
-def _apart(one: Tensor, other: Tensor) -> Tensor:
-    """How far numbers are apart; those that are hidden alike are not."""
-    return (one - other).abs().masked_fill(one == other, 0.0)
+    least = (-blank).scatter_reduce(1, alike, numbers.masked_fill(numbers == -inf, inf), "amin")
+    return most.unflatten(1, shape), (most - least).clamp(min=0)

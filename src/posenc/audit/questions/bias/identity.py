@@ -36,7 +36,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
     if q.numbers:
         raise NotAskedError("its slopes are learned")
     heads, off = len(found.fall), 100 * found.off
-    if found.rule == "alibi":
+    if found.rule == "authors":
         return f"slopes of {heads} heads within {off:.1g} % of the authors'"
     if found.rule == "geometric":
         wanted = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
@@ -127,7 +127,7 @@ def _is_like_t5(found: lookups.Buckets) -> bool:
 @question(after=("far-keys-otherwise", "bias-without-cache-offset"))
 def keeps_distances_apart(q: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
-    if q.linear is None or q.linear.rule != "alibi" or q.view.slopes_only:
+    if q.linear is None or q.linear.rule != "authors" or q.view.slopes_only:
         raise NotAskedError("it is no ALiBi")
     made, distance = q.visible_row(torch.bfloat16)
     count, rule = made.shape[1], torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)

@@ -247,7 +247,7 @@ class BiasInquiry:
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
         with suppress(NotAskedError):
-            return lines.parting(self.longest_row(torch.float32), self.linear.fall)
+            return lines.parting(*self.visible_row(torch.float32), self.linear.fall)
         return None
 
     @property

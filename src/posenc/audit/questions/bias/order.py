@@ -35,8 +35,7 @@ def tells_distances_apart(q: BiasInquiry) -> Answer:
         said = f"at distance {lost[0]:,} the bias is infinite or no number, of {lost[1]:,} keys"
         return fault("not-a-number", said, lost[0])
     later = torch.ones(q.seen.shape[-2:], dtype=torch.bool).triu(1)
-    least, most = windows.extremes(q.seen.masked_fill(later, -torch.inf), 2)
-    spread = (most - least).nan_to_num(0.0).amax(1)
+    spread = windows.spread(q.seen.masked_fill(later, -torch.inf), 2).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
     silent = int(((spread == 0) & ~hides).sum())
     if silent or not spread.any():
