@@ -98,18 +98,11 @@ def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
     return {dtype for dtype in known if bool((numbers.to(dtype).double() == wide).all())}
 
 
-@dataclass(frozen=True)
-class Parting:
-    """Where a bias leaves the line that it follows for near keys."""
+def parting(row: Tensor, distance: Tensor, fall: Tensor) -> tuple[int, int, float, float] | None:
+    """Where a row of a bias ``[heads, keys]`` leaves the line −fall · distance, if it does.
 
-    distance: int  # the nearest key that is away from it
-    head: int
-    given: float  # the bias there, less that of the query's own key
-    wanted: float  # what slope × distance would be
-
-
-def parting(row: Tensor, distance: Tensor, fall: Tensor) -> Parting | None:
-    """Where a row of a bias ``[heads, keys]`` leaves -fall · distance, if it does."""
+    That is the nearest distance and a head, the bias there less the query's own, and the line's.
+    """
     made, wanted = row.double(), of_distance(fall, distance)
     seen, largest = made - made[:, -1:], made.abs().amax(1, keepdim=True)
     size = room(row, wanted) * wanted.abs() + room(row, wanted, 2.0**-7, 2.0**-10, 1e-6) * largest
@@ -118,7 +111,7 @@ def parting(row: Tensor, distance: Tensor, fall: Tensor) -> Parting | None:
         return None
     key = int(away.any(0).nonzero().max())
     head = int(away[:, key].nonzero()[0])
-    return Parting(int(distance[key]), head, seen[head, key].item(), wanted[head, key].item())
+    return int(distance[key]), head, seen[head, key].item(), wanted[head, key].item()
 
 
 def knows_later_keys(seen: Tensor, given: Tensor, fall: Tensor) -> bool:

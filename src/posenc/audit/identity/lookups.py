@@ -33,9 +33,14 @@ class Buckets:
         return self.index[len(self.index) // 2 :]
 
     @property
+    def later(self) -> Tensor:
+        """The rows of the query's key and those after it."""
+        return self.index[: len(self.index) // 2 + 1].flip(0)
+
+    @property
     def knows_later_keys(self) -> bool:
         """Whether keys after the query are hidden, or read the rows that T5's read."""
-        return self.bidirectional or bool((self.index[: len(self.index) // 2] <= 0).all())
+        return self.bidirectional or bool((self.later[1:] <= 0).all())
 
     @property
     def compared(self) -> int:

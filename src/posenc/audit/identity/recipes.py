@@ -40,32 +40,27 @@ def of_rotary(ours: Rotary) -> str:
     """
     for published in (ALIKE, BY_LAYER):
         if found := [call for each in published if (call := _call(*each, ours))]:
-            least = min(said for said, _ in found)
+            fewest = min(said for said, _ in found)
             # of a width that none of them was published with, one name is enough
-            most = 3 if least == 0 else 1
-            *first, last = [text for said, text in found if said == least][:most]
+            *first, last = [text for said, text in found if said == fewest][: 1 if fewest else 3]
             return "posenc.recipes." + (f"{', '.join(first)} and {last}" if first else last)
     return ""
 
 
 def _call(name: str, published: dict[str, Any], ours: Rotary) -> tuple[int, str] | None:
     """A recipe that rotates so at these sizes, and how many arguments it needs to say."""
-    known = inspect.signature(getattr(recipes, name)).parameters
+    parameters = inspect.signature(getattr(recipes, name)).parameters
+    usual = {each: parameter.default for each, parameter in parameters.items()}
+    sizes = {"head_dim": ours.head_dim, "factor": getattr(ours.frequencies, "factor", None)}
     said = {
-        "head_dim": ours.head_dim,
-        "factor": getattr(ours.frequencies, "factor", None),
-        **published,
+        each: value
+        for each, value in (sizes | published).items()
+        if each in usual and value not in (None, usual[each])
     }
-    said = {
-        name: value
-        for name, value in said.items()
-        if name in known and value is not None and value != known[name].default
-    }
+    told = ", ".join(f"{n}={value}".removeprefix("head_dim=") for n, value in said.items())
     for index, layer in enumerate(_layers(name, **said)):
         if layer.queries_keys and _rotation(layer.queries_keys[0]) == _rotation(ours):
-            told = [f"{value}" if n == "head_dim" else f"{n}={value}" for n, value in said.items()]
-            which = "" if (name, {}) not in BY_LAYER else f"[{index}]"
-            return len(said), f"{name}({', '.join(told)}){which}"
+            return len(said), f"{name}({told})" + f"[{index}]" * ((name, {}) in BY_LAYER)
     return None
 
 

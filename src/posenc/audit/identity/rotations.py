@@ -35,6 +35,7 @@ OF_SLIPS = (1_000.0, *OF_GRIDS)
 
 STRETCHED = (500_000.0, 10_000.0, 1_000_000.0, 150_000.0, 5_000_000.0, 50_000.0)
 LENGTHS = (8192, 4096, 32768, 2048, 131072, 16384)
+SHARES = (0.125, 0.25, 0.5, 0.75)
 FACTORS = (2.0, 4.0, 8.0, 16.0, 32.0, 40.0, 64.0)
 
 
@@ -75,15 +76,13 @@ class Rotation:
     def exact(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Our cosines and sines of the pairs that turn, float64, without the attention factor.
 
-        Positions are counted from where the subject begins.
+        They begin at the angles at which the subject begins.
         """
-        shape, begin = self.structure, self.structure.begin
-        table = Rotary(self.schedule).table(positions + (begin or 0), dtype=torch.float64)
-        cos, sin = (table[..., self.turning] / self.factor).unbind(-2)
-        if begin is None:
-            a, b = shape.phases.cos(), shape.sense * shape.phases.sin()
-            return cos * a - sin * b, sin * a + cos * b
-        return cos, sin
+        table = Rotary(self.schedule).table(positions, dtype=torch.float64)[..., self.turning]
+        begin = self.structure.sense * self.structure.phases
+        cos, sin = (table / self.factor).unbind(-2)
+        turned = torch.complex(cos, sin) * torch.complex(begin.cos(), begin.sin())
+        return turned.real, turned.imag
 
     @property
     def ours(self) -> str:
@@ -129,47 +128,31 @@ def identify(
 
 def references(shape: Structure) -> Iterator[Rotation]:
     """Schedules that frequencies may be, most usual first."""
-    omegas, width = shape.speeds, shape.width
-    if len(omegas) < 2:
-        yield from (Rotation(shape, Geometric(width, base)) for base in USUAL)
-    elif abs(1 / float(omegas[0]) - 1) > 1e-4:
-        yield from _linear(shape)
-    else:
-        yield from _proportional(shape)
-        yield from _geometric(shape)
-        yield from _stretched(shape)
+    yield from (Rotation(shape, Geometric(shape.width, base)) for base in USUAL)
+    yield from _powers(shape)
+    yield from _stretched(shape)
     for base, dtype in product(KNOWN[:10], ("bfloat16", "float16")):
-        yield Rotation(shape, Geometric(width, base), rounded=dtype)
+        yield Rotation(shape, Geometric(shape.width, base), rounded=dtype)
     yield from _missing(shape)
     for base in USUAL:
-        yield Rotation(shape, Geometric(width, 1 / base), slip="+2i instead of −2i")
+        yield Rotation(shape, Geometric(shape.width, 1 / base), slip="+2i instead of −2i")
 
 
-def _linear(shape: Structure) -> Iterator[Rotation]:
-    """Positions divided by a whole or half factor."""
-    factor = round(1 / float(shape.speeds[0]), 3)
-    if abs(2 * factor - round(2 * factor)) <= 1e-3 and 1 < factor <= 1024:
-        for plain in plain_schedules(shape.width, shape.speeds * factor):
-            yield Rotation(shape, Linear(plain, factor), unusual=plain.base not in KNOWN)
-
-
-def _proportional(shape: Structure) -> Iterator[Rotation]:
-    """The first pairs turn as in the whole width, the others not at all."""
-    share = 2 * len(shape.speeds) / shape.width
-    if share in (0.125, 0.25, 0.5, 0.75):
-        for plain in plain_schedules(shape.width, shape.speeds):
-            yield Rotation(shape, Proportional(shape.width, share, plain.base))
-
-
-def _geometric(shape: Structure) -> Iterator[Rotation]:
-    """Powers of a known base, of one that a slip makes of it, and of the one that fits best."""
-    for plain in plain_schedules(shape.width, shape.speeds):
+def _powers(shape: Structure) -> Iterator[Rotation]:
+    """Powers of the base that fits best, of positions as they are or divided by n/2."""
+    omegas, width = shape.speeds, shape.width
+    factor, share = round(1 / float(omegas[0]), 3), 2 * len(omegas) / width
+    for plain in plain_schedules(width, omegas * factor):
         base = float(plain.base)
-        known = base in KNOWN and base not in OF_SLIPS
-        slip = "" if known else slipped(base, shape.width, shape.dim)
-        if not (slip or base in KNOWN or is_round(base)):
-            yield from _ntk(shape, base)
-        yield Rotation(shape, plain, unusual=not slip and base not in KNOWN, slip=slip)
+        slip = "" if base in KNOWN and base not in OF_SLIPS else slipped(base, width, shape.dim)
+        unusual = not slip and base not in KNOWN
+        if share in SHARES:
+            yield Rotation(shape, Proportional(width, share, base))
+        elif factor == 1:
+            yield from _ntk(shape, base) if unusual and not is_round(base) else ()
+            yield Rotation(shape, plain, unusual, slip)
+        elif 1 < factor <= 1024 and 2 * factor % 1 == 0:
+            yield Rotation(shape, Linear(plain, factor), base not in KNOWN)
 
 
 def _ntk(shape: Structure, grown: float) -> Iterator[Rotation]:
@@ -187,7 +170,7 @@ def _stretched(shape: Structure) -> Iterator[Rotation]:
     omegas = shape.speeds
     for plain in (Geometric(shape.width, base) for base in STRETCHED):
         ours = radians(plain)
-        if len(ours) != len(omegas) or abs(omegas[1] / ours[1] - 1) > 1e-4:
+        if len(ours) != len(omegas) or bool((omegas / ours - 1)[:2].abs().max() > 1e-4):
             continue
         ratio = float(ours[-1] / omegas[-1])
         factors = [f for f in FACTORS if abs(ratio / f - 1) < 0.3]

@@ -28,7 +28,7 @@ TOLERANCE = 2e-6
 def radians(schedule: Schedule) -> Tensor:
     """The frequencies of a schedule that are not zero, float64."""
     rates = 2 * pi / torch.tensor(schedule.wavelengths(), dtype=torch.float64)
-    return rates[rates > 0]
+    return rates[rates != 0]
 
 
 def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
@@ -36,7 +36,7 @@ def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
     if len(ours) != len(omegas):
         return False
     apart = torch.remainder(ours - omegas + pi, 2 * pi) - pi
-    return bool((apart.abs() < tolerance + 2e-6 * ours).all())
+    return bool((apart.abs() < tolerance + 2e-6 * ours.abs()).all())
 
 
 def nearest(base: float, tolerance: float = 2e-3) -> float | None:

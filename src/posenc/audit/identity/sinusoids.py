@@ -1,10 +1,11 @@
 """Which sinusoidal encoding a table is: convention, base, first position, size."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import asin, inf, pi
+from operator import itemgetter
 
 import torch
 from torch import Tensor
@@ -16,8 +17,8 @@ from posenc.encodings.tokens.sinusoidal import Sinusoidal
 NEAR = 24
 """Positions by which a table is fitted: float32 angles are still good there."""
 
-CLOSE, ROUNDED = 2e-5, 1e-4
-"""How far a fitted table may be off there, and one of rounded frequencies, beside a size of one."""
+CLOSE = 2e-5
+"""How far a table that is fitted may be off there, beside a size of one."""
 
 EXACT = 3e-6
 """So near, no convention is nearer than another."""
@@ -39,6 +40,7 @@ class Sinusoid:
     encoding: Sinusoidal  # which it equals near position 0
     size: float  # what its sines and cosines are multiplied with
     off: float  # how far it is from ours there
+    rounded: str = ""  # to how many bits its frequencies are, if that shows
 
     def exact(self, positions: Tensor) -> Tensor:
         """Our rows at these positions, float64."""
@@ -70,93 +72,84 @@ class Form:
     sizes: Tensor  # 0 of a channel that stays empty
     exponents: Tensor
     phases: Tensor  # π/2 of a cosine
+    dtype: torch.dtype = torch.float64  # that frequencies are held in
 
-    def off(
-        self, rows: Tensor, base: float, dtype: torch.dtype = torch.float64, size: float = 1.0
-    ) -> float:
-        """How far the first rows are from ours, whose frequencies are held in ``dtype``.
+    @property
+    def first(self) -> int:
+        """The number of the first position."""
+        return self.convention.first + self.offset
+
+    def off(self, rows: Tensor, base: float) -> float:
+        """How far the first rows are from ours.
 
         Frequencies that grow with the channel make large angles there, too: what float32 loses of
         these is no distance.
         """
-        numbers = torch.arange(len(rows)) + self.convention.first + self.offset
-        angles = numbers[:, None] * (base**-self.exponents).to(dtype).double()
-        off = (rows / size - self.sizes * (angles + self.phases).sin()).abs()
+        numbers = torch.arange(self.first, self.first + len(rows))[:, None]
+        angles = numbers * (base**-self.exponents).to(self.dtype).double()
+        off = (rows - self.sizes * (angles + self.phases).sin()).abs()
         return (off - FLOAT32 * angles if base < 1 else off).max().clamp(min=0).item()
 
-    def base(self, rows: Tensor) -> float | None:
-        """The base that one channel of sines means, by its angle at position 1."""
-        first = self.convention.first + self.offset
-        row, number = (0, 1) if first == 1 else (1, first + 1)
+    def bases(self, rows: Tensor) -> list[tuple[int, float]]:
+        """The bases that rows may have, each behind how unusual it is.
+
+        One channel of sines tells, by its angle at position 1.
+        """
+        if self.dtype != torch.float64:
+            return [(2, base) for base in USUAL]
+        row, number = (0, 1) if self.first == 1 else (1, self.first + 1)
         columns = self.exponents.tolist(), self.phases.tolist(), rows[row].tolist()
         for e, phase, value in zip(*columns, strict=True):
             if not phase and 0.15 < e < 0.9 and 1e-5 < value < 0.8:
-                return (asin(value) / number) ** (-1 / e)
-        return None
+                measured = (asin(value) / number) ** (-1 / e)
+                known = nearest(measured) or GROWING
+                return [(0, known), (0, GROWING), (1, shortest(measured)), (1, measured)]
+        return [(0, base) for base in (*USUAL, GROWING, 1.0)]
 
 
 @cache
-def _forms(dim: int) -> tuple[Form, ...]:
+def _forms(dim: int) -> list[Form]:
+    """Every convention, from each first position in use; the usual ones in 16 bits, too."""
     found = []
     conventions = (*CONVENTIONS.values(), timestep(shift=1), timestep(flip=False))
     for offset, convention in product((0, 1, 2), conventions):
-        try:
-            channels = convention.channels(dim)
-        except ValueError:  # a width that it does not have
-            continue
-        sizes, exponents, phases = torch.tensor(
-            [(c.function != "zero", c.exponent, (c.function == "cos") * pi / 2) for c in channels],
-            dtype=torch.float64,
-        ).T
-        found.append(Form(convention, offset, sizes, exponents, phases))
-    return tuple(found)
+        with suppress(ValueError):  # a width that it does not have
+            sizes, exponents, phases = torch.tensor(
+                [
+                    (c.function != "zero", c.exponent, (c.function == "cos") * pi / 2)
+                    for c in convention.channels(dim)
+                ],
+                dtype=torch.float64,
+            ).T
+            found.append(Form(convention, offset, sizes, exponents, phases))
+    usual = [each for each in found if each.convention.name in ("paper", "concatenated")]
+    narrow = product((torch.bfloat16, torch.float16), usual)
+    return found + [replace(form, dtype=dtype) for dtype, form in narrow]
 
 
 def identify(rows: Tensor, coarse: float = CLOSE) -> Sinusoid | None:
     """The sinusoidal encoding that these rows ``[seq, dim]`` are, if they are one."""
-    rows = rows[:NEAR].double()
+    rows, dim = rows[:NEAR].double(), rows.shape[1]
     size = _size(rows)
     if not 1e-6 <= size < inf:
         return None
-    for scale, known in product(dict.fromkeys((1.0, size)), (True, False)):
-        tried = [
-            (form.off(rows, base, size=scale), form, base)
-            for form, base in _candidates(rows / scale, known)
+    for scale in dict.fromkeys((1.0, size)):
+        close = [
+            (unusual, max(off, EXACT), off, form, base)
+            for form in _forms(dim)
+            for unusual, base in form.bases(rows / scale)
+            if (off := form.off(rows / scale, base)) < coarse
         ]
-        off, form, base = min(tried, key=lambda each: max(each[0], EXACT), default=(inf, None, 1.0))
-        if form and off < coarse:
-            return Sinusoid(_ours(form, rows, base), scale, off)
+        if close:
+            _, _, off, form, base = min(close, key=itemgetter(0, 1))
+            ours = Sinusoidal(dim, base, form.convention, offset=form.offset)
+            return Sinusoid(ours, scale, off, "" if form.dtype == torch.float64 else "16 bits")
     return None
-
-
-def with_rounded_frequencies(rows: Tensor, dtype: torch.dtype) -> Sinusoid | None:
-    """The encoding whose frequencies, rounded to ``dtype``, give these rows."""
-    rows = rows[:NEAR].double()
-    for form, base in product(_forms(rows.shape[1]), USUAL):
-        usual = form.convention.name in ("paper", "concatenated") and not form.offset
-        if usual and form.off(rows, base, dtype) < ROUNDED:
-            return Sinusoid(_ours(form, rows, base), 1.0, form.off(rows, base))
-    return None
-
-
-def _ours(form: Form, rows: Tensor, base: float) -> Sinusoidal:
-    return Sinusoidal(rows.shape[1], base, form.convention, offset=form.offset)
 
 
 def _size(rows: Tensor) -> float:
     """The amplitude: sines and cosines of a pair have a length, whichever channels they are."""
     return (2 * rows.square().mean()).sqrt().item()
-
-
-def _candidates(rows: Tensor, known: bool) -> Iterator[tuple[Form, float]]:
-    """Every convention with the base that it means here: a known one, or as measured."""
-    for form in _forms(rows.shape[1]):
-        measured = form.base(rows)
-        if measured is None:
-            bases: tuple[float | None, ...] = (*USUAL, GROWING, 1.0) if known else ()
-        else:
-            bases = (nearest(measured), GROWING) if known else (shortest(measured), measured)
-        yield from ((form, base) for base in dict.fromkeys(filter(None, bases)))
 
 
 def twice(rows: Tensor) -> str | None:

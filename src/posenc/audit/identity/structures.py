@@ -1,6 +1,6 @@
 """Which channels queries and keys turn, with whom, and how fast: from the matrices themselves."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import pi
 from typing import Literal
@@ -19,6 +19,8 @@ NEAR = 48
 
 LENGTHS_CHANGE = "lengths of pairs change with position"
 
+NONE = torch.zeros(0, dtype=torch.float64)
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -27,12 +29,12 @@ class Structure:
     dim: int  # width of a head
     firsts: tuple[int, ...] = ()  # first channels of the pairs that turn
     seconds: tuple[int, ...] = ()  # their partners
-    frequencies: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    frequencies: Tensor = NONE
     size: float = 1.0  # what the pairs are multiplied with
     odd: str = ""  # what is no rotation about it, in words
     odd_number: float = 0.0
     rest: float = 1.0  # of what channels that never turn are multiplied with, the farthest from 1
-    phases: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))  # at 0
+    phases: Tensor = NONE  # at position 0
 
     @cached_property
     def begin(self) -> int | None:
@@ -51,7 +53,7 @@ class Structure:
 
     @property
     def pairing(self) -> Literal["half", "interleaved", "other"]:
-        """``half``, ``interleaved`` or ``other``."""
+        """How partners stand."""
         if self.steps == {1}:
             return "interleaved"
         apart = len(self.steps) == 1 and min(self.steps) >= len(self.firsts)
@@ -103,21 +105,31 @@ def structure(matrices: Tensor) -> Structure:
     moving = matrices.abs().amax(0).fill_diagonal_(0)  # by how much a channel goes into another
     most, partners = moving.max(0)
     first = (most >= 1e-9) & (partners > torch.arange(dim))
-    firsts, seconds = first.nonzero().flatten().tolist(), partners[first].tolist()
-    if not firsts:
+    a, b = first.nonzero().flatten().tolist(), partners[first].tolist()
+    if not a:
         return Structure(dim)
-    aa, bb = matrices[:, firsts, firsts], matrices[:, seconds, seconds]
-    ba = matrices[:, seconds, firsts]  # what the first sends to the second: + sin
-    ab = matrices[:, firsts, seconds]
+    one = torch.complex(matrices[:, a, a], matrices[:, b, a])  # cos + i sin
+    other = torch.complex(matrices[:, b, b], -matrices[:, a, b])  # the same of a rotation
     crowd = int((moving > 1e-4 * most.clamp(min=1e-3)).sum(0).max())
-    several = ("one channel goes into several", float(crowd)) if crowd > 1 else None
-    size = (aa.square() + ba.square()).sqrt().median().item()
-    still = [each for each in range(dim) if each not in {*firsts, *seconds}]
-    rest = _rest(matrices[:, still, still], size) if still else 1.0
-    angles = torch.atan2(ba, aa)
-    pairs = tuple(firsts), tuple(seconds), _frequencies(angles)
-    odd = several or _oddity(aa, bb, ab, ba)
-    return Structure(dim, *pairs, size, *odd, rest, angles[0])
+    odd = ("one channel goes into several", float(crowd)) if crowd > 1 else _oddity(one, other)
+    still = sorted({*range(dim)} - {*a, *b})
+    size, kept = one.abs().median().item(), matrices[:, still, still].flatten()
+    off = torch.minimum((kept - 1).abs(), (kept - size).abs())  # a pair of frequency 0 has the size
+    rest = kept[off.argmax()].item() if still and off.max() > 1e-3 else 1.0
+    angles = one.angle()
+    return Structure(dim, tuple(a), tuple(b), _frequencies(angles), size, *odd, rest, angles[0])
+
+
+def _oddity(one: Tensor, other: Tensor) -> tuple[str, float]:
+    """What keeps two channels from being one rotation, and by how much."""
+    sines = one.imag.abs().max()
+    if (one.imag + other.imag).abs().max() < 1e-4 * sines and (one - other).real.abs().max() < 1e-3:
+        return "both sines have the same sign", 2 * sines.item()
+    if (far := torch.view_as_real(one - other).abs().max().item()) > 1e-3:
+        return "the two channels of a pair turn by different angles", far
+    norm = one.abs().square()
+    far = (norm - norm.mean()).abs().max().item()
+    return (LENGTHS_CHANGE, far) if far > 1e-2 else ("", 0.0)
 
 
 def _turn(angles: Tensor) -> Tensor:
@@ -125,33 +137,11 @@ def _turn(angles: Tensor) -> Tensor:
     return torch.remainder(angles + pi, 2 * pi) - pi
 
 
-def _rest(kept: Tensor, size: float) -> float:
-    """The factor farthest from 1 of channels that never turn.
-
-    A pair of frequency 0 has the size of those that turn.
-    """
-    off = torch.minimum((kept - 1).abs(), (kept - size).abs())
-    return kept.flatten()[int(off.argmax())].item() if off.max() > 1e-3 else 1.0
-
-
-def _oddity(aa: Tensor, bb: Tensor, ab: Tensor, ba: Tensor) -> tuple[str, float]:
-    """What keeps [[aa, ab], [ba, bb]] from being one rotation a pair, and by how much."""
-    if (ab - ba).abs().max() < 1e-4 * ab.abs().max() and (aa - bb).abs().max() < 1e-3:
-        return "both sines have the same sign", 2 * ab.abs().max().item()
-    far = max((aa - bb).abs().max().item(), (ab + ba).abs().max().item())
-    if far > 1e-3:
-        return "the two channels of a pair turn by different angles", far
-    norm = aa.square() + ba.square()
-    far = (norm - norm.mean()).abs().max().item()
-    return (LENGTHS_CHANGE, far) if far > 1e-2 else ("", 0.0)
-
-
 def _frequencies(angles: Tensor) -> Tensor:
     """Radians per position from the angle at 0, refined by farther and farther positions."""
     angles = angles - angles[0]
     found = _turn(angles[1])
-    for p in (2, 3, 5, 8, 13, 21, 34):
-        if p < len(angles):
-            turns = ((p * found - angles[p]) / (2 * pi)).round()
-            found = (angles[p] + 2 * pi * turns) / p
+    for p in (p for p in (2, 3, 5, 8, 13, 21, 34) if p < len(angles)):
+        turns = ((p * found - angles[p]) / (2 * pi)).round()
+        found = (angles[p] + 2 * pi * turns) / p
     return found

@@ -153,16 +153,13 @@ class AddedInquiry(AddedRows):
         if self.view.grid is not None or len(self.near) < 4:
             return None
         found = self.fitted()
-        for dtype in (torch.bfloat16, torch.float16):
-            found = found or sinusoids.with_rounded_frequencies(self.near, dtype)
         if found is None and (held := rows.is_held_in(self.near)):
             found = self.fitted(sinusoids.COARSE[held])
         return found
 
     @property
     def rounded(self) -> str:
-        held = rows.is_held_in(self.table[:512])
-        return "" if self.fitted() is not None or held else "16 bits"
+        return self.sinusoid.rounded if self.sinusoid is not None else ""
 
     @cached_property
     def patches(self) -> Tensor | None:

@@ -1,9 +1,9 @@
 """Is a bias the known one that it looks like, at every distance and in 16 bits?"""
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from posenc.audit.identity import lookups
+from posenc.audit.identity import lines, lookups
 from posenc.audit.questions.asking import Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.bias.order import OTHERWISE
@@ -57,12 +57,11 @@ def stays_on_its_line(q: BiasInquiry) -> Answer:
         raise NotAskedError("it does not fall linearly with distance, or by slopes of its own")
     if q.view.slopes_only or q.view.fixed:
         raise NotAskedError("it gives slopes, or takes one number of tokens alone")
-    apart = q.parting
-    if apart is None:
+    if q.parting is None:
         return f"slope × distance in a row of {q.longest_row(torch.float32).shape[1]:,} keys"
-    said = f"at distance {apart.distance:,} head {apart.head} adds {apart.given:.4g} where slope ×"
-    said += f" distance is {apart.wanted:.4g}"
-    return fault("far-keys-otherwise", said, abs(apart.given - apart.wanted))
+    distance, head, given, wanted = q.parting
+    said = f"at distance {distance:,} head {head} adds {given:.4g} where slope × distance is"
+    return fault("far-keys-otherwise", f"{said} {wanted:.4g}", abs(given - wanted))
 
 
 @question(essential=True, after=OTHERWISE[:2])
@@ -78,7 +77,9 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
     if found.kind == "turned":
         said = "distances have the other sign: keys before a query read the rows of later ones"
         return fault("buckets-turned", said)
-    if found.off > found.compared // 2 and not _is_like_t5(found):
+    far = found.past[150:]  # distances share rows there, as those of logarithmic buckets do
+    is_like_t5 = len(far) > 50 and len(far[far >= 0].unique()) in (1, 2)
+    if found.off > found.compared // 2 and not is_like_t5:
         raise NotAskedError("it has buckets of another kind than T5's")
     said = f"{found.off} of {found.compared} distances read another row than T5's, the nearest of"
     said += f" them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})"
@@ -87,8 +88,7 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
 
 def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
-    past = found.index[len(found.index) // 2 + 1 :]
-    later = found.index[: len(past)].flip(0)
+    past, later = found.past[1:], found.later[1:]
     hides, decodes = bool((later < 0).all()), _decodes(q)
     if found.bidirectional:
         if not (hides or decodes) or len(past) <= found.rows // 4 + 1:  # so far the rows are alike
@@ -117,13 +117,6 @@ def _decodes(q: BiasInquiry) -> bool:
     return any(said.get(name) is value for name, value in means.items())
 
 
-def _is_like_t5(found: lookups.Buckets) -> bool:
-    """Whether far distances share rows, as those of logarithmic buckets do."""
-    n = (len(found.index) + 1) // 2
-    far = found.index[n + 149 :]  # of the past, which no causal mask hides
-    return n > 200 and len(far[far >= 0].unique()) in (1, 2)
-
-
 @question(after=("far-keys-otherwise", "bias-without-cache-offset"))
 def keeps_distances_apart(q: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
@@ -131,22 +124,16 @@ def keeps_distances_apart(q: BiasInquiry) -> Answer:
         raise NotAskedError("it is no ALiBi")
     made, distance = q.visible_row(torch.bfloat16)
     count, rule = made.shape[1], torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
-    if made.dtype == torch.float32 and not _held(made):
-        return f"float32, {len(made[0].unique()):,} different values of {count:,}"
+    exact, known = made.dtype == torch.float32, len(made[0].unique())
+    narrow = torch.bfloat16 in lines.of_16_bits(made) and count >= 512 and known < count // 2
+    if exact and not narrow:
+        return f"float32, {known:,} different values of {count:,}"
     near, distance = made[:, -64:].double(), distance[-64:]
     off = (near - near[:, -1:] + rule[:, None] * distance).abs().max().item()
     kind = str(made.dtype).removeprefix("torch.")
-    if off < 0.05 and made.dtype != torch.float32:
+    if off < 0.05 and not exact:
         return f"{kind}, up to {off:.1g} off for the nearest {len(distance)} keys"
     values = len(made[int(rule.argmax())].unique())
     said = f"at length {count:,} ({kind}) the steepest head has {values} different values, and the"
     said += f" nearest {len(distance)} keys are up to {off:.3g} off"
     return fault("bias-in-16-bits", said, off)
-
-
-def _held(made: Tensor) -> bool:
-    """Whether float32 numbers are all numbers of bfloat16, and many."""
-    if made.shape[1] < 512 or made.dtype != torch.float32:
-        return False
-    alike = bool((made.bfloat16().float() == made).all())
-    return alike and len(made[0].unique()) < made.shape[1] // 2

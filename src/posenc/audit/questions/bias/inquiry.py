@@ -242,7 +242,7 @@ class BiasInquiry:
         return None
 
     @cached_property
-    def parting(self) -> lines.Parting | None:
+    def parting(self) -> tuple[int, int, float, float] | None:
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
