@@ -33,29 +33,21 @@ class Linear:
 
 
 def linear(seen: Tensor, given: Tensor) -> Linear | None:
-    """The slopes of a bias ``[heads, seq, seq]`` that is 0 at each query's own key, if linear.
-
-    ``given`` is the same as it came.
-    """
+    """The slopes of a bias ``[heads, seq, seq]``, as it is ``given`` and less each query's own."""
     last = seen[:, -1]
     fall = last[:, -1] - last[:, -2]
-    wanted = of_distance(fall, torch.arange(seen.shape[-1] - 1, -1, -1))
+    wanted = -fall[:, None] * torch.arange(seen.shape[-1] - 1, -1, -1)
     if fall.abs().max() == 0 or not torch.isfinite(last).all():
         return None
     off, size = (last - wanted).abs().amax(1), wanted.abs().amax(1)
     if bool((off > room(given, wanted) * size).any()):  # a slope may be 128 times another
         return None
     best = min(_rules(fall), key=lambda each: each.off)
-    tolerance = room(fall, None, 2**-8, 2**-10, 1e-4)  # of one rounding
+    tolerance = rounding(fall) + 1e-4
     if best.off < tolerance:
         return best
     unordered = _off(fall.abs().sort().values, sorted(slopes.alibi(len(fall)))) < tolerance
     return Linear(fall, "reordered" * unordered, best.off)
-
-
-def of_distance(fall: Tensor, distance: Tensor) -> Tensor:
-    """−slope × distance."""
-    return -fall[:, None] * distance.double()
 
 
 def _rules(fall: Tensor) -> Iterator[Linear]:
@@ -75,21 +67,18 @@ def _off(fall: Tensor, slopes: Sequence[float]) -> float:
     return (fall / torch.tensor(slopes, dtype=torch.float64) - 1).abs().max().item()
 
 
-def room(
-    given: Tensor,
-    line: Tensor | None,
-    bfloat16: float = 0.02,
-    float16: float = 2.0**-9,
-    float32: float = 1e-4,
-) -> float:
-    """What numbers may be away from a line, as a share: much only where they were rounded, which
-    may be in position, slope and product.
+def room(given: Tensor, line: Tensor) -> float:
+    """What numbers may be away from a line, as a share: position, slope and product are rounded."""
+    return 5 * rounding(given, line) + 1e-4
 
-    A line that a 16-bit dtype holds, as few whole numbers of steps of a power of two, is not
-    rounded by it.
+
+def rounding(given: Tensor, line: Tensor | None = None) -> float:
+    """What one rounding costs, as a share; nothing where it was no dtype of 16 bits.
+
+    A line that such a dtype holds, as few whole numbers of steps of a power of two, is not rounded.
     """
     rounded = of_16_bits(given) - (set() if line is None else of_16_bits(line))
-    return bfloat16 if torch.bfloat16 in rounded else float16 if rounded else float32
+    return max((torch.finfo(dtype).eps / 2 for dtype in rounded), default=0.0)
 
 
 def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
@@ -99,13 +88,10 @@ def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
 
 
 def parting(row: Tensor, distance: Tensor, fall: Tensor) -> tuple[int, int, float, float] | None:
-    """Where a row of a bias ``[heads, keys]`` leaves the line −fall · distance, if it does.
-
-    That is the nearest distance and a head, the bias there less the query's own, and the line's.
-    """
-    made, wanted = row.double(), of_distance(fall, distance)
+    """Where a row ``[heads, keys]`` leaves its line: distance, head, and the bias of both there."""
+    made, wanted = row.double(), -fall[:, None] * distance
     seen, largest = made - made[:, -1:], made.abs().amax(1, keepdim=True)
-    size = room(row, wanted) * wanted.abs() + room(row, wanted, 2.0**-7, 2.0**-10, 1e-6) * largest
+    size = room(row, wanted) * wanted.abs() + (2 * rounding(row, wanted) + 1e-6) * largest
     away = (seen - wanted).abs() > size
     if not bool(away.any()):
         return None
@@ -115,10 +101,9 @@ def parting(row: Tensor, distance: Tensor, fall: Tensor) -> tuple[int, int, floa
 
 
 def knows_later_keys(seen: Tensor, given: Tensor, fall: Tensor) -> bool:
-    """Whether keys after the query are hidden, or receive what implementations give them.
+    """Whether keys after the query are hidden, or receive what implementations leave to a mask.
 
-    That is -slope · |distance|, slope · (key - query), which goes on growing, or nothing; all the
-    same where a causal mask hides them. ``given`` is the bias as it came.
+    That is −slope · |distance|, slope · (key − query), or nothing.
     """
     index = torch.arange(seen.shape[-1], dtype=torch.float64)
     ahead = (index[None] - index[:, None]).clamp(min=0) * fall[:, None, None]

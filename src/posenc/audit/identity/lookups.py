@@ -68,10 +68,8 @@ class Buckets:
 
 
 def looked_up(square: Tensor, module: nn.Module) -> tuple[Tensor, int] | None:
-    """For the distances −(n − 1) … n − 1, which row of a table ``[rows, heads]`` of a module its
-    bias ``[heads, n, n]`` reads, and how many rows there are.
-
-    None if it reads none, or by more than distance. Distances that all heads hide read row −1.
+    """The row of a module's table ``[rows, heads]`` that its bias ``[heads, n, n]`` reads at each
+    distance −(n − 1) … n − 1, −1 where all heads hide it, and how many rows there are.
     """
     n = square.shape[-1]
     if square.shape[-2] != n:
@@ -108,10 +106,7 @@ def buckets(index: Tensor, rows: int) -> Buckets:
 
 
 def _rules(distance: Tensor, index: Tensor, rows: int) -> Iterator[tuple[str, int, bool, Tensor]]:
-    """T5's rules, those of distances of the other sign, and one row for each distance.
-
-    Of the last, the first and the last row stand for all distances that lie beyond.
-    """
+    """T5's rules, those of the other sign, and one row a distance to the first and last of rows."""
     for (kind, sign), bidirectional in product((("t5", 1), ("turned", -1)), (True, False)):
         side = rows // 2 if bidirectional else rows
         if side < 2 or (bidirectional and rows % 2):

@@ -8,6 +8,8 @@ from torch import Tensor
 FAR_BELOW = 5000.0
 """Numbers so far below the largest of a head leave a key no weight, as -10000 does."""
 
+NO_EARLIER = "hides every key before each query"
+
 
 @dataclass(frozen=True)
 class Mask:
@@ -34,27 +36,24 @@ def hidden(given: Tensor) -> Tensor:
 
 
 def mask(away: Tensor) -> Mask:
-    """What is hidden of a square ``[heads, n, n]``."""
-    if not bool(away.any()):
-        return Mask("hides no key")
+    """What is hidden of a square ``[heads, n, n]``.
+
+    Some heads may see later keys alone where others see earlier ones.
+    """
     if bool((away == away[:1]).all()):
         return _of_one(away[0])
-    before, after = ((~away).tril(-1).any((1, 2)), (~away).triu(1).any((1, 2)))
-    own = ~away.diagonal(0, 1, 2).any(1)
-    back, ahead = own & before & ~after, own & after & ~before
-    opposite = bool(back.any() and ahead.any())
     each = [_of_one(head) for head in away]
+    others = any("after each query" in found.said for found in each)
     for number, found in enumerate(each):
-        if found.slip and not (opposite and ahead[number]):
+        if found.slip and not (others and found.said == NO_EARLIER):
             return Mask(f"{found.said} (in head {number})", slip=True)
-    if opposite:
-        said = "hides the keys after each query in some heads, and those before it in others"
-        return Mask(said, doubtful=True)
-    return Mask("hides other keys in each head", doubtful=any(one.doubtful for one in each))
+    return Mask("hides other keys in each head", doubtful=any(x.slip or x.doubtful for x in each))
 
 
 def _of_one(away: Tensor) -> Mask:
     """The same of one head."""
+    if not bool(away.any()):
+        return Mask("hides no key")
     last = len(away) - 1
     index = torch.arange(len(away))
     apart = index[:, None] - index
@@ -71,7 +70,7 @@ def _of_one(away: Tensor) -> Mask:
     if back == ahead == 0:
         return Mask("hides all keys but each query's own", doubtful=True)
     if back == 0:
-        return Mask("hides every key before each query", slip=True)
+        return Mask(NO_EARLIER, slip=True)
     if len(seen) <= back + ahead:
         return Mask("hides some keys by their distance, between others")
     sides = [f"more than {back} before each query"] if back < last else []

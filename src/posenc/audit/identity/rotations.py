@@ -12,20 +12,9 @@ from math import exp, isfinite
 import torch
 from torch import Tensor
 
+from posenc.audit.identity import schedules
 from posenc.audit.identity.recipes import of_rotary
-from posenc.audit.identity.schedules import (
-    KNOWN,
-    OF_GRIDS,
-    TOLERANCE,
-    USUAL,
-    describe,
-    fits,
-    is_round,
-    plain_schedules,
-    radians,
-    slipped,
-    without_defaults,
-)
+from posenc.audit.identity.schedules import KNOWN, OF_GRIDS, USUAL, plain_schedules, radians
 from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, Proportional, Schedule, YaRN
@@ -53,7 +42,7 @@ class Rotation:
     @property
     def named(self) -> str:
         """The schedule in words."""
-        return describe(self.schedule)
+        return schedules.describe(self.schedule)
 
     @property
     def factor(self) -> float:
@@ -87,7 +76,7 @@ class Rotation:
     @property
     def ours(self) -> str:
         """Ours that it equals, as Python: a recipe where there is one."""
-        shape, text = self.structure, without_defaults(self.schedule)
+        shape, text = self.structure, schedules.without_defaults(self.schedule)
         if shape.pairing == "other" or 2 * len(self.schedule) != shape.width:
             return f"posenc.Rotary({text})"
         ours = Rotary(
@@ -119,11 +108,13 @@ def identify(
     """
     if not shape.firsts or shape.odd:
         return None
-    if expected is not None and fits(radians(expected), shape.speeds):
+    if expected is not None and schedules.fits(radians(expected), shape.speeds):
         return Rotation(shape, expected)
     known = (Rotation(shape, Geometric(shape.width, base)) for base in KNOWN)
-    every, tolerance = (known, 1e-3) if coarse else (references(shape), TOLERANCE)
-    return next((each for each in every if fits(each.rates, shape.speeds, tolerance)), None)
+    every, tolerance = (known, 1e-3) if coarse else (references(shape), schedules.TOLERANCE)
+    return next(
+        (each for each in every if schedules.fits(each.rates, shape.speeds, tolerance)), None
+    )
 
 
 def references(shape: Structure) -> Iterator[Rotation]:
@@ -144,12 +135,16 @@ def _powers(shape: Structure) -> Iterator[Rotation]:
     factor, share = round(1 / float(omegas[0]), 3), 2 * len(omegas) / width
     for plain in plain_schedules(width, omegas * factor):
         base = float(plain.base)
-        slip = "" if base in KNOWN and base not in OF_SLIPS else slipped(base, width, shape.dim)
+        slip = (
+            ""
+            if base in KNOWN and base not in OF_SLIPS
+            else schedules.slipped(base, width, shape.dim)
+        )
         unusual = not slip and base not in KNOWN
         if share in SHARES:
             yield Rotation(shape, Proportional(width, share, base))
         elif factor == 1:
-            yield from _ntk(shape, base) if unusual and not is_round(base) else ()
+            yield from _ntk(shape, base) if unusual and not schedules.is_round(base) else ()
             yield Rotation(shape, plain, unusual, slip)
         elif 1 < factor <= 1024 and 2 * factor % 1 == 0:
             yield Rotation(shape, Linear(plain, factor), base not in KNOWN)

@@ -20,6 +20,10 @@ KNOWN = (
 USUAL = KNOWN[:3]
 OF_GRIDS = (100.0, 10.0)
 
+SCALINGS = {
+    Linear: "linear scaling", NTK: "NTK scaling", Llama3: "Llama 3 scaling", YaRN: "YaRN"
+}  # fmt: skip
+
 TOLERANCE = 2e-6
 """Radians per position that a measurement at some tens of positions leaves open."""
 
@@ -39,17 +43,15 @@ def fits(ours: Tensor, omegas: Tensor, tolerance: float = TOLERANCE) -> bool:
     return bool((apart.abs() < tolerance + 2e-6 * ours.abs()).all())
 
 
-def nearest(base: float, tolerance: float = 2e-3) -> float | None:
+def nearest(base: float) -> float | None:
     """The known base that a measured one means, within a share of its logarithm."""
-    if base <= 0:
-        return None
-    return next((b for b in KNOWN if abs(log(base) - log(b)) < tolerance * log(b)), None)
+    return next((b for b in KNOWN if abs(log(base) - log(b)) < 2e-3 * log(b)), None)
 
 
-def shortest(base: float, tolerance: float = 1e-6) -> float:
+def shortest(base: float) -> float:
     """The number of fewest digits that a measured base may be."""
     digits = range(1, 18)
-    return next(b for d in digits if abs((b := float(f"{base:.{d}g}")) / base - 1) <= tolerance)
+    return next(b for d in digits if abs((b := float(f"{base:.{d}g}")) / base - 1) <= 1e-6)
 
 
 def is_round(base: float) -> bool:
@@ -58,16 +60,13 @@ def is_round(base: float) -> bool:
 
 
 def slipped(base: float, width: int, dim: int = 0, usual: Sequence[float] = USUAL) -> str:
-    """What slipped in the exponent, if it makes this base of a usual one; empty if nothing does.
-
-    ``dim`` is that of a head of which ``width`` channels are encoded.
-    """
+    """What slipped in the exponent, in words, if it makes this base of a usual one."""
     half = width // 2
     slips = {
         "i instead of 2i": 2.0,
         "4i instead of 2i": 0.5,
         "log10 in place of log": log(10),
-        f"i / {half - 1} instead of i / {half}": (half - 1) / half,
+        f"i / {half - 1} instead of i / {half}": (half - 1) / max(half, 1),
         f"the head's width {dim} instead of the rotated {width}": dim / width,
     }
     for words, share in slips.items():  # base = meant^(1 / share)
@@ -77,15 +76,11 @@ def slipped(base: float, width: int, dim: int = 0, usual: Sequence[float] = USUA
 
 
 def plain_schedules(width: int, omegas: Tensor) -> list[Geometric]:
-    """Geometric schedules that may be meant: of a base in use, of the shortest number, of any.
-
-    The base is that of least squares. Angles are measured to one error, so that logarithms of slow
-    frequencies say less.
-    """
+    """The geometric schedules that fit best: of a base in use, of the shortest number, of any."""
     shares = 2 * torch.arange(len(omegas), dtype=torch.float64) / width
     moving = (omegas > 1e-9) & (shares > 0)
     omegas, shares = omegas[moving], shares[moving]
-    weights = omegas.square() * shares
+    weights = omegas.square() * shares  # angles have one error: logarithms of slow ones say less
     measured = (-(weights * omegas.log()).sum() / (weights * shares).sum()).exp().item()
     if not 0 < measured < inf:
         return []
@@ -95,26 +90,20 @@ def plain_schedules(width: int, omegas: Tensor) -> list[Geometric]:
 
 def describe(schedule: Schedule) -> str:
     """A schedule in words."""
-    match schedule:
-        case Geometric():
-            base = float(schedule.base)
-            return f"base {base:,.10g}" if base >= 1 else f"base 1/{shortest(1 / base):,.10g}"
-        case Proportional(width, share, base):
-            return f"{describe(Geometric(width, base))}, {share:g} of the pairs turn (proportional)"
-        case Linear(of, factor) if float(factor) != float(f"{float(factor):.4g}"):
-            said = f"{1 / float(factor):.4g} radians a step"
-        case Linear(of, factor):
-            said = f"linear scaling by {float(factor):g}"
-        case NTK(of, factor):
-            said = f"NTK scaling by {float(factor):g}"
-        case Llama3(of, factor, trained_length=length):
-            said = f"Llama 3 scaling by {float(factor):g} from {length:,}"
-        case YaRN(of, factor, length):
-            borders = "" if schedule.truncate else ", borders not rounded"
-            said = f"YaRN by {float(factor):g} from {length:,}{borders}"
-        case _:
-            return repr(schedule)
-    return f"{describe(of)}, {said}"
+    if isinstance(schedule, Geometric):
+        base = float(schedule.base)
+        return f"base {base:,.10g}" if base >= 1 else f"base 1/{shortest(1 / base):,.10g}"
+    if isinstance(schedule, Proportional):
+        plain = describe(Geometric(schedule.dim, schedule.base))
+        return f"{plain}, {schedule.fraction:g} of the pairs turn (proportional)"
+    if not isinstance(schedule, Linear | NTK | Llama3 | YaRN):
+        return repr(schedule)
+    factor, length = float(schedule.factor), getattr(schedule, "trained_length", None)
+    said = f"{SCALINGS[type(schedule)]} by {factor:g}" + (f" from {length:,}" if length else "")
+    said += ", borders not rounded" * (not getattr(schedule, "truncate", True))
+    if isinstance(schedule, Linear) and factor != float(f"{factor:.4g}"):
+        said = f"{1 / factor:.4g} radians a step"
+    return f"{describe(schedule.of)}, {said}"
 
 
 def without_defaults(schedule: Schedule) -> str:

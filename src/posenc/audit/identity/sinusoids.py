@@ -152,42 +152,29 @@ def _size(rows: Tensor) -> float:
     return (2 * rows.square().mean()).sqrt().item()
 
 
-def twice(rows: Tensor) -> str | None:
-    """``sine`` or ``cosine`` where one of them stands for both, else None."""
-    rows = rows[:NEAR].double()
-    if rows.shape[1] % 2 or not varies_somewhere(rows):
+def slip(rows: Tensor) -> tuple[str, str] | None:
+    """The fault of sines that are no encoding, and its sentence."""
+    rows, dim = rows[:NEAR].double(), rows.shape[1]
+    if len(rows) < 6 or not bool((rows - rows[0]).abs().max() > 1e-6):
         return None
-    for first, second in ((rows[:, 0::2], rows[:, 1::2]), rows.chunk(2, 1)):
-        if torch.allclose(first, second, atol=1e-6):
-            return "sine" if first[0].abs().max() < 1e-6 else "cosine"
-    return None
-
-
-def varies_somewhere(rows: Tensor) -> bool:
-    """Whether rows differ."""
-    return bool((rows - rows[:1]).abs().max() > 1e-6)
-
-
-def has_whole_angles(rows: Tensor) -> bool:
-    """Whether every number is a sine or cosine of whole radians, times one size."""
-    rows = rows[:NEAR].double()
+    if dim % 2 == 0:
+        pairs = rows.unflatten(1, (-1, 2)).unbind(2), rows.chunk(2, 1)
+        if any(torch.allclose(*both, atol=1e-6) for both in pairs):
+            which = "sine" if rows[0].abs().max() < 1e-6 else "cosine"
+            said = f"both channels of each pair hold the same {which}: a shift is no linear map"
+            return "sine-twice", said
+        if found := identify(rows.unflatten(1, (-1, 2)).flip(-1).flatten(1)):
+            said = "sines and cosines are exchanged: with each in the other's channels it is"
+            return "unknown-frequencies", f"{said} {found.said}"
     whole = torch.arange(len(rows) + 3, dtype=torch.float64)
     apart = (rows / _size(rows))[..., None] - torch.cat((whole.sin(), whole.cos()))
-    is_whole = bool((apart.abs().amin(-1) < CLOSE).all())
-    return is_whole and len(rows) >= 16 and varies_somewhere(rows)
-
-
-def is_sinusoidal(rows: Tensor) -> bool:
-    """Whether every channel is one sine or cosine of position times a constant, and none else.
-
-    Such a channel obeys x[p + 1] + x[p − 1] = 2 cos ω · x[p].
-    """
-    rows = rows[:NEAR].double()
-    if len(rows) < 6 or not varies_somewhere(rows):
-        return False
-    middle, sums = rows[1:-1], rows[2:] + rows[:-2]
+    if len(rows) >= 16 and bool((apart.abs().amin(-1) < CLOSE).all()):
+        said = "every channel is a sine or cosine of whole radians: positions are divided by //"
+        return "angles-rounded", said
+    middle, sums = rows[1:-1], rows[2:] + rows[:-2]  # x[p + 1] + x[p − 1] = 2 cos ω · x[p]
     factor = (middle * sums).sum(0) / middle.square().sum(0).clamp(min=1e-12)
-    off = (sums - factor * middle).abs().amax(0)
-    return bool(
-        (off < 1e-4).all() and (factor.abs() <= 2 + 1e-4).all() and (factor < 2 - 1e-5).any()
-    )
+    close = ((sums - factor * middle).abs() < 1e-4).all() and (factor.abs() <= 2 + 1e-4).all()
+    if bool(close and (factor < 2 - 1e-5).any()):
+        said = "every channel is a sine of position, by frequencies or phases of no convention"
+        return "unknown-frequencies", said
+    return None

@@ -19,10 +19,7 @@ def spread(numbers: Tensor, axis: int) -> Tensor:
 
 
 def along(seen: Tensor) -> tuple[Tensor, Tensor]:
-    """For each head, how far numbers of one diagonal are apart, and how large they are.
-
-    Of keys before the query, in a bias ``[heads, seq, seq]`` with −∞ where keys are hidden.
-    """
+    """How far numbers of one diagonal of each head are apart below the main one, and how large."""
     diagonals = (seen.diagonal(-back, 1, 2) for back in range(1, seen.shape[-1]))
     each = torch.stack([spread(numbers, 1).nan_to_num(0, 0) for numbers in diagonals])
     return each.amax(0), seen.nan_to_num(0, 0, 0).tril().abs().amax((1, 2))
@@ -60,10 +57,7 @@ class Window:
         )
 
     def shared(self) -> list[tuple[int, int]]:
-        """Two differences of rows and columns that receive one number in every head.
-
-        Empty where none do but those that differ in signs alone.
-        """
+        """Two differences that are unlike but for signs, and receive one number in every head."""
         profile = self.profile.flatten(1).T.contiguous()
         apart = torch.cartesian_prod(*(torch.arange(1 - n, n) for n in self.sides))
         known = profile.isfinite().any(1)
@@ -79,9 +73,8 @@ class Window:
 def window(seen: Tensor, share: float, *, oblong: bool) -> Window | None:
     """The window by all of whose differences a bias ``[heads, seq, seq]`` goes, if it does.
 
-    ``seen`` is the bias less that of each query's own key, ``share`` what numbers of pairs that lie
-    alike may be apart, of the largest of their head. All queries give one number to a class token,
-    and it gives one to all keys. A bias of rows alone cannot be told from one that wraps around.
+    Numbers of pairs that lie alike may be apart by a share of the largest of their head. All
+    queries give one number to a class token, and it gives one to all keys.
     """
     room = share * seen.nan_to_num(torch.nan, 0.0, 0.0).abs().amax((1, 2))[:, None]
     for before, sides in _shapes(seen.shape[-1], oblong):

@@ -35,29 +35,11 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
     if q.learns or q.view.grid is not None:
         return fault("unknown-function", f"it is computed {UNKNOWN}", 0.0)
-    if slip := _slip(q.near):
+    if slip := sinusoids.slip(q.near):
         return fault(*slip)
     if len(q.near) < 6:
         raise NotAskedError("too few rows to tell")
     return fault("unknown-function", f"it is made {UNKNOWN}", 0.0)
-
-
-def _slip(rows: Tensor) -> tuple[str, str] | None:
-    """The fault of sines that are no encoding, and its sentence."""
-    if (which := sinusoids.twice(rows)) is not None:
-        said = f"both channels of each pair hold the same {which}: a shift is no linear map"
-        return "sine-twice", said
-    if sinusoids.has_whole_angles(rows):
-        said = "every channel is a sine or cosine of whole radians: positions are divided by //"
-        return "angles-rounded", said
-    neighbors = rows.unflatten(1, (-1, 2)).flip(-1).flatten(1) if rows.shape[1] % 2 == 0 else rows
-    if (found := sinusoids.identify(neighbors)) is not None:
-        said = "sines and cosines are exchanged: with each in the other's channels it is"
-        return "unknown-frequencies", f"{said} {found.said}"
-    if sinusoids.is_sinusoidal(rows):
-        said = "every channel is a sine of position, by frequencies or phases of no convention"
-        return "unknown-frequencies", said
-    return None
 
 
 def _has_fractional_rows(table: Tensor) -> bool:
@@ -71,9 +53,7 @@ def _has_fractional_rows(table: Tensor) -> bool:
 
 
 def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
-    ours = found.encoding
-    fall = f"frequencies fall as those of base {ours.base:,.6g}"
-    said = ""
+    ours, said = found.encoding, ""
     if ours.convention.name == "double_exponent":
         said = f"channel j turns with {ours.convention.formula}: j stands where i counts pairs"
     elif ours.base == 1:
@@ -81,7 +61,7 @@ def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
     elif ours.base < 1:
         said = f"frequencies grow with the channel: base {ours.base:.3g}, a sign is missing"
     elif slip := slipped(ours.base, ours.dim, usual=KNOWN[:1]):
-        said = f"{fall}: the exponent has {slip}"
+        said = f"frequencies fall as those of base {ours.base:,.6g}: the exponent has {slip}"
     if said:
         return fault("wrong-exponent", said, ours.base, expected=10_000.0)
     learned = "" if found.is_plain else q.factor

@@ -88,10 +88,10 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
 
 def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
-    past, later = found.past[1:], found.later[1:]
+    later = found.later[1:]
     hides, decodes = bool((later < 0).all()), _decodes(q)
     if found.bidirectional:
-        if not (hides or decodes) or len(past) <= found.rows // 4 + 1:  # so far the rows are alike
+        if not (hides or decodes) or len(later) <= found.rows // 4 + 1:  # so far the rows are alike
             return ""
         why = "it hides all later keys" if hides else "it says of itself that it decodes"
         return (
@@ -99,8 +99,6 @@ def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
             "for keys before the query, where T5's decoders have all (bidirectional=False)"
         )
     right = "right where a causal mask hides these; T5's encoders have buckets for both directions"
-    if torch.equal(later, past):
-        return f"keys after the query read the rows of keys as far before it: {right}"
     if not found.knows_later_keys:
         return f"its buckets are for the past, and keys after the query read some of them: {right}"
     if hides or decodes:

@@ -276,7 +276,7 @@ class BiasInquiry:
         with suppress(NotAskedError):
             row, distance = self.visible_row(torch.float32)
             line = found.fall[:, None] * distance
-            if lines.room(row, line) != lines.room(line, line):
+            if lines.rounding(row, line):
                 said += ", as far as numbers of 16 bits tell"
         if slips or lines.knows_later_keys(self.seen, self.given, found.fall):
             return said + slips
