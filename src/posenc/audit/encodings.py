@@ -69,11 +69,7 @@ def _filled(thing: Any) -> Any:
 
 def _points(size: Sequence[int], positions: Tensor) -> Tensor:
     """Positions as points of a grid, one after the other."""
-    points = []
-    for length in reversed(size):
-        points.append(positions % length)
-        positions = positions // length
-    return torch.stack(points[::-1], dim=-1)
+    return torch.stack(torch.unravel_index(positions, tuple(size)), dim=-1)
 
 
 def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:

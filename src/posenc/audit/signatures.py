@@ -76,16 +76,15 @@ def parameters_of(thing: Any) -> list[Parameter]:
         given = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
-    # An offset that is some other number where it is left out is no place behind a cache.
-    fixed = lambda p: type(p.default) is int and p.default and role_of(p.name) == "offset"  # noqa: E731
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [
-        Parameter(
-            p.name, None if fixed(p) else role_of(p.name), p.default is inspect.Parameter.empty
-        )
-        for p in given
-        if p.kind not in variable
-    ]
+    bound = getattr(called, "keywords", {})  # of a partial function
+    found = []
+    for p in given:
+        role = role_of(p.name)
+        if role == "offset" and type(p.default) is int and p.default:
+            role = None  # what is another number where it is left out is no place behind a cache
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in bound:
+            found.append(Parameter(p.name, role, p.default is p.empty))
+    return found
 
 
 def declared_layout(thing: Any) -> str | None:
@@ -100,11 +99,8 @@ def declared_layout(thing: Any) -> str | None:
     said = getattr(thing, "batch_first", None)
     if isinstance(said, bool):
         return "bsd" if said else "sbd"
-    words = " ".join(
-        part.__doc__ or ""
-        for part in (thing, getattr(type(thing), "forward", None))
-        if part is not None
-    )
+    parts = getattr(thing, "func", thing), getattr(type(thing), "forward", None)
+    words = " ".join(part.__doc__ or "" for part in parts if part is not None)
     for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", words):
         axes = [AXES.get(part.strip().lower()) for part in shape.split(",")]
         if len(axes) >= 3 and all(axes) and {"b", "s"} <= set(axes):

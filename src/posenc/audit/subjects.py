@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import update_wrapper
+from functools import cache, partial, update_wrapper
 from typing import Any
 
 import torch
@@ -48,21 +48,18 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
         given = {**guessed, **arguments}
         usual = inspect.signature(factory).parameters.values()
         every = {p.name: p.default for p in usual if p.default is not p.empty}
-        build = lambda: factory(**given)  # noqa: E731
+        build = partial(factory, **given)
         _tried(build)
         return Subject(name, _evaluating(build), build, guessed, beside, {**every, **given})
     if _builds(factory, arguments):
-        build = lambda: factory(**arguments)  # noqa: E731
+        build = partial(factory, **arguments)
         fresh = _evaluating(build)
         # what stands beside the class of the thing, and beside the function that builds it
         own = _namespace(getattr(fresh(), "wrapped", fresh()))
         return Subject(name, fresh, build, namespace={**own, **beside})
     if arguments and (isinstance(factory, nn.Module) or not callable(factory)):
         raise CannotCheckError(f"{name} is built already; arguments are those of its class")
-    if arguments:
-        bound = _bound(factory, arguments)
-        return Subject(name, lambda: bound, lambda: bound, namespace=beside)
-    build = lambda: copied(factory)  # noqa: E731
+    build = partial(copied, partial(factory, **arguments) if arguments else factory)
     return Subject(name, _evaluating(build), build, namespace=beside)
 
 
@@ -94,19 +91,6 @@ def _copied_function(function: types.FunctionType) -> types.FunctionType:
     return made
 
 
-def _bound(function: Any, arguments: Mapping[str, Any]) -> Any:
-    """The function with some arguments said; the signature has the others."""
-
-    def bound(*values: Any, **named: Any) -> Any:
-        return function(*values, **{**arguments, **named})
-
-    signature = inspect.signature(function)
-    left = [p for p in signature.parameters.values() if p.name not in arguments]
-    bound.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
-    bound.__doc__ = function.__doc__
-    return bound
-
-
 def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
     """Copies of one that was built once; what cannot be copied is built again."""
 
@@ -116,14 +100,12 @@ def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
             thing = build()
         return thing.eval() if isinstance(thing, nn.Module) else thing
 
-    first: list[Any] = []
+    first = cache(made)
 
     def fresh() -> Any:
-        if not first:
-            first.append(made())
-        if isinstance(first[0], nn.Module):
+        if isinstance(first(), nn.Module):
             with suppress(Exception):
-                return copy.deepcopy(first[0])
+                return copy.deepcopy(first())
         return made()
 
     return fresh
@@ -135,7 +117,7 @@ def _builds(factory: Any, arguments: Mapping[str, Any]) -> bool:
         return False
     if any(p.required and p.name not in arguments for p in parameters_of(factory)):
         return False
-    return callable(_tried(lambda: factory(**arguments)))
+    return callable(_tried(partial(factory, **arguments)))
 
 
 def _guessed(factory: type, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""How something is called that adds to embeddings, or gives the table to add."""
+"""Something that adds to embeddings, or gives the table to add, and how it is called."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from math import isqrt
 from typing import Any
@@ -9,21 +10,19 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.added_view import SEQ, Added, Run
-from posenc.audit.adapters.calls import Call, calls_of, first_answer
-from posenc.audit.adapters.sizes import has_zeros, lengths_of, varies, widths_of
+from posenc.audit.adapters.calls import Call, answers, best, calls_of, first_answer
+from posenc.audit.adapters.sizes import has_zeros, lengths_of, most_taken, varies, widths_of
 from posenc.audit.report import (
     AddsNothingError,
     CallFailedError,
-    CannotCheckError,
-    NearlyError,
+    NotAskedError,
     OtherResultError,
     UnfitError,
 )
 from posenc.audit.signatures import declared_layout
 from posenc.audit.subjects import Subject
 
-BATCH = 3
+BATCH, SEQ = 3, 7
 GRIDS = ("bhwd", "bdhw")
 
 SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}
@@ -36,64 +35,108 @@ CHANCE = "it gives other numbers at each call, in eval mode too, as dropout or a
 NO_SUM = "it changes content otherwise than by a sum"
 IDS = "equal numbers receive other rows at other places, as ids of tokens do, and positions do not"
 
+Run = Callable[..., Tensor]
+"""From a copy, x ``[batch, seq, dim]``, positions ``[seq]`` or ``[batch, seq]``, and a mask."""
+
+
+@dataclass
+class Added:
+    """Something that says what to add to ``[batch, seq, dim]``."""
+
+    subject: Subject
+    run: Run
+    text: str  # how it is called, as Python
+    dim: int  # width of the embeddings
+    layout: str  # the order of axes that it takes
+    declared: bool  # whether its author or the caller says that order
+    moves: str | None  # whether positions can be said: "positions", "offset" or nothing
+    seq: int  # a length that it takes
+    scale: float | None = None  # what embeddings are multiplied with; None for the table alone
+    fixed: bool = False  # whether it takes that length alone
+    grid: tuple[int, int] | None = None  # height and width, where a row is a grid
+    masked: Run | None = None  # the call with a padding mask
+    unsaid: Run | None = None  # the same call without positions, where these may be left out
+    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
+    by_guess: bool = False  # whether nothing but numbers says that an argument is positions
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
+    fit: int = -1  # how well it fits
+    longest_found: dict[int, int] = field(default_factory=dict)
+
+    kind = "added"
+
+    def call(self, x: Tensor, positions: Tensor | None = None, by: Any = None) -> Tensor:
+        """What it makes of x ``[batch, seq, dim]``."""
+        return self.run(self.subject.fresh() if by is None else by, x.clone(), positions)
+
+    def added(
+        self,
+        seq: int | None = None,
+        *,
+        positions: Tensor | None = None,
+        dtype: torch.dtype = torch.float32,
+        by: Any = None,
+    ) -> Tensor:
+        """What is added to embeddings of zeros, ``[seq, dim]``."""
+        seq = seq or (len(positions) if positions is not None else self.seq)
+        return self.call(torch.zeros(1, seq, self.dim, dtype=dtype), positions, by)[0]
+
+    def rows(self, seq: int, by: Any = None) -> Tensor:
+        """Row p is what position p receives, ``[seq, dim]`` float64."""
+        return self.added(seq, by=by).double()
+
+    def takes(self, seq: int) -> bool:
+        """Whether it answers for so many positions."""
+        return answers(lambda: self.added(seq))
+
+    def longest(self, most: int) -> int:
+        """The most positions up to ``most`` for which it answers."""
+        if self.fixed:
+            return self.seq
+        if most not in self.longest_found:
+            bound = max(self.seq, min(most, 2**24 // self.dim))
+            found = bound if self.takes(bound) else most_taken(self.takes, bound)
+            if not found:
+                raise NotAskedError("it takes none of the lengths that were tried")
+            self.longest_found[most] = found
+        return self.longest_found[most]
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        axes = layouts.SAID_OF_EMBEDDINGS[self.layout]
+        what = "gives a table to add" if self.scale is None else f"adds to {axes}"
+        where = f", first position said by {self.moves}" if self.moves else ""
+        return f"{what} of width {self.dim}{where}; called as {self.text}"
+
+
+# How it is called.
+
 
 def added_of(
-    subject: Subject, layout: str | None, width: int | None, *, fixed: bool = False
+    subject: Subject,
+    layout: str | None,
+    width: int | None,
+    *,
+    guess: bool = False,
+    fixed: bool = False,
 ) -> Added:
     """How something adds to embeddings; with ``fixed``, at lengths that it seems built for."""
     thing = subject.fresh()
     declared = declared_layout(thing)
     said = layout or (declared if declared in layouts.OF_EMBEDDINGS else None)
-    takes_ids = getattr(thing, "padding_idx", None) is not None
-    usual = [c for c in calls_of(thing) if not (c.by_guess and (said or takes_ids))]
-    return _best(subject, usual, said, width, fixed)
+    sure = said or getattr(thing, "padding_idx", None) is not None  # of ids, not positions
+    usual = [call for call in calls_of(thing) if not (call.by_guess and sure)]
+    usual = [call for call in usual if call.by_guess == guess or fixed]
+    return best(_views(subject, usual, said, width, fixed), measured, enough=2)
 
 
 def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> Added:
     """What a call that is written out adds."""
-    return _best(subject, [call], layout, width, fixed=False)
-
-
-def _best(
-    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool
-) -> Added:
-    best: tuple[int, Added] | None = None
-    unfit: list[str] = []
-    for view in _views(subject, calls, said, width, fixed):
-        try:
-            fit = _fit(view)
-        except UnfitError as error:
-            unfit.append(str(error))
-            continue
-        if fit is None:
-            continue
-        if view.by_guess and (other := _no_positions(view)) is not None:
-            unfit.append(other)
-        elif best is None or fit > best[0]:
-            best = fit, view
-            if fit == 2:
-                break
-    if best is None:
-        raise NearlyError(unfit[0]) if unfit else CannotCheckError("nothing that is added")
-    return best[1]
-
-
-def _uses(call: Call) -> Iterator[Call]:
-    """With which optional roles: positions if they can be said, or an offset, or nothing."""
-    moving = [role for role in ("positions", "offset") if role in call.roles]
-    content = ("x",) if "x" in call.roles and not call.required else ()
-    yield from (call.using(*content, role) for role in moving)
-    if content:
-        yield call.using("x")
-        return
-    if not call.required and {"length", "dim"} & call.roles:
-        yield call.using("length", "dim")
-    if "x" in call.roles or not {"positions", "offset"} & call.required:
-        yield call.using()
+    return best(_views(subject, [call], layout, width, fixed=False), measured, enough=2)
 
 
 def _views(
-    subject: Subject, calls: list[Call], said: str | None, width: int | None, fixed: bool
+    subject: Subject, calls: Iterable[Call], said: str | None, width: int | None, fixed: bool
 ) -> Iterator[Added]:
     """Every call at every layout and width, each at the first length that it takes."""
     thing = subject.fresh()
@@ -103,45 +146,25 @@ def _views(
         if not way.required <= KNOWN or not way.said & SAYS_SIZE:
             continue
         for layout, dim in product(known if "x" in way.said else ("sd",), widths):
-            if layout in GRIDS and way.written is not None:
-                continue
             # of maps some that are no squares, so that height and width are told apart
             usual = (80, 16) if layout in GRIDS else (SEQ, 16)
+            view = None
             for seq in _lengths(thing) if fixed else usual:
-                if not 2 <= seq * dim <= 2**24 or (layout in GRIDS and _grid(seq) is None):
-                    continue
-                view = _view(subject, way, layout, said is not None, dim, seq)
-                try:
-                    view.call(_blank(view))
-                except OtherResultError:
-                    break
-                except CallFailedError:
-                    continue
+                if seq * dim <= 2**24 and (layout not in GRIDS or _grid(seq)):
+                    view = _view(subject, way, layout, said is not None, dim, seq)
+                    if view.takes(seq):
+                        break
+            if view is not None:  # where it takes none, it is refused with a reason
                 yield view
-                break
 
 
-def _view(subject: Subject, call: Call, layout: str, declared: bool, dim: int, seq: int) -> Added:
-    grid = _grid(seq) or (1, seq)
-    run = lambda way: _runner(way, layout, grid)  # noqa: E731
-    moves = next((role for role in ("positions", "offset") if role in call.said), None)
-    plain = call.uses - {"positions", "offset"}
-    view = Added(
-        subject, run(call), call.text, dim, layout, declared, moves, seq=seq,
-        by_guess=call.by_guess,
-        others=tuple(
-            (p.name, run(call.using(*plain, p.role)))
-            for p in call.parameters
-            if p.role in ("positions", "offset") and p.role not in call.said
-        ),
-    )  # fmt: skip
-    if "mask" in call.roles and layout in ("bsd", "sd"):
-        view.masked = _masker(call.using(*plain, "mask"))
-    if moves and moves not in call.required and "x" in call.said:
-        view.unsaid = run(call.using(*plain))
-    if layout in GRIDS or "grid" in call.required:
-        view.grid, view.fixed = grid, True
-    return view
+def _uses(call: Call) -> Iterator[Call]:
+    """With which optional roles: positions if they can be said, or an offset, or nothing."""
+    plain = () if call.required else ("x",) if "x" in call.roles else ("length", "dim")
+    for role in ("positions", "offset"):
+        if role in call.roles:
+            yield call.using(*plain, role)
+    yield call.using(*plain)
 
 
 def _lengths(thing: Any) -> Iterator[int]:
@@ -153,23 +176,37 @@ def _lengths(thing: Any) -> Iterator[int]:
 
 
 def _grid(seq: int) -> tuple[int, int] | None:
-    """A grid of so many points; not a square, where there is another."""
-    if seq in (SEQ, 16):
-        return {SEQ: None, 16: (4, 4)}[seq]
-    return next(((h, seq // h) for h in range(int(seq**0.5), 1, -1) if seq % h == 0), None)
+    """A grid of so many points."""
+    return next(((n, seq // n) for n in range(isqrt(seq), 1, -1) if seq % n == 0), None)
+
+
+def _view(subject: Subject, call: Call, layout: str, declared: bool, dim: int, seq: int) -> Added:
+    grid = _grid(seq) or (1, seq)
+    moves = next((role for role in ("positions", "offset") if role in call.said), None)
+    plain = call.uses - {"positions", "offset"}
+    using = lambda *roles: _runner(call.using(*plain, *roles), layout, grid)  # noqa: E731
+    is_grid = layout in GRIDS or "grid" in call.required
+    others = call.unsaid("positions", "offset")
+    return Added(
+        subject, _runner(call, layout, grid), call.text, dim, layout, declared, moves, seq,
+        grid=grid if is_grid else None, fixed=is_grid, by_guess=call.by_guess,
+        masked=using("mask") if "mask" in call.roles and layout in ("bsd", "sd") else None,
+        unsaid=using() if moves and moves not in call.required and "x" in call.said else None,
+        others=tuple((p.name, using(p.role)) for p in others),
+    )  # fmt: skip
 
 
 def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
     taken: list[int] = []  # the shape of positions that it takes, once that is known
 
-    def run(thing: Any, x: Tensor, positions: Tensor | None) -> Tensor:
+    def run(thing: Any, x: Tensor, positions: Tensor | None, mask: Tensor | None = None) -> Tensor:
         seq, dim = x.shape[1], x.shape[2]
         here = grid if grid[0] * grid[1] == seq else (1, seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
             "x": layouts.embeddings_laid_out(x, layout, here), "offset": int(line.flatten()[0]),
             "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
-            "mask": torch.ones(len(x), seq, dtype=torch.long),
+            "mask": torch.ones(len(x), seq, dtype=torch.long) if mask is None else mask,
         }  # fmt: skip
 
         def at(kind: int, some: Tensor) -> Tensor:
@@ -177,7 +214,7 @@ def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
             if not isinstance(made, Tensor) or not made.is_floating_point():
                 raise OtherResultError(f"it gives {type(made).__name__}")
             made = layouts.embeddings_taken_back(made, layout, seq, dim)
-            if len(made) not in (1, len(x)):
+            if len(made) not in (1, len(x)) or (mask is not None and len(made) == 1):
                 raise CallFailedError(f"{len(x)} rows give {len(made)}")
             if line.ndim == 1 and not taken:
                 taken.append(kind)
@@ -195,34 +232,17 @@ def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
     return run
 
 
-def _masker(call: Call) -> Callable[[Any, Tensor, Tensor], Tensor]:
-    """A call with a padding mask."""
-
-    def masked(thing: Any, x: Tensor, mask: Tensor) -> Tensor:
-        values = {"x": x, "mask": mask, "offset": 0, "dtype": x.dtype, "length": x.shape[1]}
-        made = call(thing, values)
-        if not isinstance(made, Tensor) or made.shape != x.shape:
-            raise CallFailedError("its result has no row for each row of the batch")
-        return made
-
-    return masked
+# How well a call fits.
 
 
-def _blank(view: Added) -> Tensor:
-    return torch.zeros(1 if view.layout == "sd" else BATCH, view.seq, view.dim)
-
-
-def _fit(view: Added) -> int | None:
+def measured(view: Added) -> int | None:
     """How well it fits: 2, the sequence axis alone carries the position; 1, another too; 0, none.
 
-    None where it is no sum, refuses, or gives no numbers.
+    None where it is no sum, or gives no numbers.
     """
-    zeros = _blank(view)
-    x = torch.randn(zeros.shape)
-    try:
-        empty, once, twice = view.call(zeros), view.call(x), view.call(2 * x)
-    except CallFailedError:
-        return None
+    zeros = torch.zeros(1 if view.layout == "sd" else BATCH, view.seq, view.dim)
+    x = torch.randn(zeros.shape, generator=torch.Generator().manual_seed(0))
+    empty, once, twice = view.call(zeros), view.call(x), view.call(2 * x)
     if not torch.isfinite(empty).all():
         return None
     scale = _scale(empty, once, twice, x)
@@ -239,13 +259,17 @@ def _fit(view: Added) -> int | None:
         across = across or len(empty[0].double().unique(dim=0)) < view.seq
     elif not view.fixed:
         view.fixed = not view.takes(view.seq - 1)
+    if view.by_guess and (reason := _no_positions(view)):
+        raise UnfitError(reason)
     return 2 if along and not across else int(along or across)
 
 
 def _scale(empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | None:
     """The factor s of f(x) = s·x + table; 0 for a table alone; None for another function."""
-    if once.shape != x.shape or torch.equal(once.double(), empty.double()):
-        return 0.0 if once.shape == empty.shape and torch.equal(once, empty) else None
+    if torch.equal(once, empty):
+        return 0.0
+    if once.shape != x.shape:
+        return None
     change = (once - empty).double()
     scale = ((change * x).sum() / (x * x).sum()).item()
     off = max(
@@ -254,21 +278,22 @@ def _scale(empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | Non
     return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max().item() else None
 
 
-def _no_positions(view: Added) -> str | None:
+def _no_positions(view: Added) -> str:
     """What the argument is that was taken for positions, where it is none of these."""
     rows = view.rows(view.seq)
     if (rows - rows[:1] - torch.arange(len(rows))[:, None]).abs().max() < 1e-3:
         return NO_SUM  # content: every channel grows as it does
     if view.moves != "positions":
-        return None
-    content = torch.zeros(BATCH, view.seq, view.dim)
-    few, all_of_it = (torch.zeros(1, n, dtype=torch.long) for n in (min(4, view.seq), view.seq))
-    equal = [each + number for number in (0, 5) for each in (few[0], few, all_of_it)]
-    for alike in (*equal, content):  # 5 is seldom an id of padding
+        return ""
+    few, row = (torch.zeros(1, n, dtype=torch.long) for n in (min(4, view.seq), view.seq))
+    equal = [each + number for number in (0, 5) for each in (few[0], few, row)]  # 5: no padding
+    for alike in (*equal, torch.zeros(BATCH, view.seq, view.dim)):
+        is_content = alike.is_floating_point()
+        content = torch.zeros(BATCH if is_content else 1, view.seq, view.dim)
         try:
-            made = view.call(content if alike is content else content[:1, : alike.shape[-1]], alike)
+            made = view.call(content if is_content else content[:, : alike.shape[-1]], alike)
         except CallFailedError:
             continue
         if varies(made, 1) > 1e-6 or (len(made) > 1 and varies(made, 0) > 1e-6):
-            return NO_SUM if alike is content else IDS
-    return None
+            return NO_SUM if is_content else IDS
+    return ""

@@ -1,144 +1,161 @@
-"""How something is called that gives a bias for scores."""
+"""Something that gives a bias for scores, and how it is called."""
 
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from posenc.audit.adapters.bias_view import SEQ, BiasView, Run
-from posenc.audit.adapters.calls import Call, calls_of
+from posenc.audit.adapters.calls import Call, answers, best, calls_of
 from posenc.audit.adapters.sizes import has_zeros
-from posenc.audit.report import (
-    AddsNothingError,
-    CallFailedError,
-    CannotCheckError,
-    NotAskedError,
-)
+from posenc.audit.report import AddsNothingError, CallFailedError, NotAskedError
 from posenc.audit.signatures import role_of
 from posenc.audit.subjects import GUESSES, Subject
+
+SEQ = 12
 
 FORMS = (
     {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
     {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
 )  # fmt: skip
-LOOSE_FORMS = ({"q", "k"}, {"x"}, {"positions"}, set())
-"""What other things are called with too, so that these are tried last."""
+"""What a call is told."""
 
 ONE_LENGTH = ({"length"}, {"length", "heads"}, {"mask"})
 """What takes one length, for queries and keys."""
+
+NOTHING = "its bias is 0, as where a table is still of zeros; give it numbers first"
+
+Run = Callable[..., Tensor]
 
 
 class OtherShapeError(CallFailedError):
     """The thing answered in a shape that is no bias of so many queries and keys."""
 
-    def __init__(self, said: str, made: Tensor) -> None:
-        super().__init__(said)
+    def __init__(self, made: Tensor, q_len: int, k_len: int) -> None:
+        super().__init__(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
         self.made = made
 
 
-def bias_of(
-    subject: Subject, _layout: str | None, _width: int | None, *, loosely: bool = False
-) -> BiasView:
+@dataclass
+class BiasView:
+    """Something that gives a bias ``[heads, q_len, k_len]``.
+
+    ``run`` takes a copy, q_len, k_len and the dtype of scores. With ``scores``
+    ``[1, heads, q_len, k_len]`` it gives what becomes of them; of more rows, as it comes.
+    """
+
+    subject: Subject
+    run: Run
+    text: str  # how it is called, as Python
+    takes: frozenset[str | None]  # the roles that it is told
+    fixed: int | None = None  # the only length that it takes, if it is but one
+    heads: int = 0
+    rows: bool = False  # whether fewer queries than keys can be asked for
+    key_only: bool = False  # whether all queries share one row, as slope × key position
+    slopes_only: bool = False  # whether it gives slopes, and no bias
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
+    fit: int = -1  # how well it fits
+
+    kind = "bias"
+
+    def bias(
+        self, q_len: int, k_len: int, dtype: torch.dtype = torch.float32, by: Any = None
+    ) -> Tensor:
+        """The bias ``[heads, q_len, k_len]``, in its own dtype."""
+        made = self.run(self.subject.fresh() if by is None else by, q_len, k_len, dtype)
+        if made.shape[-2] not in (1, q_len) or made.shape[-1] != k_len:
+            raise OtherShapeError(made, q_len, k_len)
+        return made.expand(-1, q_len, -1)
+
+    def square(self, seq: int) -> Tensor:
+        """The bias of as many queries as keys, float64; masked entries −∞."""
+        seq = self.fixed or seq
+        made = self.bias(seq, seq).double()
+        return made.masked_fill(made < -1e8, -torch.inf)
+
+    def seen(self, q_len: int, k_len: int, by: Any = None) -> Tensor:
+        """The bias less that of each query's own key: what a softmax can see of it.
+
+        Where that is hidden, less what own keys receive elsewhere; if that is not one number, less
+        that of the nearest key before it that is seen, or after it.
+        """
+        made = self.bias(q_len, k_len, by=by).double()
+        made = made.masked_fill(made < -1e8, -torch.inf)
+        index = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
+        own = made.gather(2, index)
+        away = own.isneginf()
+        if not bool(away.any()):
+            return made - own
+        most, least = own.amax(1, keepdim=True), own.masked_fill(away, torch.inf).amin(1, True)
+        one = most - least <= 1e-5 * most.abs()
+        near = made.gather(2, _nearest(made.isneginf(), index))
+        other = torch.where(one | ~most.isfinite(), most, near)
+        other = other.masked_fill(other.isneginf(), 0.0)
+        return made - torch.where(away.any(1, keepdim=True), other.where(one | away, own), own)
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        what = "gives slopes" if self.slopes_only else "gives a bias"
+        return f"{what} for {self.heads} heads; called as {self.text}"
+
+
+def _nearest(away: Tensor, own: Tensor) -> Tensor:
+    """The last key up to each query's own that is not away, or the first after it."""
+    keys = torch.arange(away.shape[-1])
+    before = torch.where(away | (keys > own), -1, keys).amax(-1, keepdim=True)
+    after = torch.where(away | (keys < own), len(keys) - 1, keys).amin(-1, keepdim=True)
+    return torch.where(before < 0, after, before)
+
+
+# How it is called.
+
+
+def bias_of(subject: Subject, _layout: str | None, _width: int | None) -> BiasView:
     """How something gives its bias."""
-    for call in _calls(subject.fresh(), loosely):
-        view = BiasView(subject, runner(subject, call), call.text, call.uses)
-        if not measured(view) or (loosely and _takes_ids(view)):
-            continue
-        if view.takes or 1 < view.heads == heads_of(subject.fresh()):
-            return view  # told no size, it may be a table, or a map of as many channels
-    raise CannotCheckError("nothing that gives a bias for scores")
-
-
-def _calls(thing: Any, loosely: bool) -> Iterator[Call]:
-    for call in sorted(calls_of(thing), key=lambda each: each.name != "subject"):
-        required = call.required - {"dtype"}
-        if not required and "length" in call.roles:
-            required = frozenset({"length"})
-        if required in (LOOSE_FORMS if loosely else FORMS):
-            yield call.using(*(role for role in required if role is not None))
-        if loosely and len(call.required) == 2:  # two lengths by any names
-            roles = iter(("q_len", "k_len"))
-            two = (replace(p, role=next(roles)) if p.required else p for p in call.parameters)
-            yield replace(call, parameters=tuple(two)).using("q_len", "k_len")
+    return best(_views(subject, _calls(subject.fresh())), measured)
 
 
 def of_call(subject: Subject, call: Call, _layout: str | None, _width: int | None) -> BiasView:
     """The bias of a call that is written out."""
-    view = BiasView(subject, runner(subject, call), call.text, call.required)
-    if not measured(view):
-        raise CannotCheckError("nothing that gives a bias for scores")
-    return view
+    return best(_views(subject, [call]), measured)
 
 
-def runner(subject: Subject, call: Call) -> Run:
-    """A call for so many queries and keys."""
-    said = call.said - {"dtype"}
-    beside = call.using(*(role for role in call.uses if role), "dtype", "offset")
-    gives_slopes = said == {"heads"} and call.written is None
-    takes_one_length = said in ONE_LENGTH or (
-        call.written is not None and not said & {"q_len", "scores"}
-    )
+def _calls(thing: Any) -> Iterator[Call]:
+    for call in sorted(calls_of(thing), key=lambda each: each.name != "subject"):
+        required = call.required - {"dtype"}
+        if not required and "length" in call.roles:
+            required = frozenset({"length"})
+        if required in FORMS:
+            yield call.using(*required)
 
-    def given(
-        thing: Any,
-        q_len: int,
-        k_len: int,
-        dtype: torch.dtype,
-        scores: Tensor | None = None,
-        at: tuple[Tensor, Tensor] | None = None,
-        mask: Tensor | None = None,
-    ) -> Tensor:
-        heads = heads_of(thing) or GUESSES["heads"]
-        if q_len != k_len and takes_one_length:
-            raise CallFailedError("it takes one length, for queries and keys")
-        before = k_len - q_len
-        blank = torch.zeros(1, heads, q_len, k_len, dtype=dtype)
-        queries, keys = at or (torch.arange(before, k_len), torch.arange(k_len))
-        values = {
-            "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
-            "scores": blank if scores is None else scores, "x": blank.clone(),
-            "mask": torch.ones(1, k_len, dtype=torch.long) if mask is None else mask.clone(),
-            "offset": before, "q_positions": queries, "k_positions": keys, "positions": keys,
-            "q": torch.zeros(1, heads, q_len, 16, dtype=dtype),
-            "k": torch.zeros(1, heads, k_len, 16, dtype=dtype),
-        }  # fmt: skip
-        made = beside(thing, values)
-        if not isinstance(made, Tensor) or not made.is_floating_point():
-            raise CallFailedError(f"it gives {type(made).__name__}, no bias")
-        if gives_slopes and made.numel() != heads:
-            raise CallFailedError(f"it gives the shape {tuple(made.shape)}, no slopes")
-        return made
 
-    def run(
-        thing: Any,
-        q_len: int,
-        k_len: int,
-        dtype: torch.dtype,
-        scores: Tensor | None = None,
-        **more: Any,
-    ) -> Tensor:
-        made = given(thing, q_len, k_len, dtype, scores, **more)
-        if more.get("mask") is not None or (scores is not None and len(scores) > 1):
-            return made
-        if gives_slopes:
-            distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
-            return -made.flatten().double()[:, None, None] * distance.abs()
-        if made.shape == (q_len, q_len, q_len) and q_len == k_len and heads_last(q_len):
-            return made.permute(2, 0, 1)
-        return _shaped(made, q_len, k_len)
+def _views(subject: Subject, calls: Iterable[Call]) -> Iterator[BiasView]:
+    """Each call with any number of tokens, and with those that it may be built for alone."""
+    for call in calls:
+        view = BiasView(subject, runner(subject, call), call.text, call.said - {"dtype"})
+        yield view
+        yield from (replace(view, fixed=n) for n in _sizes(view))
 
-    def heads_last(heads: int) -> bool:
-        """Where heads are as many as tokens, a row of one token more tells which axis is theirs."""
-        seq = heads + 1
+
+def _sizes(view: BiasView) -> Iterator[int]:
+    """Numbers of tokens for which a module with windows or a fixed length is built."""
+    if not view.takes:
         try:
-            return given(subject.fresh(), seq, seq, torch.float32).shape == (seq, seq, heads)
+            yield view.bias(SEQ, SEQ).shape[-1]
+        except OtherShapeError as other:
+            yield from other.made.shape[-1:]
         except CallFailedError:
-            return False
-
-    return run
+            return
+    thing = view.subject.fresh()
+    for name, value in vars(thing).items() if isinstance(thing, nn.Module) else ():
+        sides = value if isinstance(value, tuple | list) else (value,)
+        if all(isinstance(side, int) for side in sides):
+            if "window" in name:
+                yield sides[0] * sides[-1]
+            elif role_of(name) == "length":
+                yield sides[0]
 
 
 def heads_of(thing: Any) -> int | None:
@@ -148,41 +165,85 @@ def heads_of(thing: Any) -> int | None:
     return next(numbers, None)
 
 
+def runner(subject: Subject, call: Call) -> Run:
+    """A call for so many queries and keys."""
+    said = call.said - {"dtype"}
+    beside = call.using(*call.uses, "dtype", "offset")
+    gives_slopes = said == {"heads"} and not call.written
+    one_length = said in ONE_LENGTH or (call.written and not said & {"q_len", "scores"})
+
+    def given(thing: Any, q_len: int, k_len: int, dtype: torch.dtype, **told: Any) -> Tensor:
+        heads, before = heads_of(thing) or GUESSES["heads"], k_len - q_len
+        blank, keys = torch.zeros(1, heads, k_len, 16, dtype=dtype), torch.arange(k_len)
+        values = {
+            "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
+            "scores": torch.zeros(1, heads, q_len, k_len, dtype=dtype), "offset": before,
+            "mask": torch.ones(1, k_len, dtype=torch.long),
+            "q_positions": keys[before:], "k_positions": keys,
+            "q": blank[:, :, before:], "k": blank,
+        }  # fmt: skip
+        made = beside(thing, values | told)
+        if not isinstance(made, Tensor) or not made.is_floating_point():
+            raise CallFailedError(f"it gives {type(made).__name__}, no bias")
+        if gives_slopes and made.numel() != heads:
+            raise OtherShapeError(made, q_len, k_len)
+        return made
+
+    def run(
+        thing: Any,
+        q_len: int,
+        k_len: int,
+        dtype: torch.dtype,
+        scores: Tensor | None = None,
+        **told: Any,
+    ) -> Tensor:
+        if q_len != k_len and one_length:
+            raise CallFailedError("it takes one length, for queries and keys")
+        told |= {} if scores is None else {"scores": scores}
+        made = given(thing, q_len, k_len, dtype, **told)
+        if "mask" in told or (scores is not None and len(scores) > 1):
+            return made
+        if gives_slopes:
+            distance = torch.arange(k_len - q_len, k_len)[:, None] - torch.arange(k_len)
+            return -made.flatten().double()[:, None, None] * distance.abs()
+        if made.shape == (q_len, q_len, q_len) and q_len == k_len:
+            # of one token more, heads are not as many as tokens
+            more = given(subject.fresh(), q_len + 1, q_len + 1, torch.float32)
+            return made.permute(2, 0, 1) if more.shape[-1] == q_len else made
+        return _shaped(made, q_len, k_len)
+
+    return run
+
+
 def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     """``[heads, q_len or 1, k_len]`` from the shapes in which biases come."""
+    if made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len:
+        return made.permute(2, 0, 1)
     if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
-        if made.ndim == 3 and made.shape[:2] == (q_len, k_len):
-            return made.permute(2, 0, 1)
-        raise OtherShapeError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}", made)
+        raise OtherShapeError(made, q_len, k_len)
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
         raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])
 
 
-def measured(view: BiasView) -> bool:
-    """Whether it is a bias: numbers for each query and key, whatever the content."""
-    for seq, alone in ((SEQ, False), *((size, True) for size in _sizes(view))):
-        try:
-            made = view.bias(seq, seq)
-            if not alone:
-                view.bias(SEQ + 1, SEQ + 1)
-        except NotAskedError:
-            continue
-        if alone and _is_a_table(view, made):
-            continue
-        if not made.any() and has_zeros(view.subject.fresh()):
-            raise AddsNothingError(
-                "its bias is 0, as where a table is still of zeros; give it numbers first"
-            )
-        view.heads = len(made)
-        view.slopes_only = view.takes == {"heads"} and made.dtype == torch.float64
-        view.fixed = seq if alone else None
-        view.key_only = bool((made == made[:, :1]).all())
-        with suppress(NotAskedError):
-            view.bias(1, SEQ + 3)
-            view.rows = not view.fixed
-        return True
-    return False
+# How well a call fits.
+
+
+def measured(view: BiasView) -> int | None:
+    """1 where it is a bias: numbers for each query and key, whatever the content."""
+    seq = view.fixed or SEQ
+    made = view.bias(seq, seq)
+    if not view.fixed:
+        view.bias(SEQ + 1, SEQ + 1)
+    elif _is_a_table(view, made):
+        return None
+    if not made.any() and has_zeros(view.subject.fresh()):
+        raise AddsNothingError(NOTHING)
+    view.heads = len(made)
+    view.slopes_only = view.takes == {"heads"} and made.dtype == torch.float64
+    view.key_only = bool((made == made[:, :1]).all())
+    view.rows = not view.fixed and answers(lambda: view.bias(1, SEQ + 3))
+    return 1
 
 
 def _is_a_table(view: BiasView, made: Tensor) -> bool:
@@ -200,36 +261,3 @@ def _is_a_table(view: BiasView, made: Tensor) -> bool:
     except NotAskedError:
         pass
     return False
-
-
-def _takes_ids(view: BiasView) -> bool:
-    """Whether equal positions receive unlike numbers, and others than those of a row: as ids do."""
-    seq = view.fixed or SEQ
-    alike = torch.zeros(seq, dtype=torch.long)
-    try:
-        made = view.run(view.subject.fresh(), seq, seq, torch.float32, at=(alike, alike))
-    except NotAskedError:
-        return False
-    seen = made.isfinite()
-    most, least = made.masked_fill(~seen, -torch.inf), made.masked_fill(~seen, torch.inf)
-    unlike = bool((most.amax((1, 2)) > least.amin((1, 2))).any())
-    return unlike and not torch.equal(made.nan_to_num(), view.bias(seq, seq).nan_to_num())
-
-
-def _sizes(view: BiasView) -> Iterator[int]:
-    """Numbers of tokens for which a module with windows or a fixed length is built."""
-    if not view.takes:
-        try:
-            yield view.bias(SEQ, SEQ).shape[-1]
-        except OtherShapeError as other:
-            if other.made.ndim > 1:
-                yield other.made.shape[-1]
-        except NotAskedError:
-            pass
-        return
-    thing = view.subject.fresh()
-    for name, value in vars(thing).items() if hasattr(thing, "__dict__") else ():
-        if "window" in name or role_of(name) == "length":
-            sides = value if isinstance(value, tuple | list) else (value,)
-            if all(isinstance(side, int) for side in sides):
-                yield sides[0] * sides[-1] if "window" in name else sides[0]

@@ -1,4 +1,4 @@
-"""Calls of what others wrote: bound by the roles of their parameters, guarded, watched."""
+"""Calls of what others wrote: by the roles of their parameters, guarded; the best is kept."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.report import CallFailedError, OtherResultError
+from posenc.audit.report import (
+    CallFailedError,
+    CannotCheckError,
+    NearlyError,
+    NotAskedError,
+    OtherResultError,
+    UnfitError,
+)
 from posenc.audit.signatures import Parameter, parameters_of
 
 METHODS = (
@@ -27,9 +34,10 @@ UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
 }
 """What one or two parameters may be whose names say nothing."""
 
-OTHERWISE: dict[frozenset[str | None], tuple[tuple[str, str], ...]] = {
-    frozenset({"x"}): (("x", "positions"), ("x", "length")),
-    frozenset({"positions", "dim"}): (("positions", "length"),),
+OTHERWISE: dict[frozenset[str | None], tuple[dict[str, str], ...]] = {
+    frozenset({"x"}): ({"x": "positions"}, {"x": "length"}),
+    frozenset({"positions", "dim"}): ({"positions": "length"},),
+    frozenset({"q", "k"}): ({"q": "q_len", "k": "k_len"},),
 }
 """What parameters may be by any name."""
 
@@ -42,7 +50,7 @@ class Call:
     find: Callable[[Any], Callable[..., Any]]  # from a copy to what is called
     parameters: tuple[Parameter, ...]  # with roles for those whose names say nothing
     uses: frozenset[str] = frozenset()  # optional roles that get a value too
-    written: Callable[[Any, Mapping[str, Any]], Any] | None = None  # the call, where written out
+    written: bool = False  # whether the user wrote it out
     by_guess: bool = False  # whether nothing but numbers says what a parameter is
 
     @cached_property
@@ -63,29 +71,25 @@ class Call:
     @property
     def text(self) -> str:
         """How it is called, as Python."""
-        if self.written is not None:
+        if self.written:
             return self.name
         named = [p for p in self.parameters if p.required or p.role in self.uses]
         return f"{self.name}({', '.join(p.name + '=…' * (not p.required) for p in named)})"
 
     def using(self, *roles: str) -> "Call":
         """The same with values for these optional roles."""
-        return replace(self, uses=frozenset(roles))
+        return replace(self, uses=frozenset(roles) & self.roles)
 
-    def named(self, role: str) -> str:
-        """The name of the parameter of a role."""
-        return next(p.name for p in self.parameters if p.role == role)
+    def unsaid(self, *roles: str) -> list[Parameter]:
+        """The parameters of these roles that get no value."""
+        return [p for p in self.parameters if p.role in roles and p.role not in self.said]
 
     def __call__(self, thing: Any, values: Mapping[str, Any]) -> Any:
         """Call with a value for each role that is said."""
-        if self.written is not None:
-            return as_tensor(self.written(thing, values))
-        named = {}
-        for p in self.parameters:
-            if p.required and (p.role is None or p.role not in values):
-                raise CallFailedError(f"there is no value for its parameter {p.name}")
-            elif p.role and p.role in values and (p.required or p.role in self.uses):
-                named[p.name] = values[p.role]
+        given = [p for p in self.parameters if p.required or (p.role in self.uses & set(values))]
+        if without := [p.name for p in given if p.role not in values]:
+            raise CallFailedError(f"there is no value for its parameter {without[0]}")
+        named = {p.name: values[p.role] for p in given if p.role is not None}
         function = self.find(thing)
         return as_tensor(witnessed(lambda: function(**named), named))
 
@@ -113,10 +117,8 @@ def calls(name: str, find: Callable[[Any], Any], function: Any) -> Iterator[Call
         if len(given) == len(set(given)):
             yield Call(name, find, filled, by_guess=bool({*guess} - {"x"}))
     heard = frozenset(p.role for p in parameters if p.required)
-    for instead, other in OTHERWISE.get(heard, ()):
-        changed = (
-            replace(p, role=other) if p.required and p.role == instead else p for p in parameters
-        )
+    for other in OTHERWISE.get(heard, ()):
+        changed = (replace(p, role=other.get(p.role or "", p.role)) for p in parameters)
         yield Call(name, find, tuple(changed), by_guess=True)
 
 
@@ -178,6 +180,15 @@ def as_tensor(made: Any) -> Any:
     return made
 
 
+def answers(call: Callable[[], Any]) -> bool:
+    """Whether a call is not refused."""
+    try:
+        call()
+    except NotAskedError:
+        return False
+    return True
+
+
 def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
     """What the first of some calls gives that is not refused; the first reason, if all are."""
     problem: CallFailedError | None = None
@@ -189,3 +200,30 @@ def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
         except CallFailedError as error:
             problem = problem or error
     raise problem or CallFailedError("there is no way to call it")
+
+
+def best(views: Iterable[Any], fit: Callable[[Any], int | None], enough: int = 1) -> Any:
+    """The first view that fits well enough, or the one that fits best."""
+    found: Any = None
+    other: set[str] = set()  # calls that give something else, whatever they are given
+    problem, unfit = "", ""
+    for view in views:
+        if view.text in other:
+            continue
+        try:
+            fits = fit(view)
+        except UnfitError as reason:
+            unfit = unfit or str(reason)
+        except OtherResultError as reason:
+            other.add(view.text)
+            problem = problem or str(reason)
+        except NotAskedError as reason:
+            problem = problem or str(reason)
+        else:
+            if fits is not None and (found is None or fits > found.fit):
+                found, view.fit = view, fits
+            if fits == enough:
+                break
+    if found is None:
+        raise NearlyError(unfit) if unfit else CannotCheckError(problem or "it is of no known form")
+    return found

@@ -1,18 +1,17 @@
-"""How something is called that rotates by several coordinates a token: one axis at a time."""
+"""How something is called that rotates by several coordinates a token."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from posenc.audit.adapters.calls import calls_of
+from posenc.audit.adapters.calls import answers
 from posenc.audit.adapters.rotary import rotary_of
-from posenc.audit.adapters.rotary_view import HEADS, RotaryView
+from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
 from posenc.audit.adapters.sizes import most_taken
-from posenc.audit.report import CallFailedError, CannotCheckError, NotAskedError
+from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import Subject
 
 NAMES = {2: ("rows", "columns"), 3: ("time", "rows", "columns")}
@@ -27,10 +26,8 @@ FAR = 1 << 20
 
 @dataclass(frozen=True)
 class Form:
-    """How a thing is given points."""
+    """How a thing is given points: by their numbers, for what counts positions."""
 
-    kind: "type[OnAxis]"  # what holds it
-    fresh: Callable[[], Any]  # gives a copy of it
     axes: int  # coordinates of a token
     last: bool  # whether positions are [batch, seq, axes], and not [axes, batch, seq]
     limits: tuple[int, ...] | None = None  # coordinates of each axis, where it refuses others
@@ -41,93 +38,46 @@ class Form:
         shape = f"[…, {self.axes}]" if self.last else f"[{self.axes}, …]"
         return f"coordinates {shape}, asked along each axis"
 
-    def turned(self, axis: int | None) -> "OnAxis":
-        """A fresh copy, asked along one axis, or at points by their numbers."""
-        return self.kind(self.fresh(), axis, self).eval()
-
-    def each(self) -> Iterator["OnAxis"]:
-        """A fresh copy for each axis."""
-        return map(self.turned, range(self.axes))
-
     def numbered(self, points: Tensor) -> Tensor:
-        """One number for each of ``points [n, axes]``."""
-        number = torch.zeros(len(points), dtype=torch.long)
-        for coordinate in points.unbind(-1):
-            number = number * FAR + coordinate
-        return number
+        """One number for each of ``points [*, axes]``, all beyond those of a line."""
+        weights = FAR ** torch.arange(self.axes).flip(0)
+        return FAR**self.axes + (points * weights).sum(-1)
 
-    def along(self, subject: Subject, axis: int) -> Subject:
-        """The subject asked along one axis."""
-        wrap = lambda: self.turned(axis)  # noqa: E731
-        name = f"{subject.name} along {NAMES[self.axes][axis]}"
-        return replace(subject, name=name, fresh=wrap, build=wrap)
+    def points(self, numbers: Tensor) -> Tensor:
+        """Numbers ``[*, seq]`` as points; those of a line, 0, 1, …, as points of the diagonal."""
+        each = [numbers // FAR**power % FAR for power in reversed(range(self.axes))]
+        is_line = numbers < FAR**self.axes
+        points = [torch.where(is_line, numbers, coordinate) for coordinate in each]
+        return torch.stack(points, dim=-1 if self.last else 0)
 
+    def along(self, view: RotaryView, axis: int) -> RotaryView:
+        """The same asked along one axis; the other coordinates stand at 0."""
+        limit = self.limits[axis] if self.limits is not None else None
 
-class OnAxis(nn.Module):
-    """A thing that takes several coordinates a token, asked along one; the others stand at 0.
+        def run(thing: Any, q: Tensor, k: Tensor, line: Tensor) -> Both:
+            if limit is not None and bool((line >= limit).any()):
+                raise CallFailedError(f"its axis has {limit} coordinates")
+            points = torch.zeros(*line.shape, self.axes, dtype=torch.long)
+            points[..., axis] = line
+            return view.run(thing, q, k, self.numbered(points))
 
-    Without an ``axis`` positions are the numbers of points.
-    """
-
-    wrapped: Any
-
-    def __init__(self, wrapped: Any, axis: int | None, form: Form):
-        super().__init__()
-        self.wrapped = wrapped  # a part, so that it trains and is cast with what holds it
-        self.axis, self.form = axis, form
-        if form.limits is not None and axis is not None:
-            self.max_position_embeddings = form.limits[axis]
-
-    def points(self, line: Tensor) -> Tensor:
-        """Positions ``[*, seq]`` as points."""
-        axes, limits = self.form.axes, self.form.limits
-        if self.axis is None:
-            each = [line // FAR**power % FAR for power in reversed(range(axes))]
-        else:
-            if limits is not None and bool((line >= limits[self.axis]).any()):
-                raise CallFailedError(f"its axis has {limits[self.axis]} coordinates")
-            each = [line * (axis == self.axis) for axis in range(axes)]
-        return torch.stack(each, dim=-1 if self.form.last else 0)
-
-
-class ByPoints(OnAxis):
-    """Queries and keys with points."""
-
-    def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> Any:
-        """Both rotated."""
-        return self.wrapped(q, k, self.points(positions))
-
-
-class OneByPoints(OnAxis):
-    """One tensor with points."""
-
-    def forward(self, x: Tensor, positions: Tensor) -> Any:
-        """It rotated, or cosines and sines for it."""
-        return self.wrapped(x, self.points(positions))
+        return replace(view, run=run, limit=limit)
 
 
 def readings(
     subject: Subject, layout: str | None, width: int | None
 ) -> Iterator[tuple[RotaryView, Form]]:
-    """The ways to call something with points, each along an axis that turns."""
+    """The ways to call something with points, as far as it turns along their diagonal."""
     thing = subject.fresh()
-    calls = calls_of(thing) if callable(thing) else ()
-    required = [call.required for call in calls if call.name == "subject"]
-    kinds: list[type[OnAxis]] = [ByPoints] if {"q", "k", "positions"} in required else []
-    if {"x", "positions"} in required or {"q", "positions"} in required:
-        kinds.append(OneByPoints)
-    for kind, (axes, last) in product(kinds, ((2, True), (3, True), (3, False))):
-        form = Form(kind, subject.fresh, axes, last)
-        for axis in range(axes):
-            try:
-                view = rotary_of(form.along(subject, axis), layout, width)
-            except CannotCheckError:
-                continue
-            # with other coordinates a head would be wider than it says
-            said = [getattr(thing, name, view.dim) for name in ("head_dim", "head_size")]
-            if all(width == view.dim for width in said):
-                yield view, replace(form, limits=_limits(form, view))
-            break
+    for form in (Form(2, True), Form(3, True), Form(3, False)):
+        try:
+            view = rotary_of(subject, layout, width, form.points)
+        except CannotCheckError:
+            continue
+        # with other coordinates a head would be wider than it says
+        said = [getattr(thing, name, view.dim) for name in ("head_dim", "head_size")]
+        if view.moves in ("rows", "line") and all(width == view.dim for width in said):
+            yield view, replace(form, limits=_limits(form, view))
 
 
 def _limits(form: Form, view: RotaryView) -> tuple[int, ...] | None:
@@ -136,18 +86,14 @@ def _limits(form: Form, view: RotaryView) -> tuple[int, ...] | None:
     Each is counted at the ends of those before it: a table of all points, one after the other,
     takes more columns of its first row than it has.
     """
-    every, limits = form.turned(None), []
+    limits: list[int] = []
     for axis in range(form.axes):
         ends = [max(n - 1, 0) for n in limits]
 
         def takes(count: int, ends: list[int] = ends, axis: int = axis) -> bool:
             point = torch.tensor([[*ends, count - 1, *[0] * (form.axes - axis - 1)]])
             x = torch.ones(1, HEADS, 1, view.dim)
-            try:
-                view.turned(x, by=every, at=form.numbered(point))
-            except NotAskedError:
-                return False
-            return True
+            return answers(lambda: view.turned(x, at=form.numbered(point)))
 
         limits.append(most_taken(takes, NEAR))
     return None if min(limits) == NEAR else tuple(limits)

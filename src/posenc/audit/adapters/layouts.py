@@ -1,10 +1,8 @@
 """The orders of axes in which content is kept, and the ways to say positions."""
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from posenc.audit.adapters.calls import MANNER
@@ -23,15 +21,18 @@ OF_EMBEDDINGS = {"bsd": "b yx d", "sbd": "yx b d", "sd": "yx d", "bhwd": "b y x 
 """Orders of embeddings, those of images among them."""
 
 NAMES = {"b": "batch", "h": "heads", "s": "seq", "d": "head_dim", "hd": "heads · head_dim",
-         "bh": "batch"}  # fmt: skip
+         "bh": "batch", "yx": "seq", "y": "height", "x": "width"}  # fmt: skip
+
+
+def _in_words(axes: str, **other: str) -> str:
+    return f"[{', '.join((NAMES | other)[axis] for axis in axes.split())}]"
+
+
 SAID = {
-    name: f"[{', '.join(NAMES[a] for a in axes.split())}]".replace("[seq,", "[tokens,")
+    name: _in_words(axes, s="tokens" if name in ("tx", "thd") else "seq")
     for name, axes in AXES.items()
-} | {"sbhd": "[seq, batch, heads, head_dim]"}
-SAID_OF_EMBEDDINGS = {
-    "bsd": "[batch, seq, dim]", "sbd": "[seq, batch, dim]", "sd": "[seq, dim]",
-    "bhwd": "[batch, height, width, dim]", "bdhw": "[batch, dim, height, width]",
-}  # fmt: skip
+}
+SAID_OF_EMBEDDINGS = {name: _in_words(axes, d="dim") for name, axes in OF_EMBEDDINGS.items()}
 ONE_ROW = ("tx", "thd", "hsd")
 
 
@@ -89,36 +90,14 @@ def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tens
     """What came in that order as ``[batch, seq, dim]`` again; a table gets the axes it lacks."""
     shape = tuple(made.shape)
     if layout == "bdhw" and made.ndim == 4 and shape[1] == dim:
-        made = made.permute(0, 2, 3, 1)
-    if layout == "sbd" and made.ndim == 3:
+        made = made.movedim(1, -1)
+    elif layout == "sbd" and made.ndim == 3:
         made = made.transpose(0, 1)
-    if made.ndim == 2:
-        made = made[None]
-    if made.shape == (seq, 1, dim) and layout == "sd":
-        made = made.transpose(0, 1)
-    if made.ndim == 4:
-        one = layout not in ("bhwd", "bdhw") and 1 in shape[:3] and made.numel() == seq * dim
-        made = made.reshape(1 if one else len(made), -1, made.shape[-1])
-    if made.ndim == 3 and made.shape[1:] == (seq, dim):
-        return made
-    if made.ndim == 3 and made.shape[-1] == dim and made.shape[1] < seq:
-        raise FewerRowsError(f"for {seq} tokens {made.shape[1]} rows come back")
+    if made.ndim > 1 and made.shape[-1] == dim:
+        is_one = made.ndim == 2 or made.numel() == seq * dim
+        made = made.reshape(1 if is_one else len(made), -1, dim)
+        if made.shape[1] == seq:
+            return made
+        if made.shape[1] < seq:
+            raise FewerRowsError(f"for {seq} tokens {made.shape[1]} rows come back")
     raise CallFailedError(f"it gives the shape {shape}")
-
-
-def said_positions(positions: Tensor, layout: str, heads: int) -> Iterator[Tensor]:
-    """``[batch, seq]`` in the shapes in which calls take it: by row first, then one for all."""
-    rows = positions.repeat_interleave(heads, 0) if layout == "bsd" else positions
-    if layout == "sbhd":
-        yield rows.T
-    if layout not in ONE_ROW:
-        yield rows
-    if bool((positions == positions[:1]).all()):
-        yield positions[0]
-
-
-def by_rows(run: Any, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Row by row, for what takes one row at a time."""
-    made = [run(q[i : i + 1], k[i : i + 1], positions[i : i + 1]) for i in range(len(q))]
-    keys = [key for _, key in made if key is not None]
-    return torch.cat([query for query, _ in made]), torch.cat(keys) if keys else None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
+from posenc.audit.adapters.calls import Call
 from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.report import NotAskedError
 from posenc.audit.subjects import Subject
@@ -16,6 +17,24 @@ BATCH, HEADS, SEQ = 2, 4, 6
 
 Both = tuple[Tensor, Tensor | None]
 Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to call something, at positions that are said or applied."""
+
+    call: Call
+    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
+    # from a copy, queries, positions [batch, seq] and a layout: what is said beside content
+    beside: Callable[[Any, Tensor, Tensor, str], dict[str, Any]]
+    orders: tuple[str, ...] = layouts.LAYOUTS
+    source: str = ""  # where cosines and sines come from, as Python
+    applied: str = ""  # who applies them, where the subject gives only these, in words
+
+    @property
+    def text(self) -> str:
+        """How it is called, as Python."""
+        return f"{self.call.name}({self.source})" if self.source else self.call.text
 
 
 @dataclass
@@ -36,13 +55,14 @@ class RotaryView:
     sees_keys: bool  # whether keys go through the call beside queries
     kv_heads: int  # key heads that it takes beside the query heads
     applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
-    fed: bool = False  # whether the cosines and sines are ours
     unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
     unsaid: Run | None = None  # the same call without positions, where these may be left out
     others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
     left: tuple[str, ...] = ()  # other parameters that may move positions, which are never said
     order: Tensor | None = None  # where each channel comes out, if in another order
+    limit: int | None = None  # how many positions it takes, where that was seen
     given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
+    fit: int = -1  # how well it fits
 
     kind = "rotary"
     fixed = False
@@ -55,9 +75,15 @@ class RotaryView:
         thing = self.subject.fresh() if by is None else by
         q, k = q.clone(), k.clone()
         if self.layout in layouts.ONE_ROW and len(q) > 1:
-            run = lambda q, k, p: self.run(thing, q, k, p)  # noqa: E731
-            return layouts.by_rows(run, q, k, positions)
-        return self.run(thing, q, k, positions)
+            each = zip(q.split(1), k.split(1), positions.split(1), strict=True)
+            sides = zip(*(self.both(*row, by=thing) for row in each), strict=True)
+            queries, keys = (None if x[0] is None else torch.cat(x) for x in sides)
+            return queries, keys
+        queries, keys = self.run(thing, q, k, positions)
+        if self.order is not None:
+            queries = queries[..., self.order]
+            keys = None if keys is None else keys[..., self.order]
+        return queries, keys
 
     def turned(
         self, x: Tensor, start: int = 0, by: Any = None, side: str = "q", at: Tensor | None = None
@@ -105,7 +131,7 @@ class RotaryView:
     @property
     def built_for(self) -> int | None:
         """The length that it says it is built for."""
-        return next(iter(lengths_of(self.subject.fresh())), None)
+        return self.limit or next(iter(lengths_of(self.subject.fresh())), None)
 
     @property
     def understood(self) -> str:

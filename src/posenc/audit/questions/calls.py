@@ -162,7 +162,8 @@ def survives_a_cast(q: Inquiry) -> Answer:
 @question(after=NO_NUMBER)
 def survives_autocast(q: Inquiry) -> Answer:
     """Inside autocast to bfloat16, is float32 content given what it is outside of it?"""
-    if q.gives_tables and isfunction(q.view.subject.fresh()):
+    thing = q.view.subject.fresh()
+    if q.gives_tables and isfunction(getattr(thing, "func", thing)):
         raise NotAskedError("a function that gives a table may be called before autocast begins")
     (at, exact), built = q.far_rows(), q.view.subject.fresh()
     with torch.autocast("cpu", torch.bfloat16):

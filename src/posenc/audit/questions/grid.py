@@ -54,8 +54,7 @@ class Axes:
     @cached_property
     def near(self) -> list[Tensor]:
         """R(0), R(1), … of queries along each axis."""
-        each = zip(self.limits, self.form.each(), strict=True)
-        return [self.view.matrices(n, by=by) for n, by in each]
+        return [self.form.along(self.view, a).matrices(n) for a, n in enumerate(self.limits)]
 
     @cached_property
     def channels(self) -> list[list[int]]:
@@ -82,7 +81,7 @@ class Axes:
         ).unique(dim=0)
         x = probe[None, :, None].expand(1, -1, len(points), -1).contiguous()
         line = self.form.numbered(points)[None]
-        made = self.view.both(x, x[:, : self.view.kv_heads], line, self.form.turned(None))
+        made = self.view.both(x, x[:, : self.view.kv_heads], line)
         back = torch.linalg.pinv(self.near[0][0])
         wanted = probe.double()[:, None].expand(-1, len(points), -1)
         for axis, each in enumerate(self.near):
@@ -107,7 +106,7 @@ def ask_axes(q: Axes) -> str | Fault:
             said = f"{names[a]} and {names[b]} turn the same by the same angles: (1, 2) is (2, 1)"
             return fault("positions-shared", said, 2.0)
     if view.sees_keys:
-        keys = [view.matrices(SEQ, "k", by=by) for by in q.form.each()]
+        keys = [q.form.along(view, a).matrices(SEQ, "k") for a in range(q.form.axes)]
         for a, b in pairs:
             if apart(near[a], keys[a]) > SMALL >= apart(near[a], keys[b]):
                 said = f"{names[b]} turn those channels of keys that {names[a]} turn of queries"
@@ -184,7 +183,7 @@ def report_of(
     parts = []
     for axis, name in enumerate(NAMES[axes.form.axes]):
         limit = axes.form.limits[axis] if axes.form.limits else LENGTH
-        inquiry = AxisInquiry(_narrow(axes, axis, subject), min(axes.length, limit))
+        inquiry = AxisInquiry(_narrow(axes, axis), min(axes.length, limit))
         verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
         said = _said(inquiry, name, axes.view.dim)
         parts.append(Report(name, "rotary", "", said, verdicts, inquiry.errors, inquiry.length))
@@ -219,13 +218,13 @@ def _mild(verdict: Verdict) -> Verdict:
     return replace(verdict, faults=faults, outcome="passed")
 
 
-def _narrow(axes: Axes, axis: int, subject: Subject) -> RotaryView:
+def _narrow(axes: Axes, axis: int) -> RotaryView:
     """The same of the channels of one axis alone, as if they were a head; others are empty.
 
     Turned back by what the first point is turned, from which products do not tell: grids are often
     centered, and counted from another point than 0.
     """
-    view, channels = axes.view, axes.channels[axis]
+    view, channels = axes.form.along(axes.view, axis), axes.channels[axis]
     first = axes.near[0][0] / axes.near[0][0].square().sum(0).sqrt().clamp(min=1e-30)
     back = torch.linalg.pinv(first[channels][:, channels]).float()
     still = bool((back - torch.eye(len(back))).abs().max() < 1e-6)  # then to the bit
@@ -240,11 +239,11 @@ def _narrow(axes: Axes, axis: int, subject: Subject) -> RotaryView:
         wide = [x.new_zeros(*x.shape[:-1], view.dim) for x in (q, k)]
         for whole, part in zip(wide, (q, k), strict=True):
             whole[..., channels] = part
-        made = view.run(thing, wide[0], wide[1], positions)
+        made = view.both(wide[0], wide[1], positions, thing)
         queries, keys = (x if x is None else narrowed(x) for x in made)
         return queries, keys  # type: ignore[return-value]
 
-    return replace(view, run=run, dim=len(channels), subject=axes.form.along(subject, axis))
+    return replace(view, run=run, dim=len(channels), order=None)
 
 
 def _said(inquiry: RotaryInquiry, name: str, dim: int) -> str:

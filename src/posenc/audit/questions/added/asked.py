@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.added_view import Added
+from posenc.audit.adapters.added import Added
 from posenc.audit.adapters.calls import guarded
 from posenc.audit.adapters.sizes import lengths_of
 from posenc.audit.questions import rows

@@ -104,7 +104,7 @@ def padding_moves_nothing(q: AddedInquiry) -> Answer:
         row[real] = 1
     worst, thing, scale = 0.0, view.subject.fresh(), view.scale or 0.0
     for x in (q.content(seq), q.drawn(q.content(seq))):
-        made = view.masked(thing, x.expand(len(rows), -1, -1).clone(), mask).double()
+        made = view.masked(thing, x.expand(len(rows), -1, -1).clone(), None, mask).double()
         for row, (where, real) in zip(made, rows.items(), strict=True):
             added = (row - scale * x[0].double())[real]
             off = (added - plain[: len(added)]).abs().max().nan_to_num(math.inf).item()

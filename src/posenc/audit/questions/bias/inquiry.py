@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.bias_view import SEQ, BiasView
+from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.identity import lines, lookups, masks, windows
 from posenc.audit.questions.bias import learned
 from posenc.audit.report import NotAskedError

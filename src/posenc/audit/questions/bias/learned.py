@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from posenc.audit.adapters.bias_view import BiasView
+from posenc.audit.adapters.bias import BiasView
 from posenc.audit.adapters.calls import asking
 from posenc.audit.report import NotAskedError
 

@@ -5,7 +5,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.bias_view import SEQ
+from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import masks, windows
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
@@ -147,7 +147,8 @@ def reads_every_position(q: BiasInquiry) -> Answer:
         raise NotAskedError("positions of queries and keys cannot be said")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
     thing, sizes = view.subject.fresh(), (len(queries), len(keys))
-    made = view.run(thing, *sizes, torch.float32, at=(queries, keys)).double()
+    line = {"q_positions": queries, "k_positions": keys}
+    made = view.run(thing, *sizes, torch.float32, **line).double()
     wanted = view.bias(SEQ, SEQ).double()[:, queries][:, :, keys]
     off = (made - wanted).masked_fill(made == wanted, 0.0)
     off = (off - off[..., :1])[:, keys <= queries[:, None]].abs().max().item()

@@ -67,7 +67,7 @@ class RotaryInquiry(Inquiry):
 
     @property
     def gives_tables(self) -> bool:
-        return bool(self.view.applied and not self.view.fed)
+        return bool(self.view.applied)
 
     @property
     def is_trained(self) -> bool:
