@@ -190,14 +190,8 @@ def _alibi_of(
     return function(torch.ones(1, length), heads, dtype).reshape(heads, 1, length)
 
 
-def expected(subject: Subject, config: Any) -> Rotary | None:
-    """The rotary encoding that the configuration beside a subject means, where it is one of all."""
-    found = meant(subject, config)
-    return found.rotary if isinstance(found, MultimodalRotary) else found
-
-
 def meant(subject: Subject, config: Any) -> Rotary | MultimodalRotary | None:
-    """The same, with the axes of its pairs where it has several."""
+    """The rotary encoding that the configuration beside a subject means, where it is one of all."""
     from posenc.interop.rotary_config import rotary_from_config
 
     found = _by_configuration(subject, config, rotary_from_config)

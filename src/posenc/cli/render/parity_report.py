@@ -2,7 +2,7 @@
 
 from math import inf
 
-from posenc.audit.comparing.differences import Difference
+from posenc.audit.differences import Difference
 from posenc.audit.parity import Parity
 
 
