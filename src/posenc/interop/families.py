@@ -9,9 +9,9 @@ and from small models of them that ran. A type has, as far as it differs from mo
     Its rotation: pairs, direction, axes, scale of scores, and whether it can be read.
 ``by_type inside own rotary_dim head full_head_dim``
     The fields of its bases and widths, where they have names of their own.
-``layers nope ends_full layer_theta scaled_layers needs``
+``layers listing nope ends_full layer_theta scaled_layers needs``
     Which layers are alike, and which fields only its class in transformers fills in.
-``window switch first_sliding window_words``
+``window switch slides window_words``
     Which layers slide, and by which fields.
 ``tokens scores patches axial table none words note verified``
     What else it does, in objects or in words, and whether it was held against a running model.

@@ -1,5 +1,6 @@
 """Which layers of a model are alike, which do not rotate, and which keys they see."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from posenc.interop.fields import Configuration
@@ -12,77 +13,62 @@ ELSEWHERE = (
 )  # fmt: skip
 """Layer types without queries and keys to rotate."""
 
-INDICES = {
-    "full_attn_idxs": (FULL, "conv"),
-    "attn_layer_indices": (FULL, LINEAR),
-    "cross_attention_layers": ("cross_attention", FULL),
-}
-"""Fields that list some layers: the type of these, and that of the others."""
-
-CYCLES = {"block_types": ("attention", SLIDING, "recurrent"), "attn_type_list": (1, FULL, LINEAR)}
-"""Fields that list all layers, or a period of them: a value, its type, and that of the others."""
-
 WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size")
 """Fields with the number of keys that a query of a sliding layer sees."""
 
 
 def layer_types(config: Configuration) -> list[str] | None:
-    """The type of each layer; None where all are alike."""
+    """The type of each layer; None where all are alike.
+
+    ``listing`` of the facts has other fields that say so: the types of the layers that one lists
+    and of those that it does not, or what each entry of a period means.
+    """
     if (listed := config.listed("layer_types")) is not None:
         types = [str(each) for each in listed]
         return [*types[:-1], FULL] if types and config.facts.get("ends_full") else types
-    for name, (inside, outside) in INDICES.items():
+    for name, meant in config.facts.get("listing", {}).items():
         if (given := config.listed(name)) is not None:
-            return [inside if i in given else outside for i in range(config.whole("layers"))]
-    for name, (value, same, other) in CYCLES.items():
-        if given := config.listed(name):
-            kinds = [same if each == value else other for each in given]
-            return [kinds[i % len(kinds)] for i in range(config.whole("layers"))]
+            layers = range(config.whole("layers"))
+            if isinstance(meant, Mapping):
+                return [meant[str(given[i % len(given)])] for i in layers]
+            return [meant[i not in given] for i in layers]
     return _by_rule(config) if "layers" in config.facts else None
 
 
 def _by_rule(config: Configuration) -> list[str] | None:
-    """The types, by where the layers of full attention stand: every so many, and from where.
+    """The types, by where the layers of full attention stand: one of every ``period``.
 
-    ``["last", field, n, other]``: the last of every n layers; ``first``: the first of them;
-    ``both``: the last of them, and the first of all; ``end``: counted from the end.
+    It is the ``last`` of them, the ``first``, or the last counted from the ``end`` of the model.
     """
-    kind, *rest = config.facts["layers"]
+    where, field, period, other = config.facts["layers"]
     count = config.whole("layers")
-    if kind == "all":
-        return [FULL] * count
-    if kind == "nope":
-        return [rest[0] if rotates else FULL for rotates in _flags(config, count)]
-    field, usual, other = rest
-    period = config.get(field) or usual
+    if where == "nope":
+        return [other if rotates else FULL for rotates in _flags(config, count)]
     if field and _has_no_window(config):
         return None
+    period = config.get(field) or period
     if isinstance(period, str):  # "LLLG": local, local, local, global, and the last global too
         local = [period[i % len(period)] == "L" and i != count - 1 for i in range(count)]
         return [other if each else FULL for each in local]
-    first = {"first": 0, "last": period - 1, "both": period - 1, "end": (count - 1) % period}[kind]
-    full = {*range(first, count, period), *([0] if kind == "both" else [])}
-    return [FULL if i in full else other for i in range(count)]
+    first = {"first": 0, "last": period - 1, "end": (count - 1) % period}[where]
+    return [FULL if i % period == first else other for i in range(count)]
 
 
 def unrotated(config: Configuration, types: list[str] | None, count: int) -> list[bool]:
     """For each layer, whether it has no rotary encoding (NoPE, or no attention)."""
-    how = config.facts.get("nope")
-    none = [kind in ELSEWHERE for kind in types or [""] * count]
-    if how == "not hybrid":  # the other layers are Mamba's
-        return [kind != "hybrid" for kind in types or ["hybrid"] * count]
+    how, none = config.facts.get("nope"), [kind in ELSEWHERE for kind in types or [""] * count]
     if (bases := config.listed("layer_rope_theta", count)) is not None:
         return [absent or not base for absent, base in zip(none, bases, strict=True)]
     if how == "end":
         return [(count - 1 - i) % 4 == 0 for i in range(count)]
     if how == "flags":
         return [not each for each in _flags(config, count)]
-    if how == FULL and types and not _has_no_window(config):
-        return [
-            kind != SLIDING and not dense
-            for kind, dense in zip(types, _dense(config, count), strict=True)
-        ]
-    return none
+    if how != FULL or types is None or _has_no_window(config):
+        return none
+    dense = [False] * count
+    if config.get("prefix_dense_sliding_window_pattern") == 1:  # Command's dense layers rotate
+        dense = [kind == "dense" for kind in config.listed("mlp_layer_types", count) or dense]
+    return [kind != SLIDING and not each for kind, each in zip(types, dense, strict=True)]
 
 
 def _flags(config: Configuration, count: int) -> list[bool]:
@@ -92,22 +78,20 @@ def _flags(config: Configuration, count: int) -> list[bool]:
     return [bool(each) for each in flags or [(i + 1) % period for i in range(count)]]
 
 
-def _dense(config: Configuration, count: int) -> list[bool]:
-    """For each layer, whether it is one of Command's that are dense and always rotate."""
-    if config.get("prefix_dense_sliding_window_pattern") != 1:
-        return [False] * count
-    if (kinds := config.listed("mlp_layer_types", count)) is not None:
-        return [kind == "dense" for kind in kinds]
-    return [index < (config.get("first_k_dense_replace") or 0) for index in range(count)]
-
-
 def _has_no_window(config: Configuration) -> bool:
     """Whether a null window makes all layers full and rotating, in models that look at it so."""
-    null = "sliding_window" in config.values and config.get("sliding_window") is None
+    null = config.values.get("sliding_window", 0) is None
     return null and "nope_windowed" in config.facts
 
 
 # Windows ----------------------------------------------------------------------------------------
+
+
+def of_layer(config: Configuration, index: int) -> Configuration:
+    """The configuration with what ``per_layer_config`` says of one layer."""
+    each = config.dictionary("per_layer_config")
+    own = next((fields for layer, fields in each.items() if int(layer) == index), {})
+    return replace(config, values={**config.values, **own})
 
 
 def window_of(config: Configuration, index: int, kind: str | None) -> int | None:
@@ -117,16 +101,13 @@ def window_of(config: Configuration, index: int, kind: str | None) -> int | None
     ``some``: those that fields name), and then the fields; ``name+1`` counts the keys beside the
     query's own.
     """
-    if config.get("local_attention"):  # ModernBERT's: all that is seen, to both sides
-        reach = config.get("sliding_window") or config.whole("local_attention") // 2
-        both = config.family == "modernbert"
-        return reach + both if kind == SLIDING else None
-    for layer, own in config.dictionary("per_layer_config").items():
-        if int(layer) == index and "sliding_window" in own:
-            config = replace(config, values={**config.values, **own})
+    config = of_layer(config, index)
     how, *fields = config.facts.get("window", ("some", *WINDOWS)) or ("some",)
     beside = {name.removesuffix("+1"): int(name.endswith("+1")) for name in fields}
     field = config.field(*beside)
+    if field is None and fields and config.get("local_attention"):  # ModernBERT's, of both sides
+        size = config.whole("local_attention") // 2 + beside[WINDOWS[0]]
+        return size if kind == SLIDING else None
     if field is None or "window_words" in config.facts or not _slides(config, index, kind, how):
         return None
     size = config.whole(field) + beside[field]
@@ -145,17 +126,17 @@ def unverified(config: Configuration) -> str | None:
 
 
 def _slides(config: Configuration, index: int, kind: str | None, how: str) -> bool:
-    """Whether a layer does where a window is given: by its type, or by where it stands."""
+    """Whether a layer does where a window is given: by its type, or by where it stands.
+
+    ``slides`` of the facts: layers from ``max_window_layers`` on, even ones below it, or NoPE's.
+    """
     facts, last = config.facts, config.get("max_window_layers")
     if "switch" in facts and not config.get(facts["switch"]):
         return False
     if how == "everywhere":
         return kind != LINEAR
-    if config.get("layer_types") is not None or kind is not None:
+    if kind is not None or "slides" not in facts:
         return kind is not None and "sliding" in kind
-    if "first_sliding" in facts:
-        return index >= (facts["first_sliding"] if last is None else last)
-    if config.family == "qwen2_moe":
-        return index % 2 == 0 and index < (28 if last is None else last)
-    switched = config.family == "smollm3" and config.get("use_sliding_window")
-    return bool(switched) and unrotated(config, None, config.whole("layers"))[index]
+    if facts["slides"] == "nope":
+        return unrotated(config, None, config.whole("layers"))[index]
+    return index >= last if facts["slides"] == "late" else index % 2 == 0 and index < last
