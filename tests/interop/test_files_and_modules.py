@@ -18,7 +18,7 @@ from transformers import CONFIG_MAPPING
 
 from posenc.interop.configurations import read
 from posenc.interop.families import names
-from posenc.interop.rope_layers import checked
+from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import layers_by_type
 
 SIZES = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}

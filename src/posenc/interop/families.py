@@ -7,7 +7,7 @@ and from small models of them that ran. A type has, as far as it differs from mo
     What its class has by default, how it calls its fields, and what its parts are.
 ``pairing backwards sections scale indexer refused rotates``
     Its rotation: pairs, direction, axes, scale of scores, and whether it can be read.
-``by_type inside own rotary_dim head full_head_dim``
+``by_type own rotary_dim head full_head_dim share_inside share_needed``
     The fields of its bases and widths, where they have names of their own.
 ``layers listing nope ends_full layer_theta scaled_layers needs``
     Which layers are alike, and which fields only its class in transformers fills in.

@@ -1,108 +1,29 @@
-"""Which rope dictionary holds for which layers, and how much of a head it rotates."""
+"""Which rope dictionary holds for which layers, how much of a head it rotates, what is not read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+from warnings import warn
 
-from posenc.frequencies.huggingface import COMMON, Rope
+from posenc.frequencies.huggingface import COMMON, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
-from posenc.interop.configurations import NESTS, is_made_of_parts
-from posenc.interop.fields import Configuration, finite, has_own_class
-from posenc.interop.layer_types import FULL, layer_types
+from posenc.interop.fields import Configuration, finite
+from posenc.interop.layer_types import FULL, layer_types, of_layer
+from posenc.interop.rope_models import SIGNS, rotates, strange
 from posenc.interop.rope_types import rope_type_of
 
-SHARE_FIELDS = ("partial_rotary_factor", "rotary_pct", "rope_pct")
-"""Fields that say how much of a head is rotated."""
+SHARE, START = "partial_rotary_factor", "original_max_position_embeddings"
 
-BASE_FIELDS = ("rope_theta", "rotary_emb_base")
-"""Fields of the base."""
+FIELDS = {"base": ("rope_theta", "rotary_emb_base"), "share": (SHARE, "rotary_pct", "rope_pct")}
+"""Fields of the base, and of how much of a head is rotated; the first is the usual one."""
 
-SIGNS = (
-    "rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rope_pct", "rotary_emb_base",
-    "rotary_dim", "partial_rotary_factor", "global_rope_theta", "rope_local_base_freq",
-    "qk_rope_head_dim",
-)  # fmt: skip
-"""Fields of which a rotary model has at least one, be it null."""
-
-OFF = {"alibi": True, "use_mem_rope": False, "qk_rope_head_dim": 0}
-"""Fields that say that a model does not rotate, and the value that says so."""
+SWITCHED = ("use_dynamic_ntk", "use_logn_attn")
+"""Switches of the first Qwen's code, for sequences beyond its length, which is ``seq_length``."""
 
 Dictionary = Mapping[str, Any]
 
 
-def checked(config: Configuration) -> Configuration:
-    """``config`` if it is of a rotary model that can be read."""
-    kind = config.model_type or "a model without model_type"
-    config, given = of_its_own_code(config), config
-    why, words = refusal(given), given.facts.get("words", "")
-    if why is None and not rotates(config) and "rotat" in words:
-        why = words
-    if why is not None:
-        raise ValueError(f"The rotation of {kind} cannot be read: {why}.")
-    if "axial" in given.facts:
-        raise ValueError(f"{kind} rotates by the coordinates of an image; see positional_setup.")
-    if is_made_of_parts(given):
-        parts = ", ".join(given.facts["parts"])
-        raise ValueError(f"{kind} is made of parts ({parts}). Pass one of them.")
-    if not rotates(config):
-        raise ValueError(f"There is no rotary encoding in this configuration of {kind}.")
-    if config.missing:
-        raise ValueError(
-            f"This configuration of {kind} leaves {', '.join(config.missing)} to its class. "
-            f"Install transformers, or write it down."
-        )
-    return config
-
-
-def refusal(config: Configuration) -> str | None:
-    """Why a model would be read wrongly; None where nothing is against it."""
-    for field, (value, why) in config.facts.get("refused_by", {}).items():
-        if config.get(field) == value:
-            return why
-    if isinstance(config.values.get("partial_rotary_factors"), list):
-        return "partial_rotary_factors is a list"
-    return config.facts.get("refused")
-
-
-def rotates(config: Configuration) -> bool:
-    """Whether a model turns its queries and keys, in some layers at least."""
-    facts, values = config.facts, config.values
-    own = facts.get("defaults", values)
-    off = any(name in own and values.get(name) == value for name, value in OFF.items())
-    if off or facts.get("rotates") is False or is_made_of_parts(config):
-        return False
-    kind = config.get("position_embedding_type", "position_embeddings_type")
-    if facts.get("rotates"):  # it looks at that field, and others do not
-        return kind in ("rotary", "rope")
-    if not config.is_known and kind not in (None, "rotary", "rope"):
-        return False
-    signs = {*SIGNS} & {*values} - {*strange(config)}
-    return "pairing" in facts or bool(signs) or "rope_parameters" in facts.get("derived", ())
-
-
-def strange(config: Configuration) -> list[str]:
-    """Fields of a rotation in the file of a model whose class has none of them.
-
-    Beside the parts of a model of several they may be those of its language model.
-    """
-    parts = {*NESTS} & {*config.facts.get("parts", {})}
-    if not config.is_known or parts or config.own & {*SIGNS}:
-        return []
-    return [name for name in SIGNS if name in config.values]
-
-
-def of_its_own_code(config: Configuration) -> Configuration:
-    """As of a type that is not known, where a file names a class of its own and rotates by fields
-    that the class of its ``model_type`` does not look at.
-    """
-    if rotates(config) or not strange(config) or not has_own_class(config):
-        return config
-    unknown = replace(config, model_type=f"{config.model_type} of its own code")
-    return unknown if rotates(unknown) and "sense" not in config.facts else config
-
-
-def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
+def dictionaries(config: Configuration) -> dict[Any, Dictionary | None]:
     """The rope dictionary of each layer type, or one for all layers, under None.
 
     A dictionary is None where layers of that type have no rotary encoding.
@@ -110,7 +31,7 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
     given, old = config.dictionary("rope_parameters"), config.dictionary("rope_scaling")
     if "rope_scaling" in config.facts.get("unread", ()):
         old = {}
-    fields = {} if given and config.facts.get("flat_rope") else _by_fields(config, old)
+    fields = _by_fields(config, old)
     keys = COMMON.union(*(each.keys for each in ROPE_TYPES.values()))
     nested = {
         key: value
@@ -124,60 +45,55 @@ def dictionaries(config: Configuration) -> dict[str | None, Dictionary | None]:
     if config.is_known and "by_type" not in config.facts:
         raise ValueError(f"{config.model_type} has one rope dictionary for all its layers.")
     kinds = {rope_type_of(each, config.family).name for each in nested.values() if each}
-    if config.facts.get("share_inside") and config.get(SHARE_FIELDS[0]) and len(kinds) > 1:
-        raise ValueError(f"{SHARE_FIELDS[0]} must stand in each dictionary of rope_parameters.")
-    bases = {kind: {"rope_theta": (each or {})["rope_theta"]} for kind, each in fields.items()}
+    if config.facts.get("share_inside") and config.get(SHARE) and len(kinds) > 1:
+        raise ValueError(f"{SHARE} must stand in each dictionary of rope_parameters.")
+    bases = {kind: {"rope_theta": each["rope_theta"]} for kind, each in fields.items()}
     return {**fields, **{k: each and {**bases.get(k, {}), **each} for k, each in nested.items()}}
 
 
-def _by_fields(config: Configuration, scaling: Dictionary) -> dict[Any, Dictionary | None]:
+def _by_fields(config: Configuration, scaling: Dictionary) -> dict[Any, Any]:
     """What models whose layers differ had before there were nested dictionaries.
 
     ``by_type`` of the facts has fields of the base, the base without one, and whether
     ``rope_scaling`` is meant for layers of that type.
     """
     spec, found = config.facts.get("by_type", {}), {}
-    spoken = "rope_type" in scaling or config.facts.get("flat_rope")
-    if spec and scaling.get("type") and not spoken:
+    if spec and scaling.get("type") and "rope_type" not in scaling:
         raise ValueError(f"{config.model_type} does not look at type in rope_scaling: rope_type.")
     for kind, (*fields, usual, scaled) in spec.items():
-        base = config.number(*fields) if fields else None
-        if base is None and fields and fields[0] in config.values and found:  # null: as the first
-            usual = next(iter(found.values()))["rope_theta"] if scaled else usual
-        found[kind] = {"rope_theta": base or usual, **(scaling if scaled else {})}
+        base = config.number(*fields) or usual
+        found[kind] = {"rope_theta": base, **(scaling if scaled else {})}
     return found
 
 
 def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionary) -> Rope:
     """A rope dictionary with what the rest of the configuration adds to it."""
-    rope_type = rope_type_of(dictionary, config.family)
+    facts, rope_type = config.facts, rope_type_of(dictionary, config.family)
     values = {key: value for key, value in dictionary.items() if value is not None}
-    needed = "share_needed" in config.facts and config.get("rope_parameters")
-    if layer_type and needed and SHARE_FIELDS[0] not in values:
-        raise ValueError(f"rope_parameters has no {SHARE_FIELDS[0]} for {layer_type!r}.")
+    needed = "share_needed" in facts and config.get("rope_parameters")
+    if layer_type and needed and SHARE not in values:
+        raise ValueError(f"rope_parameters has no {SHARE} for {layer_type!r}.")
     if "truncate" in dictionary:  # null is false; that of a layer type is not looked at
         values["truncate"] = bool(dictionary["truncate"]) or layer_type is not None
-    if config.is_known and "by_length" not in config.facts:
+    if config.is_known and "by_length" not in facts:
         values = {k: v for k, v in values.items() if k not in ("short_mscale", "long_mscale")}
     if rope_type.name == "proportional":
-        values.setdefault(SHARE_FIELDS[0], share_of(config))
-    if layer_type and config.facts.get("share_inside"):
-        values.setdefault(SHARE_FIELDS[0], 1.0)
-    switch, long = config.facts.get("longest_if", ("", None))
-    start = "original_max_position_embeddings"
-    outside, longest = (_length(config.number(name)) for name in (start, "longest"))
+        values.setdefault(SHARE, share_of(config))
+    if layer_type and facts.get("share_inside"):
+        values.setdefault(SHARE, 1.0)
+    switch, long = facts.get("longest_if", ("", None))
+    outside, longest = (_length(config.number(name)) for name in (START, "longest"))
     trained = longest = long if config.get(switch) else longest
-    if rope_type.keeps_trained_length:
-        inside = values.get(start)
-        renamed = "max_position_embeddings" in config.facts.get("names", {})
-        if renamed and longest and not (inside or outside):
-            raise ValueError(f"rope_parameters has no {start}, and its class takes another field.")
-        # Phi-3 keeps it outside.
+    if rope_type.keeps_trained_length:  # Phi-3 keeps it outside
+        inside = values.get(START)
         trained = _length(inside if layer_type else outside or inside) or longest
+        if "max_position_embeddings" in facts.get("names", {}) and not (inside or outside):
+            raise ValueError(f"rope_parameters has no {START}, and its class takes another field.")
     head_dim = latent_width(config) or width_of_head(config, layer_type)
-    width = rotated_width(config, values, head_dim)
-    base = float(_base(config, values, layer_type))
-    return Rope(rope_type, values, head_dim, width, base, trained, longest)
+    width = rotated_width(config, rope_type, values, head_dim)
+    return Rope(
+        rope_type, values, head_dim, width, _base(config, values, layer_type), trained, longest
+    )
 
 
 def _length(number: float | None) -> int | None:
@@ -189,18 +105,17 @@ def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> 
     if isinstance(usual, Mapping):  # by layer type, where the class has more than one
         usual = usual.get(layer_type, next(iter(usual.values())))
     given = (values.get("rope_theta"), config.number(*heeded(config, "base")), usual)
-    base = next(each for each in given if each is not None)
-    if finite("rope_theta", base) <= 0:
+    base = finite("rope_theta", next(each for each in given if each is not None))
+    if base <= 0:
         raise ValueError(f"rope_theta is {base}; a number above 0 is needed.")
-    return base
+    return float(base)
 
 
 def heeded(config: Configuration, role: str) -> Sequence[str]:
     """The fields of the ``"base"`` or the ``"share"`` that a model's class reads."""
     if "own" in config.facts:
-        return tuple(name for name in (config.facts["own"][role],) if name)
-    names = {"base": BASE_FIELDS, "share": SHARE_FIELDS}[role]
-    return names[:1] if config.is_known else names
+        return [name for name in (config.facts["own"][role],) if name]
+    return FIELDS[role][:1] if config.is_known else FIELDS[role]
 
 
 # Widths -----------------------------------------------------------------------------------------
@@ -210,19 +125,17 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     """Width of a head as queries have it."""
     if (latent := latent_width(config)) and config.get("qk_nope_head_dim"):
         return latent + config.whole("qk_nope_head_dim")
-    field, usual = config.facts.get("full_head_dim", ("global_head_dim", None))
+    usual = config.facts.get("full_head_dim")  # Gemma 4's layers that see the whole text
     if layer_type == FULL and (usual or not config.is_known):
-        if config.get(field):
-            return config.whole(field)
+        if config.get("global_head_dim"):
+            return config.whole("global_head_dim")
         if usual and not config.get("per_layer_config"):
             return usual
     types = layer_types(config) or [] if layer_type else []
-    for layer, fields in config.dictionary("per_layer_config").items():
-        here = str(layer).isdecimal() and types[int(layer) : int(layer) + 1] == [layer_type]
-        if here and isinstance(fields, Mapping) and fields.get("head_dim"):
-            return Configuration(fields, "").whole("head_dim")
+    if layer_type in types:
+        config = of_layer(config, types.index(layer_type))
     names = ["head_dim"] if config.is_known else ["head_dim", "kv_channels"]
-    name = next((name for name in config.facts.get("head", names) if config.get(name)), None)
+    name = config.field(*config.facts.get("head", names))
     return config.whole(name) if name else config.whole("hidden_size") // config.whole("heads")
 
 
@@ -234,16 +147,17 @@ def latent_width(config: Configuration) -> int | None:
     return config.whole("qk_rope_head_dim")
 
 
-def rotated_width(config: Configuration, values: Dictionary, head_dim: int) -> int:
+def rotated_width(
+    config: Configuration, rope_type: RopeType, values: Dictionary, head_dim: int
+) -> int:
     """How much of a head is rotated; cut off to a whole number, as models do."""
-    kind = values.get("rope_type", values.get("type"))
-    partial = "proportional" not in (values.get("rope_type"), values.get("type"))
-    share = values.get(SHARE_FIELDS[0])
-    if latent_width(config) or (partial and config.is_known and not config.facts.get("partly")):
+    share, latent = values.get(SHARE), latent_width(config)
+    partial = rope_type.name != "proportional"
+    if latent or (partial and config.is_known and not config.facts.get("partly")):
         # Whole heads rotate; frequencies of a share would not fit.
-        share = config.number(SHARE_FIELDS[0]) if share is None else share
-        scaled = kind not in ("default", None) or latent_width(config)
-        widths = {head_dim, width_of_head(config) if latent_width(config) else head_dim}
+        share = config.number(SHARE) if share is None else share
+        scaled = rope_type.name != "default" or latent
+        widths = {head_dim, width_of_head(config) if latent else head_dim}
         if share is not None and scaled and head_dim not in {int(x * share) for x in widths}:
             raise ValueError(f"{config.model_type} rotates whole heads; {share!r} of one is asked.")
         return head_dim
@@ -261,3 +175,46 @@ def share_of(config: Configuration) -> float:
     """The share of a head that is rotated where no rope dictionary says."""
     beside = config.number(*heeded(config, "share"))
     return config.facts.get("share", 1.0) if beside is None else beside
+
+
+# Fields that nothing reads ----------------------------------------------------------------------
+
+
+def unheeded(config: Configuration) -> list[str]:
+    """Fields of a rotation that stand in a file, and that the class of the model does not read.
+
+    Of a model that is not known here: those that are not read.
+    """
+    given = {name: value for name, value in config.values.items() if value not in (None, False)}
+    if not config.is_known:
+        spoken = [n for n in given if n in SWITCHED or "rope" in n or "rotary" in n]
+        other = given.get("seq_length", config.get("longest")) != config.get("longest")
+        read = (*SIGNS, "rope_interleave", "use_mem_rope")
+        return [*(n for n in spoken if n not in read), *(["seq_length"] if other else [])]
+    switched = [name for name in SWITCHED if name in given and name not in config.own]
+    if not rotates(config):
+        return [*(name for name in strange(config) if name in given), *switched]
+    base, rope = heeded(config, "base"), config.dictionary("rope_parameters")
+    share = heeded(config, "share") if config.facts.get("partly") else ()
+    usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
+    means = {**dict.fromkeys(FIELDS["base"], usual), **dict.fromkeys(FIELDS["share"], 1)}
+    if not config.facts.get("rotary_dim") and not share:
+        means["rotary_dim"] = width_of_head(config)
+    read = {*base, *share, *config.own}
+    stray = [n for n, value in means.items() if n in given and n not in read and given[n] != value]
+    return [*stray, *switched]
+
+
+def check_unheeded(config: Configuration, length: int | None) -> None:
+    """Refuse numbers of rotations that an unknown model may read; warn of other fields."""
+    if config.is_known or not (found := unheeded(config)):
+        return
+    kind = config.model_type or "a model without model_type"
+    for name in found:
+        value = config.values[name]
+        if isinstance(value, int | float) and value not in (True, 1) and name != "seq_length":
+            raise ValueError(f"{name} is {value!r}; what {kind} rotates by it is not known.")
+    trained = config.number("seq_length", "longest") or 0
+    if SWITCHED[0] in found and (length or 0) > trained:
+        raise ValueError(f"{SWITCHED[0]} changes the frequencies of {length} tokens; not read.")
+    warn(f"{', '.join(found)} of {kind}: not read.", stacklevel=3)

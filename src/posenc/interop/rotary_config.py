@@ -12,10 +12,15 @@ from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
-from posenc.interop.rope_layers import checked, dictionaries, latent_width, rope_of, width_of_head
-from posenc.interop.rope_models import pairing_is_known, pairing_of, softmax_scale
+from posenc.interop.rope_layers import (
+    check_unheeded,
+    dictionaries,
+    latent_width,
+    rope_of,
+    width_of_head,
+)
+from posenc.interop.rope_models import checked, pairing_is_known, pairing_of, softmax_scale
 from posenc.interop.rope_types import Backwards, schedule_of
-from posenc.interop.unheeded import check_unheeded
 
 
 @dataclass(frozen=True)

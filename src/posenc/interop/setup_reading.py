@@ -11,12 +11,12 @@ from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, s
 from posenc.interop.diffusion_setup import foreign_part, is_foreign, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
-from posenc.interop.rope_layers import of_its_own_code, refusal, rotates
+from posenc.interop.rope_layers import unheeded
+from posenc.interop.rope_models import of_its_own_code, refusal, rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.interop.schemes import added_parts, image_part
 from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
-from posenc.interop.unheeded import unheeded
 
 TEXTS = ("text_config", "llm_config", "language_config")
 """Fields of parts that are called ``text``; others by their own name, less ``_config``."""

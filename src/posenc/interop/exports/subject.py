@@ -11,11 +11,10 @@ from posenc.frequencies.huggingface import Rope
 from posenc.interop.configurations import Config, read
 from posenc.interop.families import known
 from posenc.interop.fields import Configuration
-from posenc.interop.rope_layers import of_its_own_code
-from posenc.interop.rope_models import pairing_of_code
+from posenc.interop.rope_layers import check_unheeded
+from posenc.interop.rope_models import of_its_own_code, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
-from posenc.interop.unheeded import check_unheeded
 
 Rotation = Rotary | MultimodalRotary
 

@@ -13,7 +13,7 @@ from posenc.interop.layer_types import layer_types
 from posenc.interop.oracle import modules
 from posenc.interop.oracle.modules import TABLE, Place
 from posenc.interop.patching.angles import ALL
-from posenc.interop.rope_layers import checked
+from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
 
 GROWING = ("dynamic", "longrope")

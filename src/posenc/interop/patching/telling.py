@@ -16,8 +16,7 @@ from posenc.interop.oracle.encodings import bare, same_angles
 from posenc.interop.patching.admission import GROWING, Admitted, Unlike, longest_of
 from posenc.interop.patching.angles import ALL
 from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
-from posenc.interop.rope_layers import checked
-from posenc.interop.rope_models import temperature_keys
+from posenc.interop.rope_models import checked, temperature_keys
 from posenc.interop.rope_types import rope_dictionary
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 from posenc.interop.temperature_config import temperatures_of
