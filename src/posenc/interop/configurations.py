@@ -1,14 +1,13 @@
 """Configurations of Hugging Face models: objects, dictionaries and files, and their parts."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 from posenc.interop.families import known, respelled, spelled
-from posenc.interop.fields import ALIASES, Configuration, has_own_class
+from posenc.interop.fields import ALIASES, Configuration
 
 Config = Any | dict[str, Any] | str | Path
 """A PreTrainedConfig, a dictionary, or the path of a config.json."""
@@ -19,44 +18,31 @@ NESTS = ("text_config", "llm_config", "language_config", "thinker_config", "vlm_
 SENSES = ("vision_config", "audio_config")
 """Parts whatever they hold."""
 
-SIZES = ("layers", "hidden_size", "heads")
-
 ESSENTIAL = ("text_config", "vision_config")
 """Parts that a model has although its file leaves them out: those of the defaults of its class."""
 
 
 def read(config: object) -> Configuration:
-    """The configuration of the language model in ``config``.
-
-    Args:
-        config: A PreTrainedConfig, a dictionary, or the path of a config.json.
-    """
+    """The configuration of the language model in ``config``: an object, a dictionary, or a path."""
     return _nests(read_whole(config))[-1].with_defaults()
 
 
 def read_whole(config: object) -> Configuration:
     """All of a configuration, its parts still nested, and nothing filled in."""
-    values = _values(config)
+    values: Any = config
+    if hasattr(config, "to_dict"):
+        values = config.to_dict()  # type: ignore[attr-defined]
+    elif isinstance(config, str | Path):
+        try:
+            values = json.loads(Path(config).read_text(encoding="utf-8-sig"))
+        except ValueError as error:
+            raise ValueError(f"{config} is not JSON ({error}).") from None
+    if not isinstance(values, Mapping):
+        raise TypeError(f"config is a {type(values).__name__}; a path or a dictionary is needed.")
     named = values.get("model_type") or ""
     if not isinstance(named, str):
         raise ValueError(f"model_type is {named!r}; a name is needed.")
     return Configuration(respelled(named, values), spelled(named))
-
-
-def _values(config: object) -> Mapping[str, Any]:
-    if isinstance(config, Mapping):
-        return config
-    if hasattr(config, "to_dict"):
-        return config.to_dict()  # type: ignore[attr-defined]
-    if not isinstance(config, str | Path):
-        raise TypeError(f"config is a {type(config).__name__}; a path or a dictionary is needed.")
-    try:
-        values = json.loads(Path(config).read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise ValueError(f"{config} is not JSON ({error}).") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{config} holds a {type(values).__name__}; an object is needed.")
-    return values
 
 
 def _nests(config: Configuration) -> list[Configuration]:
@@ -72,29 +58,22 @@ def parts_of(config: Configuration) -> dict[str, Configuration]:
     Older files keep the fields of the language model beside the nested ones, and they are read as
     those of ``text_config``; ``strays`` says where the class of the model does not do so.
     """
-    types = config.facts.get("parts", {})
-    found = {}
+    facts, found = config.facts, {}
+    types = facts.get("parts", {})
     for name, value in config.values.items():
         if not isinstance(value, Mapping) or not value:
             continue
         if name in types or name in NESTS or _is_model(config, name, value):
-            model_type = _type_of(config, name, value)
-            filled = respelled(model_type, config.facts.get("filled", {}).get(name, {}))
-            value = {**filled, **respelled(model_type, value)}
-            found[name] = Configuration(value, spelled(model_type))
+            kind = _type_of(config, name, value)
+            filled = respelled(kind, facts.get("filled", {}).get(name, {}))
+            found[name] = Configuration({**filled, **respelled(kind, value)}, spelled(kind))
     absent = not any(isinstance(config.values.get(name), Mapping) for name in types)
-    for name, model_type in types.items():
-        if name == "text_config" and config.facts.get("flat"):
-            model_type = model_type or config.facts.get("usual", {}).get(name)
-        if name not in found and model_type and (absent or name in ESSENTIAL):
-            beside = _beside(config) if name == "text_config" else {}
-            value = respelled(model_type, {**beside, "model_type": model_type})
-            found[name] = Configuration(value, model_type)
-    if has_own_class(config):  # the code of a whole is that of its parts
-        code = {"auto_map": config.values["auto_map"]}
-        found = {
-            name: replace(part, values={**code, **part.values}) for name, part in found.items()
-        }
+    for name, kind in types.items():
+        beside = _beside(config) if name == "text_config" else {}
+        if beside and facts.get("flat"):
+            kind = kind or facts.get("usual", {}).get(name)
+        if name not in found and kind and (absent or name in ESSENTIAL):
+            found[name] = Configuration(respelled(kind, {**beside, "model_type": kind}), kind)
     return dict(sorted(found.items(), key=lambda each: (each[0] not in NESTS, each[0])))
 
 
@@ -102,7 +81,7 @@ def _beside(config: Configuration) -> dict[str, Any]:
     """Fields beside a missing ``text_config`` that are read as its own."""
     kept = {*config.facts.get("dropped", ())}
     if not config.facts.get("flat"):
-        kept |= _kept(config)
+        kept |= config.own - {*config.facts.get("derived", ())}
     ropes = ("rope_scaling", "rope_parameters")
     return {
         name: value
@@ -111,50 +90,27 @@ def _beside(config: Configuration) -> dict[str, Any]:
     }
 
 
-def _kept(config: Configuration) -> set[str]:
-    """Fields that the class of a whole has itself."""
-    return {*config.facts.get("defaults", {}), *config.facts.get("names", {})}
-
-
-def _unreached(config: Configuration) -> list[str]:
-    """Fields of the language model beside its missing part, where its class does not look for them.
-
-    The code of the authors may (LLaVA's), but transformers builds the part of its defaults.
-    """
-    parts = config.facts.get("parts", {})
-    nests: Iterable[str] = [name for name in NESTS if name in parts]
-    nests = nests or (parts if is_made_of_parts(config) else ())
-    if not nests or any(isinstance(config.values.get(name), Mapping) for name in nests):
-        return []
-    there = [name for name, value in config.values.items() if value is not None]
-    if config.facts.get("flat"):
-        return [name for name in there if name in config.facts.get("dropped", ())]
-    told = {alias for names in ALIASES.values() for alias in names} | {"head_dim"}
-    for name in nests:
-        told |= Configuration({}, parts[name] or config.facts.get("usual", {}).get(name, "")).own
-    told -= {*_kept(config), "pad_token_id"}
-    return [
-        name
-        for name in there
-        if name in told or (("rope_" in name or "rotary_" in name) and name not in _kept(config))
-    ]
-
-
-def is_made_of_parts(config: Configuration) -> bool:
-    """Whether the class of a model has neither layers of its own nor those of a language model."""
-    parts = {*config.facts.get("parts", {})}
-    sizes = {*ALIASES["hidden_size"], *ALIASES["layers"]}
-    return bool(parts) and not parts & {*NESTS} and not config.own & sizes
-
-
 def strays(config: Configuration) -> tuple[tuple[str, ...], str]:
-    """Fields beside a missing part where the class of a whole does not look, and what to say."""
-    fields, whole = tuple(_unreached(config)), is_made_of_parts(config)
-    parts = " or ".join(config.facts.get("parts", ())) if whole else "text_config"
-    done = "left out" if whole or config.facts.get("flat") else "read as its own"
-    return fields, (
-        f"transformers does not look for fields beside a missing {parts} ({done} here): "
-        f"{', '.join(fields)}"
+    """Fields of the language model where the class of a whole does not look, and what to say.
+
+    They stand beside its missing part. The code of the authors may read them (LLaVA's), but
+    transformers builds the part of its defaults.
+    """
+    facts, nests = config.facts, {*NESTS} & {*config.facts.get("parts", {})}
+    if not nests or any(isinstance(config.values.get(name), Mapping) for name in nests):
+        return (), ""
+    told, done = {*facts.get("dropped", ())}, "left out"
+    if not facts.get("flat"):
+        told, done = {"head_dim"}.union(*ALIASES.values()), "read as its own"
+        for name in nests:
+            kind = facts["parts"][name] or facts.get("usual", {}).get(name, "")
+            told |= Configuration({}, kind).own
+        told |= {name for name in config.values if "rope_" in name or "rotary_" in name}
+        told -= config.own - {*facts.get("derived", ())} | {"pad_token_id"}
+    found = tuple(n for n, value in config.values.items() if n in told and value is not None)
+    return found, (
+        f"transformers does not look for fields beside a missing text_config ({done} here): "
+        f"{', '.join(found)}"
     )
 
 
@@ -170,7 +126,9 @@ def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> boo
     named = value.get("model_type")
     if config.is_known or not name.endswith("_config"):
         return isinstance(named, str) and bool(known(spelled(named)))
-    sized = any(alias in value for size in SIZES for alias in ALIASES[size])
+    sized = any(
+        each in value for size in ("layers", "hidden_size", "heads") for each in ALIASES[size]
+    )
     return sized or name in SENSES or (isinstance(named, str) and named != config.model_type)
 
 

@@ -48,10 +48,6 @@ def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
     What a class makes of a field before it looks at another name of it stays: T5 has as many layers
     in its decoder as ``num_layers`` says, whatever ``num_hidden_layers``.
-
-    Args:
-        model_type: As in the file.
-        values: The fields.
     """
     facts = known(spelled(model_type))
     _, old = _file()["spellings"].get(model_type, ("", {}))

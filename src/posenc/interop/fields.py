@@ -19,6 +19,9 @@ ALIASES = {
 }  # fmt: skip
 """What models call the same thing."""
 
+ROPE = ("rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor")
+"""Fields of which a class makes one rope dictionary, or one for each type of its layers."""
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -37,8 +40,7 @@ class Configuration:
     @property
     def own(self) -> set[str]:
         """Fields that the class of this type has."""
-        facts = self.facts
-        return {*facts.get("defaults", {}), *facts.get("names", {}), *facts.get("derived", ())}
+        return {n for each in ("defaults", "names", "derived") for n in self.facts.get(each, ())}
 
     @property
     def is_known(self) -> bool:
@@ -50,10 +52,6 @@ class Configuration:
         """The model type without the part that tells a text model from what it is a part of."""
         return family_of(self.model_type)
 
-    def present(self) -> dict[str, Any]:
-        """The fields that are not null."""
-        return {name: value for name, value in self.values.items() if value is not None}
-
     def get(self, *names: str) -> Any:
         """The first of the fields that is there and not null; None without any."""
         field = self.field(*names)
@@ -61,12 +59,10 @@ class Configuration:
 
     def field(self, *names: str) -> str | None:
         """What the file calls that one of the fields; None without any."""
-        for name in names:
-            for alias in ALIASES.get(name, (name,)):
-                for called in (alias, self.facts.get("names", {}).get(alias)):
-                    if self.values.get(called) is not None:
-                        return called
-        return None
+        spellings = self.facts.get("names", {})
+        aliases = [alias for name in names for alias in ALIASES.get(name, (name,))]
+        called = (each for alias in aliases for each in (alias, spellings.get(alias)))
+        return next((each for each in called if self.values.get(each) is not None), None)
 
     def with_defaults(self) -> "Configuration":
         """The same, with what the class of this type has where the file says nothing."""
@@ -100,15 +96,11 @@ class Configuration:
     def listed(self, name: str, count: int | None = None) -> Sequence[Any] | None:
         """A field that lists the layers; None without one."""
         value = self.get(name)
-        if value is not None and not isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple | None):
             raise ValueError(f"{name} is {value!r}; a list with one entry a layer is needed.")
         if value is not None and count is not None and len(value) != count:
             raise ValueError(f"{name} has {len(value)} entries for {count} layers.")
         return value
-
-
-ROPE = ("rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor")
-"""Fields of which a class makes one rope dictionary, or one for each type of its layers."""
 
 
 def _filled(config: Configuration) -> Configuration:
@@ -142,11 +134,10 @@ def _filled(config: Configuration) -> Configuration:
 
 def _is_partial(config: Configuration) -> bool:
     """Whether dictionaries by layer type leave something to what stands beside them."""
-    given = config.get("rope_parameters")
-    if not isinstance(given, Mapping):
-        return False
-    nested = [each for each in given.values() if isinstance(each, Mapping)]
-    beside = any(config.get(name) is not None for name in ROPE[1:])
+    given = config.get(ROPE[0])
+    nested = given.values() if isinstance(given, Mapping) else ()
+    nested = [each for each in nested if isinstance(each, Mapping)]
+    beside = config.field(*ROPE[1:]) is not None
     return bool(nested) and (beside or any("rope_theta" not in each for each in nested))
 
 

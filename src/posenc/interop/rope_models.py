@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from posenc.interop.configurations import NESTS, is_made_of_parts
+from posenc.interop.configurations import NESTS
 from posenc.interop.fields import Configuration, has_own_class
 from posenc.numerics.pairing import Pairing, checked_pairing
 
@@ -26,7 +26,7 @@ def checked(config: Configuration) -> Configuration:
         why = words
     elif why is None and "axial" in facts:
         why = "it turns by the coordinates of an image, see positional_setup"
-    elif why is None and is_made_of_parts(given):
+    elif why is None and not turns and "parts" in facts:
         why = f"it is made of parts ({', '.join(facts['parts'])}), pass one of them"
     elif why is None and turns and config.missing:
         left = ", ".join(config.missing)

@@ -6,6 +6,7 @@ from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import width_of_head
+from posenc.interop.rope_models import TEMPERATURE
 
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
 
@@ -39,18 +40,18 @@ def temperatures_of(known: Configuration) -> QueryTemperatures:
 
 
 def _llama4(config: Configuration, types: list) -> QueryTemperatures:
-    values = {"attn_scale": 0.1, "floor_scale": 8192, **config.present()}
-    if values.get("attn_temperature_tuning") is False:
+    if config.get("attn_temperature_tuning") is False:
         return (None,) * len(types)
-    made = QueryTemperature(width_of_head(config), values["attn_scale"], values["floor_scale"])
+    scale, floor = config.get("attn_scale") or 0.1, config.get("floor_scale") or 8192
+    made = QueryTemperature(width_of_head(config), scale, floor)
     return tuple(made if none else None for none in unrotated(config, types, len(types)))
 
 
 def _mistral(config: Configuration, types: list) -> QueryTemperatures:
     rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
-    beta, period = rope.get("llama_4_scaling_beta"), rope.get("original_max_position_embeddings")
+    beta, period = map(rope.get, TEMPERATURE)
     if beta is None or period is None:
-        raise ValueError("llama_4_scaling_beta or original_max_position_embeddings is not given.")
+        raise ValueError(f"{' or '.join(TEMPERATURE)} is not given.")
     return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
 
 
@@ -61,16 +62,12 @@ def _beam(config: Configuration, types: list) -> QueryTemperatures:
 
 
 def _inkling(config: Configuration, types: list) -> QueryTemperatures:
-    first = config.family == "inkling"
-    usual = {"log_scaling_n_floor": None if first else 128_000, "log_scaling_alpha": 0.1}
-    values = {**usual, **config.present()}
-    floor, alpha = values["log_scaling_n_floor"], values["log_scaling_alpha"]
+    first, alpha = config.family == "inkling", config.get("log_scaling_alpha") or 0.1
+    floor = config.get("log_scaling_n_floor") or (None if first else 128_000)
     if floor is None:
         return (None,) * len(types)
-    wide, narrow = (
-        LogTemperature(config.whole(heads), floor, alpha)
-        for heads in ("heads", "swa_num_attention_heads")
-    )
+    wide = LogTemperature(config.whole("heads"), floor, alpha)
+    narrow = LogTemperature(config.whole("swa_num_attention_heads"), floor, alpha)
     local = None if first else narrow
     return tuple(local if kind == "hybrid_sliding" else wide for kind in types)
 
