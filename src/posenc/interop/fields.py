@@ -71,11 +71,11 @@ class Configuration:
         absent = {name: value for name, value in usual.items() if name not in config.values}
         return replace(config, values={**absent, **config.values})
 
-    def whole(self, name: str) -> int:
-        """A whole number that must be there."""
-        field = self.field(name)
+    def whole(self, *names: str) -> int:
+        """The first of the fields that is there; one must be, and hold a whole number."""
+        field = self.field(*names)
         if field is None:
-            raise ValueError(f"The configuration has no {ALIASES.get(name, (name,))[0]}.")
+            raise ValueError(f"The configuration has no {ALIASES.get(names[-1], names[-1:])[0]}.")
         value = self.values[field]
         if type(value) is not int or not 0 < value <= 1 << 20:  # no model is as wide or as deep
             raise ValueError(f"{field} is {value!r}; a whole number from 1 to 2^20 is needed.")

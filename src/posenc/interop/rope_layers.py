@@ -135,8 +135,10 @@ def width_of_head(config: Configuration, layer_type: str | None = None) -> int:
     if layer_type in types:
         config = of_layer(config, types.index(layer_type))
     names = ["head_dim"] if config.is_known else ["head_dim", "kv_channels"]
-    name = config.field(*config.facts.get("head", names))
-    return config.whole(name) if name else config.whole("hidden_size") // config.whole("heads")
+    names = config.facts.get("head", names)
+    if config.field(*names) is not None:
+        return config.whole(*names)
+    return config.whole("hidden_size") // config.whole("heads")
 
 
 def latent_width(config: Configuration) -> int | None:

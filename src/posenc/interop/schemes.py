@@ -21,12 +21,27 @@ from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop.fields import Configuration, finite
 from posenc.interop.rope_layers import width_of_head
+from posenc.interop.rope_models import rotates
 from posenc.interop.setup import LayerSetup, Part
 
 META = "meta"
 """Where tables are made: what is read has widths, and no weights."""
 
 COORDINATES = "positions are (row, column) of a patch"
+
+
+def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
+    """Image models, and those that add to their tokens or their scores; None of other models."""
+    stacks, how = config.facts.get("tokens", ()), config.facts.get("scores")
+    if "axial" in config.facts or "patches" in config.facts:
+        return [_image(config, "vision" if name == "text" else name)]
+    if rotates(config) or config.values.get("sinusoidal_embeddings"):
+        return None
+    if how == "buckets" or len(stacks) == 2:
+        return _encoder_decoder(config)
+    if how in SCHEMES:
+        return [SCHEMES[how](config, name)]
+    return [_added(config, name)] if stacks else None
 
 
 def part_of(
@@ -46,44 +61,28 @@ def part_of(
     return Part(name, config.model_type, layers, trained, notes=notes)
 
 
-def added_parts(config: Configuration, name: str) -> list[Part] | None:
-    """Models that add to their tokens or to their scores; None of other models."""
-    stacks, how = config.facts.get("tokens", ()), config.facts.get("scores")
-    if len(stacks) == 2 or how == "buckets":
-        return _encoder_decoder(config)
-    if how == "slopes" and (config.model_type != "falcon" or config.get("alibi")):
-        return [_slopes(config, name)]
-    if how in ("windowed", "windowed v2"):
-        return [_windowed(config, name)]
-    by_field = config.values.get("position_embedding_type") != "absolute"
-    rotates = by_field and config.facts.get("rotates")
-    if not stacks or rotates or config.values.get("sinusoidal_embeddings"):
-        return None
-    if how == "deberta":
-        return [_deberta(config, name, stacks[0])]
-    field, sines = stacks[0].get("unless", ("", stacks[0]))
-    tokens = _tokens(config, sines if config.get(field) is False else stacks[0])
-    count = config.whole("l_layers" if config.get("l_layers") else "layers")
-    scores = None
-    if how == "mpnet":  # one table for all layers, beside the learned vectors
-        buckets = config.whole("relative_attention_num_buckets")
-        scores = T5Bias(config.whole("heads"), buckets, 128, device=META)
-    part = part_of(config, name, count, tokens, scores, notes=_notes(config))
-    return [_local(config, part) if config.get("attention_types") else part]
-
-
 def _notes(config: Configuration) -> tuple[str, ...]:
     """What there is to say; ``position_embedding_type`` may be for code of the file's own."""
-    unset = config.model_type == "tapas" and not config.get("reset_position_index_per_cell")
-    said = [config.facts["note"]] if "note" in config.facts and not unset else []
+    said = [config.facts["note"]] if "note" in config.facts else []
     if (named := config.values.get("position_embedding_type", "absolute")) != "absolute":
         said.append(f"transformers does not look at position_embedding_type, here {named!r}")
     return tuple(said)
 
 
-def _local(config: Configuration, part: Part) -> Part:
-    """GPT-Neo's layers, some of which see the last ``window_size`` keys alone."""
-    kinds = [kind for several, n in config.values["attention_types"] for kind in [*several] * n]
+def _added(config: Configuration, name: str) -> Part:
+    """Vectors added to the tokens, before a single stack of layers."""
+    (said,) = config.facts["tokens"]
+    field, sines = said.get("unless", ("", said))
+    tokens, scores = _tokens(config, sines if config.get(field) is False else said), None
+    if config.facts.get("scores") == "mpnet":  # one table for all layers, beside the vectors
+        buckets = config.whole("relative_attention_num_buckets")
+        scores = T5Bias(config.whole("heads"), buckets, 128, device=META)
+    count = config.whole("l_layers", "layers")
+    part = part_of(config, name, count, tokens, scores, notes=_notes(config))
+    if (turns := config.listed("attention_types")) is None:
+        return part
+    # GPT-Neo's layers, some of which see the last ``window_size`` keys alone.
+    kinds = [kind for several, times in turns for kind in [*several] * times]
     size = {"global": None, "local": config.whole("window_size")}
     pairs = zip(kinds, part.layers, strict=True)
     layers = (replace(layer, layer_type=kind, window=size[kind]) for kind, layer in pairs)
@@ -94,13 +93,10 @@ def _tokens(config: Configuration, said: Mapping[str, Any]) -> TokenEncoding:
     """What ``tokens`` of the facts say of one stack: learned rows, or sines of a convention."""
     width, first = config.whole(said.get("width", "hidden_size")), said.get("first", 0)
     if first == "context_length":  # Autoformer's decoder sees labels once more
-        length = "context_length" if config.get("context_length") else "prediction_length"
         again = config.get("label_length") if config.model_type == "autoformer" else 0
-        first = config.whole(length) - (again or 0)
+        first = config.whole("context_length", "prediction_length") - (again or 0)
     elif isinstance(first, str):  # rows after that of padding
         first = int(finite(first, config.values.get(first))) + 1
-    if first < 0:
-        raise ValueError(f"Position 0 of {config.model_type} is row {first}; it has none.")
     if "sines" in said:
         return Sinusoidal(width, convention=said["sines"], offset=first)
     rows = config.whole(said["learned"]) + said.get("beyond", 0)
@@ -109,36 +105,29 @@ def _tokens(config: Configuration, said: Mapping[str, Any]) -> TokenEncoding:
 
 def _encoder_decoder(config: Configuration) -> list[Part]:
     """Two stacks of tokens, or buckets of distance: both ways above, and backwards below."""
-    above, below = (
-        config.whole(next((n for n in names if config.get(n)), "layers"))
-        for names in (
-            ("encoder_layers", "num_encoder_layers"),
-            ("decoder_layers", "num_decoder_layers"),
+    above = config.whole("encoder_layers", "num_encoder_layers", "layers")
+    below = config.whole("decoder_layers", "num_decoder_layers", "layers")
+    notes, scale, bias = _notes(config), None, (None, None)
+    tokens: list[Any] = [_tokens(config, each) for each in config.facts.get("tokens", ())]
+    if config.facts.get("scores") == "buckets":
+        count, far = (
+            config.whole(f"relative_attention_{n}") for n in ("num_buckets", "max_distance")
         )
-    )
-    if config.facts.get("scores") != "buckets":
-        first, second = (_tokens(config, each) for each in config.facts["tokens"])
-        said = config.facts.get("decoder_note")
-        return [
-            part_of(config, "encoder", above, first, notes=_notes(config)),
-            part_of(config, "decoder", below, second, notes=() if said is None else (said,)),
-            part_of(config, "cross-attention", below),
-        ]
-    count = config.whole("relative_attention_num_buckets")
-    far, heads = config.whole("relative_attention_max_distance"), config.whole("heads")
-    both, back = (T5Bias(heads, count, far, each, device=META) for each in (True, False))
-    notes = ("one table for all layers" if config.model_type != "umt5" else "a table a layer",)
+        heads, tokens, scale = config.whole("heads"), [None, None], 1.0
+        bias = [T5Bias(heads, count, far, each, device=META) for each in (True, False)]
+    said = notes if scale else (config.facts.get("decoder_note"),)
+    said = tuple(words for words in said if words is not None)
     return [
-        part_of(config, "encoder", above, scores=both, scale=1.0, notes=notes),
-        part_of(config, "decoder", below, scores=back, scale=1.0, notes=notes),
-        part_of(config, "cross-attention", below, scale=1.0),
+        part_of(config, "encoder", above, tokens[0], bias[0], scale=scale, notes=notes),
+        part_of(config, "decoder", below, tokens[1], bias[1], scale=scale, notes=said),
+        part_of(config, "cross-attention", below, scale=scale),
     ]
 
 
 def _slopes(config: Configuration, name: str) -> Part:
     """ALiBi, as Bloom, MPT and Falcon have it."""
     heads, scale = config.whole("heads"), width_of_head(config) ** -0.5
-    attention, notes = config.dictionary("attn_config"), ()
+    attention, notes = config.dictionary("attn_config"), _notes(config)
     steepest = attention.get("alibi_bias_max", 8)
     slopes = ALiBi(heads, alibi_bias_max=float(finite("alibi_bias_max", steepest)))
     if steepest != 8:
@@ -149,17 +138,17 @@ def _slopes(config: Configuration, name: str) -> Part:
         scale = finite("softmax_scale", attention["softmax_scale"])
     if config.model_type == "falcon":  # it scales biases with the products
         slopes = ALiBi(heads, slopes=[m * scale for m in slopes.slopes])
-        notes = ("the model rounds slopes to bfloat16, and scales biases as it does products",)
     return part_of(config, name, config.whole("layers"), scores=slopes, scale=scale, notes=notes)
 
 
-def _deberta(config: Configuration, name: str, said: Mapping[str, Any]) -> Part:
+def _deberta(config: Configuration, name: str) -> Part:
+    (said,), scores = config.facts["tokens"], None
     tokens = _tokens(config, said) if config.values.get("position_biased_input", True) else None
-    scores, terms = None, config.values.get("pos_att_type") or ()
+    terms = config.values.get("pos_att_type") or ()
     terms = terms.split("|") if isinstance(terms, str) else terms
     if config.get("relative_attention") and terms:
-        longest, heads = config.get("max_relative_positions"), config.whole("heads")
-        longest = config.whole("longest") if longest is None or longest < 1 else longest
+        longest, heads = config.get("max_relative_positions") or 0, config.whole("heads")
+        longest = longest if longest > 0 else config.whole("longest")
         buckets = config.get("position_buckets") if config.model_type == "deberta-v2" else None
         scores = DeBERTa(
             heads,
@@ -174,92 +163,71 @@ def _deberta(config: Configuration, name: str, said: Mapping[str, Any]) -> Part:
 
 
 def _windowed(config: Configuration, name: str) -> Part:
-    """Swin: stages of growing width, each with its own number of heads."""
+    """Swin: stages of growing width, each with its own number of heads.
+
+    The second version cuts windows off to the rows of a stage, and knows those that it was trained
+    on. Swin2SR, which is of it, has as many patches in all stages, and was trained on none.
+    """
     field = "num_attention_heads" if config.model_type == "clap_audio_model" else "num_heads"
-    stages = zip(config.listed("depths") or (), config.listed(field) or (), strict=True)
+    depths, heads = config.listed("depths") or (), config.listed(field) or ()
     window, layers = config.whole("window_size"), []
-    for stage, (count, heads) in enumerate(stages):
-        held = Positional(scores=_bias_of_stage(config, stage, heads, window))
-        layers += [LayerSetup(f"stage {stage}", held)] * count
+    pretrained = config.values.get("pretrained_window_sizes") or 0
+    for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):
+        if config.facts["scores"] == "windowed":
+            bias = SwinBias(count, window, device=META)
+        else:
+            alike = config.model_type == "swin2sr"
+            rows = patches_of(config)[0] // (1 if alike else 2**stage)
+            known = pretrained[stage] if isinstance(pretrained, list | tuple) else pretrained
+            known = None if alike else known or None
+            bias = SwinV2Bias(count, min(window, rows), pretrained_window=known, device=META)
+        layers += [LayerSetup(f"stage {stage}", Positional(scores=bias))] * depth
     notes = (f"attention within windows of {window} × {window} patches, every other one shifted",)
     if config.values.get("use_absolute_embeddings"):
         notes += ("a learned table of patches besides",)
     return Part(name, config.model_type, tuple(layers), notes=notes)
 
 
-def _bias_of_stage(
-    config: Configuration, stage: int, heads: int, window: int
-) -> SwinBias | SwinV2Bias:
-    """Swin v2 cuts windows off to the rows of a stage, and knows those that it was trained on.
-
-    Swin2SR, which is of it, has as many patches in all stages, and was trained on none.
-    """
-    if config.facts["scores"] == "windowed":
-        return SwinBias(heads, window, device=META)
-    rows, trained = patches_of(config)[0], config.values.get("pretrained_window_sizes") or 0
-    if config.model_type == "swin2sr":
-        return SwinV2Bias(heads, min(window, rows), device=META)
-    trained = trained[stage] if isinstance(trained, list | tuple) else trained
-    window = min(window, rows // 2**stage)
-    return SwinV2Bias(heads, window, pretrained_window=trained or None, device=META)
-
+SCHEMES = {"slopes": _slopes, "deberta": _deberta, "windowed": _windowed, "windowed v2": _windowed}
+"""By what ``scores`` of the facts say."""
 
 # Images -----------------------------------------------------------------------------------------
 
 
-def image_part(config: Configuration, name: str) -> Part:
+def _image(config: Configuration, name: str) -> Part:
     """The encodings of an image model: a table of patches, rotations by two coordinates."""
-    name = "vision" if name == "text" else name
-    count = config.whole("depth" if config.get("depth") and not config.get("layers") else "layers")
-    tokens, notes = _table(config)
-    form, scale, rotary = config.facts.get("axial"), None, []
+    facts, count = config.facts, config.whole("layers", "depth")
+    form, scale, rotary = facts.get("axial"), None, []
     if form == "":
         usual = "rotates by the two coordinates of a patch, in a form that was not held against it"
-        words = config.facts.get("axial_words", usual)
+        words = facts.get("axial_words", usual)
         return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
+    tokens, notes = _table(config)
     if form is not None:
-        head = _head(config)
-        rotary, scale = [AxialRotary(head, _base(config), form=form)], head**-0.5
+        width = config.whole(facts.get("width", "hidden_size"), "hidden_size")
+        head = config.get("head_dim") or width // config.whole("heads")
+        rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
+        given = (rope.get("rope_theta"), config.get("rope_theta"), facts.get("theta"))
+        base = next((each for each in given if each is not None), None)
+        rotary, scale = [AxialRotary(head, base, form=form)], head**-0.5
         notes = (COORDINATES, *notes)
     layer = LayerSetup(None, Positional(tokens=tokens, queries_keys=rotary), scale)
     return Part(name, config.model_type, (layer,) * count, notes=notes)
 
 
-def _base(config: Configuration) -> float | None:
-    """The base of both axes; None where nothing says."""
-    rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
-    given = (rope.get("rope_theta"), config.get("rope_theta"), config.facts.get("theta"))
-    return next((base for base in given if base is not None), None)
-
-
-def _head(config: Configuration) -> int:
-    if config.get("head_dim"):
-        return config.whole("head_dim")
-    # Qwen2-VL's files call the width of the language model hidden_size.
-    narrow = config.get("embed_dim") and config.model_type == "qwen2_vl_vision"
-    return config.whole("embed_dim" if narrow else "hidden_size") // config.whole("heads")
-
-
 def _table(config: Configuration) -> tuple[list[TokenEncoding], tuple[str, ...]]:
     """A table of patches, and notes."""
-    kind, patches = config.model_type, config.facts.get("patches")
-    if config.facts.get("table"):
-        return [], ("a learned table of patches besides, interpolated to the image",)
-    if patches is None:
-        return [], tuple(x for x in (config.facts.get("note"),) if x)
+    said = tuple(x for x in (config.facts.get("note"),) if x)
+    if "patches" not in config.facts:
+        return [], said
     if _heeded(config, "use_absolute_position_embeddings") is False:
         return [], ("without a table of patches, as use_absolute_position_embeddings says",)
     width = config.whole("hidden_size")
-    if kind == "aimv2_vision_model" and config.get("is_native"):
+    if config.model_type == "aimv2_vision_model" and config.get("is_native"):
         return [AxialSinusoidal(width, "mae")], (COORDINATES,)
-    before = patches + bool(_heeded(config, "distilled"))
+    before = config.facts["patches"] + bool(_heeded(config, "distilled"))
     table = LearnedGrid(width, patches_of(config), prefix=before, device=META)
-    notes = ("interpolated where an image has another number of patches",)
-    if kind == "vit_mae":
-        notes = ("its rows are sines, as posenc.AxialSinusoidal has them; not trained", *notes)
-    if kind == "timesformer" and config.get("attention_type") != "space_only":
-        notes = (*notes, "a learned table of frames besides")
-    return [table], notes
+    return [table], (*said, "interpolated where an image has another number of patches")
 
 
 def patches_of(config: Configuration) -> tuple[int, ...]:

@@ -1,6 +1,5 @@
 """From any configuration of Hugging Face to the positional set-up of its model."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +7,14 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, strays
-from posenc.interop.diffusion_setup import foreign_part, is_foreign, timm_part
+from posenc.interop.diffusion_setup import foreign_part, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
 from posenc.interop.rope_layers import unheeded
 from posenc.interop.rope_models import of_its_own_code, refusal, rotates
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of
-from posenc.interop.schemes import added_parts, image_part
-from posenc.interop.setup import Certainty, LayerSetup, Part, PositionalSetup
+from posenc.interop.schemes import parts_of_schemes
+from posenc.interop.setup import LayerSetup, Part, PositionalSetup
 from posenc.interop.temperature_config import temperatures_of
 
 TEXTS = ("text_config", "llm_config", "language_config")
@@ -54,16 +53,15 @@ def positional_setup(config: Config, *, length: int | None = None) -> Positional
     """
     check_length(length)
     whole = read_whole(config)
-    if is_foreign(whole.values):
-        part = foreign_part(whole.values)
+    if (part := foreign_part(whole.values)) is not None:
         return PositionalSetup(part.model_type, (part,))
     name = whole.facts.get("sense", "text")
     return PositionalSetup(whole.model_type, tuple(_parts(whole, name, length)))
 
 
-def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+def _parts(config: Configuration, name: str, length: int | None) -> list[Part]:
     """All parts, with what there is to say of code of its own and of fields beside parts."""
-    found = list(_read_parts(config, name, length))
+    found = _nested(config, name, length)
     if has_own_class(config):
         found = [
             replace(part, certainty="assumed", notes=(*dict.fromkeys((*part.notes, OWN_CODE)),))
@@ -76,37 +74,35 @@ def _parts(config: Configuration, name: str, length: int | None) -> Sequence[Par
     return found
 
 
-def _read_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+def _nested(config: Configuration, name: str, length: int | None) -> list[Part]:
     nested, whole = parts_of(config), config.with_defaults()
-    if not nested:
-        return _own(whole, name, length)
     # Layers whose fields stand beside nested parts, as those of CSM's text model.
     rotated = rotates(config) and whole.field("layers") and whole.field("hidden_size")
     beside = not {*NESTS} & {*nested} and (rotated or "words" in config.facts)
-    found = [*_own(whole, name, length)] if beside else []
+    found = _own(whole, name, length) if beside or not nested else []
     own = [part.name for part in found]
     for field, inner in nested.items():
         called = "text" if field in TEXTS else field.removesuffix("_config")
-        if not inner.facts and not rotates(inner):
-            usual = f"its type is {inner.model_type or 'not named'}, and is not known here"
-            words = config.facts.get("untyped", {}).get(field)
-            sure: Certainty = "assumed" if words is None else "read"
-            found.append(Part(called, inner.model_type, (), None, sure, (words or usual,)))
-            continue
-        for part in _parts(inner, called, length):
-            within = part.name in own or (part.name != called and called != "text")
-            found.append(replace(part, name=f"{called}.{part.name}" if within else part.name))
+        if inner.facts or rotates(inner):
+            for part in _parts(inner, called, length):
+                within = part.name in own or (part.name != called and called != "text")
+                found.append(replace(part, name=f"{called}.{part.name}" if within else part.name))
+        elif words := config.facts.get("untyped", {}).get(field):
+            found.append(Part(called, inner.model_type, (), notes=(words,)))
+        else:
+            words = f"its type is {inner.model_type or 'not named'}, and is not known here"
+            found.append(Part(called, inner.model_type, (), None, "assumed", (words,)))
     return found
 
 
-def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
+def _own(config: Configuration, name: str, length: int | None) -> list[Part]:
     """The parts of a configuration that holds no others."""
     config = of_its_own_code(config)
-    first, *others = _own_parts(config, name, length)
+    parts = parts_of_schemes(config, name) or _read(config, name, length)
     who = "the model does not look at it" if config.is_known else "it is not read here"
-    said = [f"{field} stands in the file, and {who}" for field in unheeded(config)]
-    parts = [replace(first, notes=(*first.notes, *said)), *others]
-    if not config.facts.get("verified") or SHORT_ALONE in first.notes:
+    said = (f"{field} stands in the file, and {who}" for field in unheeded(config))
+    parts[0] = replace(parts[0], notes=(*parts[0].notes, *said))
+    if not config.facts.get("verified") or SHORT_ALONE in parts[0].notes:
         return parts
     return [
         replace(part, certainty="verified")
@@ -116,70 +112,73 @@ def _own(config: Configuration, name: str, length: int | None) -> Sequence[Part]
     ]
 
 
-def _own_parts(config: Configuration, name: str, length: int | None) -> Sequence[Part]:
-    facts, turns = config.facts, rotates(config)
-    if "axial" in facts or "patches" in facts:
-        return [image_part(config, name)]
-    if (parts := added_parts(config, name)) is not None:
-        return parts
+def _read(config: Configuration, name: str, length: int | None) -> list[Part]:
+    """A model that rotates or does nothing, in objects, and others in words."""
+    facts, turns, why = config.facts, rotates(config), refusal(config)
     if facts.get("none") and not turns:
         types = layer_types(config) or [None] * config.whole("layers")
-        held = Positional()
-        return [Part(name, config.model_type, tuple(LayerSetup(kind, held) for kind in types))]
+        layers = tuple(LayerSetup(kind, Positional()) for kind in types)
+        return [Part(name, config.model_type, layers)]
     if config.model_type == "timm_wrapper" and (part := timm_part(config.values)):
         return [replace(part, model_type="timm_wrapper")]
-    why, sure = refusal(config), "read"
-    words = f"no encoding of the library is this: {why}" if why else None
-    if turns and words is None:
+    if turns and why is None:
         return _rotary(config, name, length)
-    words = words or facts.get("words")
-    if words is None and config.is_known:
-        parts, sure = ", ".join(facts.get("parts", ())), "assumed"
-        words = f"as its parts do: {parts}" if parts else UNREAD
-    if words is None:
+    words = f"no encoding of the library is this: {why}" if why else facts.get("words")
+    if words is None and not config.is_known:
         raise ValueError(
             f"What {config.model_type or 'a model without model_type'} does with positions is not "
             f"known here, and its configuration has no rope_parameters, rope_theta or the like."
         )
+    parts, sure = ", ".join(facts.get("parts", ())), "read" if words else "assumed"
+    usual = f"as its parts do: {parts}" if parts else UNREAD
     count = config.get("layers")
     empty = (LayerSetup(None, None),) * (count if isinstance(count, int) and count > 0 else 1)
-    return [Part(name, config.model_type, empty, None, sure, (words,))]
+    return [Part(name, config.model_type, empty, None, sure, (words or usual,))]
 
 
 def _rotary(config: Configuration, name: str, length: int | None) -> list[Part]:
-    layers = read_layers_of(config, length)
+    facts, layers = config.facts, read_layers_of(config, length)
     types = layer_types(config) or [None] * len(layers)
     several = zip(layers, types, temperatures_of(config), strict=True)
     made = tuple(_layer(config, index, *each) for index, each in enumerate(several))
-    known = all(layer is None or layer.pairing_is_known for layer in layers)
-    trained = next((layer.rope.trained_length for layer in layers if layer), None)
-    certainty: Certainty = "read" if known and config.is_known else "assumed"
-    notes = _notes(config)
-    if any(layer and _runs_otherwise(config, layer, length) for layer in layers):
+    turning = [layer for layer in layers if layer]
+    known = config.is_known and all(layer.pairing_is_known for layer in turning)
+    notes = [] if (words := unverified(config)) is None else [words]
+    if (dual := config.dictionary("dual_chunk_attention_config")).get("chunk_size"):
+        first = dual.get("original_max_position_embeddings", "its trained length")
+        notes.append(
+            f"beyond {first} positions, engines with dual chunk attention remap distances by "
+            f"chunks of {dual['chunk_size']} (posenc.DualChunk); transformers does not"
+        )
+    if facts.get("by_length") and any(_leaves_out(layer, length) for layer in turning):
         notes.append(SHORT_ALONE)
-    part = Part(name, config.model_type, made, trained, certainty, tuple(notes))
-    return [part, *_indexer(config, layers, certainty)]
+    trained = turning[0].rope.trained_length if turning else None
+    sure = "read" if known else "assumed"
+    parts = [Part(name, config.model_type, made, trained, sure, tuple(notes))]
+    if "indexer" in facts and config.get("index_head_dim"):
+        held = tuple(_indexer(config, layer) for layer in layers)
+        parts.append(Part("indexer", config.model_type, held, certainty=sure))
+    return parts
 
 
-def _runs_otherwise(config: Configuration, layer: RotaryLayer, length: int | None) -> bool:
-    """Whether the class of transformers leaves out what its configuration says of long rows."""
+def _leaves_out(layer: RotaryLayer, length: int | None) -> bool:
+    """Whether PhiMoE's class leaves out what its configuration says of long rows."""
     rope = layer.rope
-    if not config.facts.get("by_length") or rope.kind != "longrope":
-        return False
     lists = {str(rope.values.get(name)) for name in rope.rope_type.lists}
-    return (length or 0) > (rope.trained_length or 0) and len(lists) > 1
+    beyond = (length or 0) > (rope.trained_length or 0)
+    return rope.kind == "longrope" and beyond and len(lists) > 1
 
 
 def _layer(
     config: Configuration, index: int, layer: RotaryLayer | None, kind: str | None, heat: Any
 ) -> LayerSetup:
-    rotations = [layer.encoding] if layer else []
+    turning = [layer.encoding] if layer else []
     queries = [heat] if isinstance(heat, QueryTemperature) else []
     scores: list[Any] = [heat] if heat is not None and not queries else []
     chunked = kind == "chunked_attention" and config.get("attention_chunk_size") is not None
     return LayerSetup(
         kind,
-        Positional(queries_keys=[*rotations, *queries], scores=scores),
+        Positional(queries_keys=[*turning, *queries], scores=scores),
         layer.softmax_scale if layer else None,
         window_of(config, index, kind),
         config.whole("attention_chunk_size") if chunked else None,
@@ -187,27 +186,10 @@ def _layer(
     )
 
 
-def _notes(config: Configuration) -> list[str]:
-    said = [] if (words := unverified(config)) is None else [words]
-    if (dual := config.dictionary("dual_chunk_attention_config")).get("chunk_size"):
-        first = dual.get("original_max_position_embeddings", "its trained length")
-        said.append(
-            f"beyond {first} positions, engines with dual chunk attention remap distances by "
-            f"chunks of {dual['chunk_size']} (posenc.DualChunk); transformers does not"
-        )
-    return said
-
-
-def _indexer(
-    config: Configuration, layers: Sequence[RotaryLayer | None], certainty: Certainty
-) -> list[Part]:
+def _indexer(config: Configuration, layer: RotaryLayer | None) -> LayerSetup:
     """The indexer of sparse attention, which pairs channels in a way of its own."""
-    pairing = config.facts.get("indexer")
-    if pairing is None or not config.get("index_head_dim"):
-        return []
-    width, made = config.whole("index_head_dim"), []
-    for layer in layers:
-        turned = layer and Rotary(layer.rotary.frequencies, head_dim=width, pairing=pairing)
-        held = Positional(queries_keys=[turned] if turned else [])
-        made.append(LayerSetup(None, held, rope=layer.rope if layer else None))
-    return [Part("indexer", config.model_type, tuple(made), certainty=certainty)]
+    if layer is None:
+        return LayerSetup(None, Positional())
+    width, pairing = config.whole("index_head_dim"), config.facts["indexer"]
+    turned = Rotary(layer.rotary.frequencies, head_dim=width, pairing=pairing)
+    return LayerSetup(None, Positional(queries_keys=turned), rope=layer.rope)
