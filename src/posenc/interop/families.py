@@ -9,7 +9,7 @@ and from small models of them that ran. A type has, as far as it differs from mo
     Its rotation: pairs, direction, axes, scale of scores, and whether it can be read.
 ``by_type own rotary_dim head full_head_dim share_inside share_needed``
     The fields of its bases and widths, where they have names of their own.
-``layers listing nope ends_full layer_theta scaled_layers needs``
+``layers listing nope ends_full one_by_one needs``
     Which layers are alike, and which fields only its class in transformers fills in.
 ``window switch slides window_words``
     Which layers slide, and by which fields.

@@ -1,6 +1,6 @@
 """The exact frequencies as rope types of ``transformers``, under names of our own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial, wraps
 from math import tau
 from typing import Any
@@ -41,48 +41,40 @@ def register() -> tuple[str, ...]:
         tensor(0.2500)
         >>> unregister()
     """
+    from transformers import CONFIG_MAPPING
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     for kind in TYPES:
         ROPE_INIT_FUNCTIONS[OURS + kind] = partial(_initialized, kind)
-    for validators, index in _rules():
-        if not hasattr(validators[index], "before"):
-            validators[index] = _accepting(validators[index])
+    for name in OF_THEIR_OWN:
+        rules = CONFIG_MAPPING[name].__class_validators__  # type: ignore[attr-defined]
+        rules[:] = [
+            _accepting(each) if each.__name__ == "validate_rope" else each for each in rules
+        ]
     return tuple(OURS + kind for kind in TYPES)
 
 
 def unregister() -> None:
     """Take the names out again."""
+    from transformers import CONFIG_MAPPING
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     for kind in TYPES:
         ROPE_INIT_FUNCTIONS.pop(OURS + kind, None)
-    for validators, index in _rules():
-        validators[index] = getattr(validators[index], "before", validators[index])
-
-
-def _rules() -> Iterator[tuple[list[Callable[[Any], None]], int]]:
-    """Where the configurations that accept few types keep the rule that says so."""
-    from transformers import CONFIG_MAPPING
-
     for name in OF_THEIR_OWN:
-        validators = CONFIG_MAPPING[name].__class_validators__  # type: ignore[attr-defined]
-        for index, validator in enumerate(validators):
-            if validator.__name__ == "validate_rope":
-                yield validators, index
+        rules = CONFIG_MAPPING[name].__class_validators__  # type: ignore[attr-defined]
+        rules[:] = [getattr(each, "before", each) for each in rules]
 
 
-def _accepting(before: Callable[[Any], None]) -> Callable[[Any], None]:
+def _accepting(rule: Callable[[Any], None]) -> Callable[[Any], None]:
     """A rule that reads dictionaries of our types, and leaves others to the one before."""
+    before = getattr(rule, "before", rule)
 
     @wraps(before)
     def validate_rope(config: Any) -> None:
         rope = config.rope_parameters
-        named = rope.get("rope_type") if isinstance(rope, dict) else None
-        if isinstance(named, str) and named.startswith(OURS):
-            rotary_from_config(_with_names_of_reading(config))
-        else:
-            before(config)
+        ours = isinstance(rope, dict) and str(rope.get("rope_type")).startswith(OURS)
+        (rotary_from_config if ours else before)(config)
 
     validate_rope.before = before  # type: ignore[attr-defined]
     return validate_rope
@@ -97,22 +89,9 @@ def _initialized(
     **_: object,
 ) -> tuple[Tensor, float]:
     """Frequencies and attention factor, as ``transformers`` asks for them."""
-    values = _with_names_of_reading(config)
     length = config.max_position_embeddings if kind == "longrope" else seq_len
     length = None if length is None else int(length)
-    made: Any = rotary_from_config(values, layer_type=layer_type, length=length)
+    made: Any = rotary_from_config(config, layer_type=layer_type, length=length)
     schedule = bare(made).frequencies
     radians = torch.tensor([tau / each for each in schedule.wavelengths()], dtype=torch.float64)
     return radians.float().to(device), schedule.attention_factor
-
-
-def _with_names_of_reading(config: Any) -> dict[str, Any]:
-    """The fields of a configuration, its rope types by the names that reading knows."""
-    return {**config.to_dict(), "rope_parameters": _renamed(config.rope_parameters)}
-
-
-def _renamed(value: Any) -> Any:
-    """A rope dictionary, nested or not, without our prefix."""
-    if isinstance(value, dict):
-        return {key: _renamed(inner) for key, inner in value.items()}
-    return value.removeprefix(OURS) if isinstance(value, str) else value

@@ -74,7 +74,7 @@ def rotary_from_config(
     known = checked(read(config))
     check_unheeded(known, length)
     found: list[tuple[Any, Any]] = [*layers_by_type(known, length).items()]
-    if _field_of_layers(known) is not None:
+    if _of_each(known) is not None:
         layers = read_layers_of(known, length)
         found = [*zip(layer_types(known) or [None] * len(layers), layers, strict=True)]
     return _one_of([(kind, layer.encoding) for kind, layer in found if layer], layer_type)
@@ -145,43 +145,40 @@ def read_layers_of(
 ) -> tuple[RotaryLayer | None, ...]:
     """The same, of a configuration that is read already."""
     known = checked(config)
-    found = layers_by_type(known, length)
     count, types = known.whole("layers"), layer_types(known)
     if types is not None and len(types) != count:
         raise ValueError(f"layer_types names {len(types)} layers, and there are {count}.")
+    told: dict[Any, RotaryLayer | None] = {
+        **dict.fromkeys(dictionaries(known)),
+        **layers_by_type(known, length),
+    }
     layers: list[RotaryLayer | None] = []
     for kind, none in zip(types or [None] * count, unrotated(known, types, count), strict=True):
-        told = kind in found or None in found or kind in dictionaries(known)
-        if not none and not told:
+        kind = kind if kind in told else None
+        if not none and kind not in told:
             raise ValueError(f"rope_parameters has no dictionary for layers of type {kind!r}.")
-        layers.append(None if none else found.get(kind, found.get(None)))
-    return tuple(_one_by_one(known, layers, length))
+        layers.append(None if none else told[kind])
+    if (given := _of_each(known)) is None:
+        return tuple(layers)
+    made: dict[tuple[float, str], RotaryLayer] = {}  # those with one dictionary share it
+    for index, layer in enumerate(layers):
+        if layer is not None:
+            rope = _own(known, layer.rope, index, given)
+            key = (rope.base, rope.kind)
+            layers[index] = made.setdefault(key, layer_of(known, None, rope, length))
+    return tuple(layers)
 
 
-def _field_of_layers(config: Configuration) -> str | None:
-    """The field in which a file speaks of the rotation of each layer, whatever its type."""
-    field = "layer_rope_theta" if config.facts.get("layer_theta") else None
-    field = config.facts.get("scaled_layers", field)
-    return field if field and config.get(field) is not None else None
+def _of_each(config: Configuration) -> Sequence[Any] | None:
+    """What a file says of the rotation of each layer, whatever its type; None of most."""
+    return config.listed(config.facts.get("one_by_one", ""))
 
 
-def _one_by_one(
-    config: Configuration, layers: list[RotaryLayer | None], length: int | None
-) -> list[RotaryLayer | None]:
-    """The layers as a field that speaks of each has them; those with one dictionary share it."""
-    if (field := _field_of_layers(config)) is None:
-        return layers
-    given: Sequence[Any] = config.listed(field) or ()
-    made: dict[tuple[float, str], RotaryLayer] = {}
-
-    def own(index: int, rope: Rope) -> RotaryLayer:
-        if field == "layer_rope_theta":
-            rope = replace(rope, base=float(given[index]))
-        elif index not in given:
-            rope = replace(rope, rope_type=ROPE_TYPES["default"], values={})
-        return made.setdefault((rope.base, rope.kind), layer_of(config, None, rope, length))
-
-    return [layer and own(index, layer.rope) for index, layer in enumerate(layers)]
+def _own(config: Configuration, rope: Rope, index: int, given: Sequence[Any]) -> Rope:
+    """The rope dictionary of one layer: with its own base, or without scaling where not listed."""
+    if config.facts["one_by_one"] == "layer_rope_theta":
+        return replace(rope, base=float(given[index]))
+    return rope if index in given else replace(rope, rope_type=ROPE_TYPES["default"], values={})
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:
@@ -226,10 +223,7 @@ def _multimodal(config: Configuration, rope: Rope, rotary: Rotary) -> Rotary | M
         sections = _dealt(sections, len(rotary.sincos))
     elif rope.values.get("mrope_interleaved") or rope.values.get("interleaved"):
         kind = "interleaved"
-    try:
-        return MultimodalRotary(rotary, sections, kind)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"mrope_section is {sections!r}: {error}") from None
+    return MultimodalRotary(rotary, sections, kind)
 
 
 def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
