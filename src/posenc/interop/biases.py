@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_models
 from posenc.interop.attention import ToldBias, register_attention
-from posenc.interop.changes import Changes, Undoable
+from posenc.interop.changes import Changes, Undoable, undo_kept
 from posenc.interop.told_mask import NAME
 
 T5_LAYERS = frozenset(
@@ -107,9 +107,7 @@ def patch_biases(model: nn.Module) -> BiasPatch:
 
 def unpatch_biases(model: nn.Module) -> None:
     """Let a model form its own biases again; it is what it was."""
-    if HELD not in vars(model):
-        raise ValueError("The biases of the model are not patched; there is nothing to undo.")
-    vars(model).pop(HELD).undo()
+    undo_kept(model, HELD)
 
 
 class _Changes(Changes):

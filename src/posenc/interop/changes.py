@@ -1,9 +1,10 @@
 """Attributes of modules and configurations, changed for a while."""
 
 from abc import ABC, abstractmethod
+from itertools import chain
 from typing import Any, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Absent:
@@ -18,8 +19,10 @@ class Changes:
 
     def note(self, owner: Any, name: str) -> None:
         """Remember an attribute; of a module only what it holds itself, not its class."""
-        own = isinstance(owner, nn.Module)
-        held = vars(owner).get(name, Absent) if own else getattr(owner, name, Absent)
+        held = getattr(owner, name, Absent)
+        if isinstance(owner, nn.Module):
+            own = {**vars(owner), **owner._modules, **owner._buffers}
+            held = own.get(name, Absent)
         self.before.append((owner, name, held))
 
     def set(self, owner: Any, name: str, value: Any) -> None:
@@ -31,6 +34,9 @@ class Changes:
         """Put back what objects held, but for the first ``to`` changes."""
         while len(self.before) > to:
             owner, name, held = self.before.pop()
+            if isinstance(held, nn.Module | Tensor):  # the model may have moved meanwhile
+                tensors = chain(owner.parameters(), owner.buffers())
+                held = held.to(next((x.device for x in tensors), None))  # type: ignore[arg-type]
             if held is not Absent:
                 setattr(owner, name, held)
             elif hasattr(owner, name):
@@ -49,3 +55,12 @@ class Undoable(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.undo()
+
+
+def undo_kept(model: nn.Module, name: str) -> None:
+    """Undo the changes that a model, or parts of it, keep under a name."""
+    kept = [vars(module).pop(name) for module in model.modules() if name in vars(module)]
+    if not kept:
+        raise ValueError("The model is not patched; there is nothing to undo.")
+    for changes in kept:
+        changes.undo()

@@ -25,8 +25,8 @@ from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
 from posenc.interop.oracle.encodings import Encoding, bare, points_of, with_frequencies
-from posenc.interop.patching.extension import fitting
 from posenc.interop.patching.patch import patch
+from posenc.interop.patching.wanted import fitting
 from posenc.interop.rotary_config import read_layers_of
 
 SERVED = (

@@ -58,7 +58,7 @@ class Place:
     @property
     def keeps_rows(self) -> bool:
         """Whether this is attention with a table of its own."""
-        return self.module._buffers.get(TABLE) is not None
+        return rows_of(self.module) is not None
 
     @property
     def takes_layer_type(self) -> bool:
@@ -78,17 +78,21 @@ def places_of(model: nn.Module) -> Iterator[Place]:
 
 def _makes_angles(module: nn.Module) -> bool:
     """Whether a module takes position ids, and has no parameters or keeps a table."""
-    names, table = _taken(module), module._buffers.get(TABLE)
-    if "position_ids" not in names:
-        return False
-    if table is not None:
-        return table.ndim == 2
+    names = _taken(module)
+    if "position_ids" not in names or rows_of(module) is not None:
+        return "position_ids" in names
     empty = next(module.parameters(), None) is None and next(module.children(), None) is None
     return empty and names <= TAKEN and len(names) > 1
 
 
 def _taken(module: nn.Module) -> set[str]:
     return set(inspect.signature(type(module).forward).parameters) - {"self"}
+
+
+def rows_of(module: nn.Module) -> int | None:
+    """How many rows a table has that a module keeps; None without one."""
+    table = module._buffers.get(TABLE)
+    return None if table is None else len(table)
 
 
 def positions_for(encoding: Encoding, longest: int | None) -> Tensor:
@@ -103,18 +107,20 @@ def positions_for(encoding: Encoding, longest: int | None) -> Tensor:
 def angles_of(
     module: nn.Module, positions: Tensor, layer_type: str | None, dtype: torch.dtype = torch.float32
 ) -> Angles:
-    """What a module gives for a hidden state of a dtype."""
+    """What a module gives for a hidden state of a dtype, or its table has."""
+    if (table := module._buffers.get(TABLE)) is not None:
+        return table[positions]
     x = torch.zeros(1, positions.shape[-1], 1, dtype=dtype)
     named = {} if layer_type is None else {"layer_type": layer_type}
     with torch.no_grad():
         return module(x, positions, **named)
 
 
-def parts(angles: Angles) -> list[Tensor]:
-    """Real tensors of what a module gave, two of each complex one."""
-    found = angles if isinstance(angles, tuple | list) else (angles,)
-    real = [x.detach() for x in found]
-    return [r for x in real for r in ((x.real, x.imag) if x.is_complex() else (x,))]
+def real(angles: Angles) -> Tensor:
+    """One tensor of real numbers: ``[2, …]`` where cosines and sines are apart, else ``[1, …]``."""
+    if isinstance(angles, Tensor):
+        return torch.stack((angles.real, angles.imag)) if angles.is_complex() else angles[None]
+    return torch.stack([*angles])
 
 
 def compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str, float]:
@@ -125,26 +131,23 @@ def compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str,
     """
     table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
     allowed = _allowance(encoding, positions)
-    theirs, tried = [x.cpu().double() for x in parts(given)], []
+    theirs, tried = real(given).detach().cpu().double(), []
     for name, form in FORMS.items():
         arranged = form(*table.unbind(-2))
-        if _shapes(arranged) == _shapes(given):
-            pairs = zip(parts(arranged), theirs, strict=True)
-            apart = torch.stack([(a - b).abs() for a, b in pairs])
-            excess = apart - torch.stack(parts(form(allowed, allowed)))
-            tried.append((float(excess.max()), name, float(apart.max()), excess))
+        if _shape(arranged) == _shape(given):
+            ours = real(arranged)
+            apart = (ours - theirs).abs()
+            tried.append((name, ours, apart, apart - real(form(allowed, allowed))))
     if not tried:
-        shapes = " and ".join(str(shape) for _, shape in _shapes(given))
-        raise ValueError(f"it gives {shapes}, which is no form of angles")
-    most, name, difference, excess = min(tried, key=lambda each: each[0])
-    if most <= 0:
-        return name, difference
+        raise ValueError(f"it gives {_shape(given)[-1]}, which is no form of angles")
+    name, ours, apart, excess = min(tried, key=lambda each: float(each[-1].max()))
+    if excess.max() <= 0:
+        return name, float(apart.max())
     place = tuple(map(int, torch.unravel_index(excess.argmax(), excess.shape)))
-    ours = parts(FORMS[name](*table.unbind(-2)))[place[0]][place[1:]]
     raise ValueError(
         f"at position {positions[..., place[-2]].flatten().tolist()} channel {place[-1]} of its "
-        f"{('cosines', 'sines')[place[0] % 2]} is {theirs[place[0]][place[1:]]:.6g}, and by its "
-        f"configuration {ours:.6g}"
+        f"{('cosines', 'sines')[place[0]]} is {theirs[place]:.6g}, and by its configuration "
+        f"{ours[place]:.6g}"
     )
 
 
@@ -157,39 +160,38 @@ def _allowance(encoding: Encoding, positions: Tensor) -> Tensor:
     return schedule.attention_factor * (FREQUENCY * reach[..., None] * speed + VALUE)
 
 
-def _shapes(given: Angles) -> list[tuple[bool, tuple[int, ...]]]:
-    """Of each tensor whether it is complex, and its shape."""
-    found = given if isinstance(given, tuple | list) else (given,)
-    return [(x.is_complex(), tuple(x.shape)) for x in found]
+def _shape(angles: Angles) -> tuple[bool, bool, tuple[int, ...]]:
+    """Whether cosines and sines are one tensor, and a complex one, and its shape."""
+    one = angles if isinstance(angles, Tensor) else angles[0]
+    return one is angles, one.is_complex(), tuple(one.shape)
 
 
 def sound(module: nn.Module, config: Any) -> nn.Module:
     """A copy on the CPU; built anew where casts or the meta device took its frequencies."""
     stored = {n: b for n, b in module.named_buffers() if b.is_floating_point()}
-    lost = any(b.is_meta or b.dtype in CASTS for b in stored.values())
-    cast = lost or any((b.to(d).to(b.dtype) == b).all() for b in stored.values() for d in CASTS)
-    anew = rebuilt(module, config) if cast else None
-    if anew is None and lost:
-        raise ValueError(f"the frequencies of {type(module).__name__} were cast, or are not there")
-    fresh = dict(anew.named_buffers()) if anew is not None else {}
-    if anew is not None and (
-        lost or (fresh and all(n in fresh and _is_cast_of(b, fresh[n]) for n, b in stored.items()))
-    ):
-        return anew
+    if any(b.is_meta or _is_cast_of(b, b) for b in stored.values()):
+        anew = rebuilt(module, config)
+        fresh = {} if anew is None else dict(anew.named_buffers())
+        if anew is not None and all(n in fresh and _lost(b, fresh[n]) for n, b in stored.items()):
+            return anew
     return copy.deepcopy(module).cpu()
+
+
+def _lost(stored: Tensor, fresh: Tensor) -> bool:
+    """Whether a buffer may be what is left of another."""
+    return stored.is_meta or stored.dtype in CASTS or _is_cast_of(stored, fresh)
+
+
+def _is_cast_of(stored: Tensor, fresh: Tensor) -> bool:
+    return any(torch.equal(fresh.to(d).to(stored), stored) for d in CASTS)
 
 
 def rebuilt(module: nn.Module, config: Any) -> nn.Module | None:
     """Another module of this class, from a configuration; None where its class takes more."""
-    spread = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    taken = dict(inspect.signature(type(module)).parameters)
+    taken = inspect.signature(type(module)).parameters
     named = {"layer_idx": getattr(module, "layer_idx", 0)} if "layer_idx" in taken else {}
-    needed = {n for n, p in taken.items() if p.default is p.empty and p.kind not in spread}
-    if config is None or len(needed - set(named)) > 1:
+    try:
+        with torch.device("cpu"):
+            return type(module)(config, **named)
+    except Exception:  # whatever a class raises of what it does not know
         return None
-    with torch.device("cpu"):
-        return type(module)(config, **named)
-
-
-def _is_cast_of(stored: Tensor, fresh: Tensor) -> bool:
-    return any(torch.equal(fresh.to(d).to(stored.dtype), stored.cpu()) for d in CASTS)

@@ -1,7 +1,6 @@
 """What stands where a model has its rotary module or table, with cos and sin of exact phases."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,7 +8,6 @@ from jaxtyping import Int64
 from torch import Tensor, nn
 
 from posenc.guards import demand, graph_looks, may_look
-from posenc.interop.changes import Changes
 from posenc.interop.oracle.encodings import Encoding, points_of
 from posenc.interop.oracle.modules import FORMS, Angles
 from posenc.transformer.tables import Tables
@@ -30,7 +28,6 @@ class ExactAngles(nn.Module):
         dtype: Of what is returned; None for that of the hidden state.
         tables: The kept rows.
         replaced: The module that stood here before.
-        changes: What was changed besides.
         reach: By layer type, the position from which on the model would rotate otherwise.
     """
 
@@ -41,15 +38,14 @@ class ExactAngles(nn.Module):
         replaced: nn.Module,
         config: Any,
         dtype: torch.dtype | None = None,
+        reach: Mapping[str, int] | None = None,
     ):
         super().__init__()
         self.rotaries = nn.ModuleDict(rotaries)
-        self.form, self.dtype, self.config = form, dtype, config
+        self.form, self.dtype, self.config, self.reach = form, dtype, config, reach or {}
         self.tables = Tables()
         # Not a submodule: its buffers must not be cast or saved with ours.
         object.__setattr__(self, "replaced", replaced)
-        self.changes: Changes | None = None
-        self.reach: dict[str, int] = {}
 
     @torch.no_grad()
     def forward(
@@ -79,21 +75,6 @@ class ExactAngles(nn.Module):
         return f"form={self.form!r}"
 
 
-@dataclass(eq=False)
-class ExactRows:
-    """What stands on attention whose own table of sines and cosines was replaced by exact rows."""
-
-    rotaries: Mapping[str, Encoding]  # the encoding, under ``"all"``
-    before: Tensor  # the table that attention had
-    changes: Changes | None = None  # what was changed besides
-
-    def table(self, length: int) -> Tensor:
-        """Rows ``[length, width]`` in the dtype of the table that attention had."""
-        positions = torch.arange(max(length, len(self.before)), device=self.before.device)
-        table = self.rotaries[ALL].table(positions, dtype=self.before.dtype)
-        return FORMS["rows of a table"](*table.unbind(-2))  # type: ignore[return-value]
-
-
 def _check_reach(position_ids: Tensor, reach: int) -> None:
     said = (
         f"The angles of this patched model hold for {reach} positions: its rope type has other "
@@ -101,5 +82,5 @@ def _check_reach(position_ids: Tensor, reach: int) -> None:
     )
     if graph_looks(position_ids):
         demand((position_ids < reach).all(), said)
-    if may_look(position_ids) and position_ids.numel() and int(position_ids.max()) >= reach:
+    elif may_look(position_ids) and (position_ids >= reach).any():
         raise ValueError(said)

@@ -1,15 +1,16 @@
 """Our rotary encoding inside a model of ``transformers``, and out of it again."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from os import PathLike
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isclose
 from typing import Any
 
+import torch
 from torch import nn
 
-from posenc.interop.changes import Changes, Undoable
+from posenc.interop.changes import Changes, Undoable, undo_kept
 from posenc.interop.configurations import read
-from posenc.interop.fields import Configuration, check_length
+from posenc.interop.fields import check_length
 from posenc.interop.oracle.encodings import bare
 from posenc.interop.oracle.modules import TABLE, places_of
 from posenc.interop.patching.admission import (
@@ -20,17 +21,14 @@ from posenc.interop.patching.admission import (
     Unread,
     admitted,
 )
-from posenc.interop.patching.angles import ExactAngles, ExactRows
-from posenc.interop.patching.extension import Extension, by_type, extended
-from posenc.interop.patching.telling import is_said, reach_of, told
+from posenc.interop.patching.angles import ExactAngles
+from posenc.interop.patching.telling import Layers, reach_of, told
+from posenc.interop.patching.wanted import Wanted, extended
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
 
-Layers = dict[str, RotaryLayer]
-Ours = ExactAngles | ExactRows
-
-ROWS = "posenc_rows"
-"""What stands on attention whose table is ours."""
+HELD = "posenc_rotary"
+"""Where a patched model keeps its changes."""
 
 FAR = 2**20
 """Times a length: there every type that grows has grown."""
@@ -43,14 +41,14 @@ class Patch(Undoable):
     Attributes:
         model: The model.
         angles: The modules that were put in; for attention that keeps a table of its own, what
-            stands beside it.
+            filled that.
         measurements: What was measured in each place before it was replaced.
         why_not: Why the configuration does not say the same; None where it does.
         left: Places that make angles of positions and were left alone, each with the reason.
     """
 
     model: nn.Module
-    angles: list[Ours]
+    angles: list[ExactAngles]
     measurements: tuple[Measurement, ...]
     why_not: str | None
     left: dict[str, str]
@@ -66,7 +64,7 @@ class Patch(Undoable):
 
     def __repr__(self) -> str:
         seen = dict.fromkeys(f"{m.path}: {m.form}" for m in self.measurements)
-        for ours in dict.fromkeys(self.angles):
+        for ours in self.angles:
             if len(ours.rotaries) > 1:
                 seen |= {f"{kind}: {_said(each)}": None for kind, each in ours.rotaries.items()}
         return f"Patch({', '.join(seen)}, config_follows={self.config_follows})"
@@ -79,7 +77,7 @@ def _said(rotation: Any) -> str:
     return type(schedule).__name__ + (f" × {factor:g}" if factor else "")
 
 
-def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | None = None) -> Patch:
+def patch(model: nn.Module, *, rotary: Wanted | None = None, length: int | None = None) -> Patch:
     """Put our rotary encoding into a loaded model, in place, with its context or a longer one.
 
     Each module that makes angles of positions is measured at near and far positions. It is replaced
@@ -126,104 +124,70 @@ def patch(model: nn.Module, *, rotary: Extension | None = None, length: int | No
     check_turned(model)
     if rotary is None:
         return replaced(model, None, length)
-    return replaced(model, lambda found: extended(found, rotary, length), length, rotary)
+    return replaced(model, lambda found: extended(found, rotary, length), length)
+
+
+def unpatch(model: nn.Module) -> None:
+    """Take our encoding out again; model and configuration are what they were."""
+    undo_kept(model, HELD)
 
 
 def replaced(
-    model: nn.Module,
-    wanted: Callable[[Admitted], Layers] | None,
-    length: int | None = None,
-    given: Extension | None = None,
+    model: nn.Module, wanted: Callable[[Admitted], Layers] | None, length: int | None = None
 ) -> Patch:
     """Put in what ``wanted`` makes of each place of the language model; None: what is there."""
-    if list(_patched(model)):
+    if any(HELD in vars(module) for module in model.modules()):
         raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
-    named = _type_of(getattr(model, "config", None))
-    found, left = _admitted(model, length, named)
-    main = [each for each in found if each.config.model_type == named] or found
+    found, left = _admitted(model, length)
+    kind = _type_of(getattr(model, "config", None))
+    main = [each for each in found if each.config.model_type == kind] or found
     # All is built before anything is changed, so that an error leaves the model as it was.
-    pairs = [
-        (each, dict(each.layers) if wanted is None or each not in main else wanted(each))
-        for each in found
-    ]
-    changes, made = Changes(), list[Ours]()
+    pairs = [(each, wanted(each) if wanted and each in main else each.layers) for each in found]
+    by_config = {id(each.place.config): (each, new) for each, new in pairs if each in main}
+    changes, why = Changes(), None
     try:
-        why = _told(model, [pair for pair in pairs if pair[0] in main], given, wanted, changes)
-        for each, new in pairs:
-            made.append(_put(each, new, made, length))
+        for each, layers in by_config.values():
+            _rescale(model, each, layers, changes)
+            why = told(model, each, layers, changes) or why
+        angles = [_put(each, layers, length, changes) for each, layers in pairs]
     except Exception:
-        for each, ours in zip(found, made, strict=False):
-            _take(each.place.parent, each.place.name, ours)
         changes.undo()
         raise
-    made[0].changes = changes
-    return Patch(model, made, tuple(m for each in found for m in each.measurements), why, left)
+    vars(model)[HELD] = changes
+    return Patch(model, angles, tuple(m for each in found for m in each.measurements), why, left)
 
 
 def _type_of(config: Any) -> str | None:
     """The type of the language model of a configuration; None where that does not say."""
-    if isinstance(config, str | PathLike):
-        return None  # of a module around the model
     try:
         return read(config).model_type
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OSError):
         return None
 
 
-def _admitted(
-    model: nn.Module, length: int | None, named: str | None
-) -> tuple[list[Admitted], dict[str, str]]:
+def _admitted(model: nn.Module, length: int | None) -> tuple[list[Admitted], dict[str, str]]:
     """What was measured in all places, and why others are left alone."""
+    kind = _type_of(getattr(model, "config", None))
     found: list[Admitted] = []
     left: dict[str, str] = {}
-    unread = False  # a place of the language model itself: no other part may stand for it
     for place in places_of(model):
-        known = next((each for each in found if each.place.module is place.module), None)
-        is_main = named is not None and _type_of(place.config) == named
         try:
-            found.append(replace(known, place=place) if known else admitted(place, length))
+            found.append(admitted(place, length))
         except (Unread, Unlike) as error:
-            if isinstance(error, Unlike) and (named is None or is_main):
-                raise
+            if _type_of(place.config) == kind:
+                raise  # of the language model itself: no other part may stand for it
             left[place.path] = str(error)
-            unread |= is_main
-    if not found or unread:
-        reasons = " ".join(f"{path}: {why}" for path, why in left.items())
-        raise TypeError(
-            f"Nothing in {type(model).__name__} can be patched. "
-            f"{reasons or 'No rotary module that is known here takes position_ids.'}"
-        )
+    if not found:
+        why = " ".join(left.values()) or "No rotary module that is known here takes position_ids."
+        raise TypeError(f"Nothing in {type(model).__name__} can be patched. {why}")
     return found, left
-
-
-def _told(
-    model: nn.Module,
-    places: list[tuple[Admitted, Layers]],
-    given: Extension | None,
-    wanted: object,
-    changes: Changes,
-) -> str | None:
-    """Write each configuration once; why one says something else.
-
-    Where nothing was extended, only those are written that mean something else than is there: the
-    frequencies of the length that was stated.
-    """
-    why, distinct = None, {id(each.place.config): (each, new) for each, new in reversed(places)}
-    for each, new in reversed(distinct.values()):
-        if wanted is None and is_said(each, new):
-            continue
-        _rescale(model, each, new, changes)
-        said = by_type(each, given) if isinstance(given, Mapping) else {}
-        differing = told(model, each, new, said, changes)
-        why = why or differing
-    return why
 
 
 def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes) -> None:
     """Set the softmax scales of attention to those of the layers, as YaRN's in DeepSeek."""
     for kind, layer in layers.items():
         before, after = found.layers[kind].softmax_scale, layer.softmax_scale
-        if abs(after - before) <= 1e-12 * abs(before):
+        if isclose(after, before, rel_tol=1e-12):
             continue
         held = [
             (module, name)
@@ -231,7 +195,7 @@ def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes
             if getattr(module, "config", None) is found.place.config
             for name in ("scaling", "softmax_scale")
             if isinstance(scale := getattr(module, name, None), float)
-            and abs(scale - before) <= 1e-6 * abs(before)
+            and isclose(scale, before, rel_tol=1e-6)
         ]
         if not held:
             raise ValueError(f"No attention of this model has the softmax scale {before:.6g}.")
@@ -239,63 +203,35 @@ def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes
             changes.set(module, name, after)
 
 
-def _reach_of(config: Configuration, layer: RotaryLayer, length: int | None) -> int | None:
+def _put(found: Admitted, layers: Layers, length: int | None, changes: Changes) -> ExactAngles:
+    """Put ours in one place."""
+    place = found.place
+    angles = ExactAngles(
+        {kind: layer.encoding for kind, layer in layers.items()},
+        found.measurements[0].form,
+        place.module,
+        place.config,
+        found.dtype,
+        {kind: reach for kind, each in layers.items() if (reach := _reach_of(found, each, length))},
+    )
+    if place.keeps_rows:
+        before: Any = place.module._buffers[TABLE]
+        rows = max(reach_of(layers), length or 0, len(before))
+        table = angles(before, torch.arange(rows, device=before.device))
+        changes.set(place.module, TABLE, table)
+    else:
+        changes.set(place.parent, place.name, angles)
+    return angles
+
+
+def _reach_of(found: Admitted, layer: RotaryLayer, length: int | None) -> int | None:
     """From which position on the model itself would take other frequencies; None: from none."""
     longest = layer.rope.trained_length or layer.rope.longest
     if layer.rope.kind not in GROWING or longest is None:
         return None
 
     def at(n: int | None) -> str:
-        return repr(layer_of(config, layer.layer_type, layer.rope, n).encoding)
+        return repr(layer_of(found.config, layer.layer_type, layer.rope, n).encoding)
 
-    held, reach = repr(layer.encoding), max(length or 0, longest)
-    return reach if at(length) == held != at(FAR * reach) else None
-
-
-def _put(found: Admitted, layers: Layers, made: list[Ours], length: int | None) -> Ours:
-    """Put ours in one place."""
-    place = found.place
-    rotaries = {kind: layer.encoding for kind, layer in layers.items()}
-    if place.keeps_rows:
-        rows = ExactRows(rotaries, place.module._buffers[TABLE])  # type: ignore[arg-type]
-        place.module._buffers[TABLE] = rows.table(max(reach_of(layers), length or 0))
-        vars(place.module)[ROWS] = rows
-        return rows
-    same = (x for x in made if isinstance(x, ExactAngles) and x.replaced is place.module)
-    if (angles := next(same, None)) is None:
-        angles = ExactAngles(rotaries, found.form, place.module, place.config, found.dtype)
-        reaches = {kind: _reach_of(found.config, each, length) for kind, each in layers.items()}
-        angles.reach = {kind: reach for kind, reach in reaches.items() if reach is not None}
-    place.parent._modules[place.name] = angles
-    return angles
-
-
-def _patched(model: nn.Module) -> Iterator[tuple[nn.Module, str, Ours]]:
-    """What holds ours, its name there, and ours."""
-    for parent in model.modules():
-        for name, module in parent._modules.items():
-            ours = module if isinstance(module, ExactAngles) else getattr(module, ROWS, None)
-            if ours is not None:
-                yield parent, name, ours
-
-
-def _take(parent: nn.Module, name: str, ours: Ours) -> None:
-    """Take ours out of one place."""
-    if ours.changes:
-        ours.changes.undo()
-    if isinstance(ours, ExactAngles):
-        device = next((x.device for x in (*parent.parameters(), *parent.buffers())), None)
-        parent._modules[name] = ours.replaced.to(device)  # type: ignore[attr-defined]
-        return
-    module = parent.get_submodule(name)
-    module._buffers[TABLE] = ours.before.to(next(module.parameters()).device)
-    del vars(module)[ROWS]
-
-
-def unpatch(model: nn.Module) -> None:
-    """Take our encoding out again; model and configuration are what they were."""
-    patched = list(_patched(model))
-    if not patched:
-        raise ValueError("The model is not patched; there is nothing to undo.")
-    for parent, name, ours in patched:
-        _take(parent, name, ours)
+    reach = max(length or 0, longest)
+    return reach if at(length) == repr(layer.encoding) != at(FAR * reach) else None

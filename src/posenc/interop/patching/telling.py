@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Mapping
+from math import isclose
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -13,96 +14,92 @@ from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.oracle import modules
 from posenc.interop.oracle.encodings import bare, same_angles
-from posenc.interop.patching.admission import GROWING, Admitted, Unlike, longest_of
+from posenc.interop.patching.admission import GROWING, Admitted, Unlike, measured
 from posenc.interop.patching.angles import ALL
-from posenc.interop.patching.extension import OUTSIDE, completed, is_dictionary
-from posenc.interop.rope_models import checked, temperature_keys
+from posenc.interop.patching.wanted import OUTSIDE, completed
+from posenc.interop.rope_models import checked
 from posenc.interop.rope_types import rope_dictionary
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
-from posenc.interop.temperature_config import temperatures_of
 
 Layers = Mapping[str, RotaryLayer]
 
 LONGEST = "max_position_embeddings"
 
 
-def told(
-    model: nn.Module, found: Admitted, layers: Layers, given: Mapping[str, Any], changes: Changes
-) -> str | None:
+def told(model: nn.Module, found: Admitted, layers: Layers, changes: Changes) -> str | None:
     """Write what a place now has into its configuration; why it cannot say so, or None.
 
     A rope dictionary is kept only if the configuration of the whole model, saved and loaded, is
     read as the same set-up, and the class of the module, built from it, gives the same angles.
     """
+    depends = any(layer.rope.kind in GROWING for layer in layers.values())
+    if layers is found.layers and (not depends or _means(found.config, layers)):
+        return None  # it says so as it stands, and no length beside
     if found.place.keeps_rows:
         return "the code of this model computes its frequencies without a configuration"
     config, root = found.place.config, getattr(model, "config", None)
     if not hasattr(root, "get_text_config"):  # a module around the model, with settings of its own
         root = config
-    why, before = "no rope dictionary says these frequencies", len(changes.before)
-    for count, said in enumerate(_sayings(found, layers, given)):
+    why, before = "", len(changes.before)
+    for said in _sayings(found, layers):
         _write(config, said, reach_of(layers), changes)
         try:
             _check_read_back(root, found, layers)
         except Exception as error:  # what a class raises of values that it does not know
             changes.undo(before)
             named = "" if isinstance(error, Unlike) else f"{type(error).__name__}: "
-            why = why if count else named + " ".join(str(error).split())
+            why = why or named + " ".join(str(error).split())
         else:
             return None
-    return why
+    return why or "no rope dictionary says these frequencies"
 
 
-def _sayings(found: Admitted, layers: Layers, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rope dictionaries that may mean the layers, the plainest first."""
+def _sayings(found: Admitted, layers: Layers) -> Iterator[dict[str, dict[str, Any]]]:
+    """Rope dictionaries that may mean the layers, by type: the plainest, then lists of divisors."""
+    lists: dict[str, Any] = {kind: _as_lists(found.config, layer) for kind, layer in layers.items()}
     plain: dict[str, Any] = {}
-    lists: dict[str, Any] = {}
-    scaled: dict[str, Any] = {}
     for kind, layer in layers.items():
-        named, schedule = given.get(kind), bare(layer.encoding).frequencies
-        listed, factor = _as_lists(layer), schedule.attention_factor
-        said = named if is_dictionary(named) else rope_dictionary(schedule, layer.rope.head_dim)
-        lists[kind] = listed and _completed(found, layer, listed)
-        # Phi-3.5-MoE reads the factor by two other names
-        scaled[kind] = listed and {**lists[kind], "short_mscale": factor, "long_mscale": factor}
-        plain[kind] = _completed(found, layer, said) if said else lists[kind]
-    for each in (plain, lists, scaled):
+        own, said = found.layers[kind], layer.rope.values
+        if layer is not own and layer.rope is own.rope:  # it was given as a schedule
+            said = rope_dictionary(bare(layer.encoding).frequencies, layer.rope.head_dim)
+        plain[kind] = lists[kind] if said is None else said
+    for each in (plain, lists):
         if None not in each.values():
-            yield each[ALL] if set(each) == {ALL} else each
+            yield {kind: _whole(found.config, layers[kind], each[kind]) for kind in layers}
 
 
-def _as_lists(layer: RotaryLayer) -> dict[str, Any] | None:
+def _as_lists(config: Configuration, layer: RotaryLayer) -> dict[str, Any] | None:
     """Any frequencies as ``longrope`` has them: what each of the plain ones is divided by.
 
     Both of its lists are the same, so that no length switches them. None where a pair stands still.
     """
     rotary, rope = bare(layer.encoding), layer.rope
-    turns = rotary.frequencies.turns()
+    turns, factor = rotary.frequencies.turns(), rotary.frequencies.attention_factor
     if 0 in turns:
         return None
     plain = Geometric(rotary.rotated_dim, rope.base).turns()
     divisors = [one / other for one, other in zip(plain, turns, strict=True)]
-    share = rotary.rotated_dim / rope.head_dim
-    return {
+    lists = {
         "rope_type": "longrope",
-        "rope_theta": rope.base,
         "short_factor": divisors,
         "long_factor": divisors,
         "factor": 1.0,
-        "attention_factor": rotary.frequencies.attention_factor,
+        "attention_factor": factor,
         OUTSIDE: rope.trained_length or rope.longest,
-        **({} if share == 1 else {"partial_rotary_factor": share}),
     }
+    # Phi-3.5-MoE reads the factor by two other names.
+    scales = {"short_mscale": factor, "long_mscale": factor}
+    return lists | scales if config.facts.get("by_length") else lists
 
 
-def _completed(found: Admitted, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(config: Configuration, layer: RotaryLayer, said: Mapping[str, Any]) -> dict[str, Any]:
     """With what stays of the old dictionary, and the width: classes have shares by default."""
-    whole = completed(layer, said, found.config)
+    whole = completed(layer, said, config)
     whole.pop("type", None)  # the old spelling
     kind = whole.setdefault("rope_type", layer.rope.kind)
     if layer.rope.kind == kind and layer.rope.rope_type.keeps_trained_length:
         whole.setdefault(OUTSIDE, layer.rope.trained_length)
-    if found.config.facts.get("partly") and not found.config.get("qk_rope_head_dim"):
+    if config.facts.get("partly") and not config.get("qk_rope_head_dim"):
         share = bare(layer.encoding).rotated_dim / layer.rope.head_dim
         whole.setdefault("partial_rotary_factor", share)
     return whole
@@ -119,15 +116,15 @@ def reach_of(layers: Layers) -> int:
     return max(reaches)
 
 
-def _write(config: Any, said: Mapping[str, Any], reach: int, changes: Changes) -> None:
-    """Put a rope dictionary into a configuration, and the length to which it reaches."""
-    held = config.rope_parameters if not said.get("rope_type") else {}
-    # Nested, it may have types of layers of which there are none; these stay.
-    changes.set(config, "rope_parameters", copy.deepcopy({**(held or {}), **said}))
+def _write(config: Any, said: dict[str, dict[str, Any]], reach: int, changes: Changes) -> None:
+    """Put rope dictionaries into a configuration, and the length to which they reach."""
+    # Nested, there may be types of which the model has no layers; these stay.
+    rope = said.get(ALL) or {**(config.rope_parameters or {}), **said}
+    changes.set(config, "rope_parameters", copy.deepcopy(rope))
     changes.note(config, OUTSIDE)  # PhiMoE sets it from the dictionary as it is saved
-    if OUTSIDE in said and hasattr(config, OUTSIDE):
-        setattr(config, OUTSIDE, said[OUTSIDE])
-    states = any(OUTSIDE in each for each in (said, *said.values()) if isinstance(each, Mapping))
+    if OUTSIDE in rope and hasattr(config, OUTSIDE):
+        setattr(config, OUTSIDE, rope[OUTSIDE])
+    states = any(OUTSIDE in each for each in said.values())
     if states and reach > (getattr(config, LONGEST, None) or reach):
         # Or generation warns of longer rows. Without a trained length, this field is that.
         changes.set(config, LONGEST, reach)
@@ -138,56 +135,35 @@ def _write(config: Any, said: Mapping[str, Any], reach: int, changes: Changes) -
 
 def _check_read_back(root: Any, found: Admitted, layers: Layers) -> None:
     """Raise unless a configuration says the same once it was saved and loaded."""
-    path = _path_of(found.place.config, root)
-    if path is None:
-        raise Unlike("the model keeps a copy of its configuration there, not saved with it")
     with TemporaryDirectory() as folder:
         root.save_pretrained(folder)
-        again = type(root).from_pretrained(folder)
-    for name in path:
-        again = getattr(again, name)
-    known = checked(read(again))
-    if temperature_keys(known) and repr(temperatures_of(known)) != repr(
-        temperatures_of(found.config)
-    ):
-        raise Unlike("its code reads the temperature of queries from the same key")
-    if not _means(known, layers):
+        loaded = type(root).from_pretrained(folder)
+    both = zip(_parts(root), _parts(loaded), strict=False)
+    again = next((new for old, new in both if old is found.place.config), None)
+    if again is None:
+        raise Unlike("the model keeps a copy of its configuration there, not saved with it")
+    if not _means(checked(read(again)), layers):
         raise Unlike("its configuration, saved and loaded, is read as something else")
-    name, module = type(found.place.module).__name__, modules.rebuilt(found.place.module, again)
+    module = modules.rebuilt(found.place.module, again)
     if module is None:
+        name = type(found.place.module).__name__
         raise Unlike(f"{name} cannot be built from a configuration alone")
     for kind, layer in layers.items():
-        positions = modules.positions_for(layer.encoding, longest_of(layer, None))
-        given = modules.angles_of(module, positions, None if kind == ALL else kind)
-        try:
-            modules.compared(given, layer.encoding, positions)
-        except ValueError as error:
-            raise Unlike(f"built from its configuration, {name} differs: {error}") from None
+        measured(found.place, module, kind, [layer], None)
 
 
-def is_said(found: Admitted, layers: Layers) -> bool:
-    """Whether a configuration means what a place has without saying a length, as it stands."""
-    depends = any(layer.rope.kind in GROWING for layer in layers.values())
-    return not depends or _means(found.config, layers)
+def _parts(config: Any) -> list[Any]:
+    """A configuration and all that are inside of it, in an order that saving keeps."""
+    inside = [each for _, each in sorted(vars(config).items()) if hasattr(each, "model_type")]
+    return [config, *(part for each in inside for part in _parts(each))]
 
 
 def _means(config: Configuration, layers: Layers) -> bool:
     """Whether layers have what a configuration means at the trained length."""
     means = {kind or ALL: each for kind, each in layers_by_type(config).items()}
-    for kind, layer in layers.items():
-        other = means.get(kind) or means.get(ALL)
-        if other is None or not same_angles(layer.encoding, other.encoding):
-            return False
-        if abs(layer.softmax_scale - other.softmax_scale) > 1e-9 * abs(layer.softmax_scale):
-            return False
-    return True
-
-
-def _path_of(config: Any, root: Any) -> tuple[str, ...] | None:
-    """The fields that lead from one configuration to another inside of it."""
-    if config is root:
-        return ()
-    for name, value in getattr(root, "__dict__", {}).items():
-        if hasattr(value, "model_type") and (path := _path_of(config, value)) is not None:
-            return name, *path
-    return None
+    return all(
+        (other := means.get(kind) or means.get(ALL)) is not None
+        and same_angles(layer.encoding, other.encoding)
+        and isclose(layer.softmax_scale, other.softmax_scale)
+        for kind, layer in layers.items()
+    )
