@@ -44,19 +44,15 @@ def reach_of(function: Callable[..., Any]) -> Reach | None:
     return Reach(before, after if after < FAR - 1 else None)
 
 
-def numbers_of(mask: Tensor) -> Tensor:
-    """A mask as what is added to scores."""
-    return mask if mask.is_floating_point() else torch.where(mask, 0.0, -1e9)
-
-
-def seen_in(scores: Tensor) -> Reach | None:
-    """The keys that the middle query sees, of scores ``[…, seq, seq]``."""
-    seq = scores.shape[-2]
-    if scores.shape[-1] < seq:
+def seen_in(mask: Tensor) -> Reach | None:
+    """The keys that the middle query sees, of scores or a mask ``[…, seq, seq]``."""
+    seq = mask.shape[-2]
+    if mask.shape[-1] < seq:
         return None
     middle = seq // 2 + 1
-    row = scores.reshape(-1, *scores.shape[-2:])[:, middle, :seq] > -1e4
-    before, after = int(row[:, : middle + 1].sum(-1).max()), int(row[:, middle + 1 :].sum(-1).max())
+    row = mask.reshape(-1, *mask.shape[-2:])[:, middle, :seq]
+    seen = row if row.dtype == torch.bool else row > -1e4
+    before, after = (int(x.sum(-1).max()) for x in (seen[:, : middle + 1], seen[:, middle + 1 :]))
     return Reach(
         None if before == middle + 1 else before, None if after == seq - middle - 1 else after
     )

@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from posenc.interop.oracle.masks import Reach, numbers_of, reach_of, seen_in
+from posenc.interop.oracle.masks import Reach, reach_of, seen_in
 from posenc.interop.oracle.rotation import POSITIONS, Rotation, matrices_of, rotation_of
 
 NAME = "posenc_oracle"
-"""The attention implementation that notes its scale and its mask."""
+"""The attention implementation whose masks say how far they reach."""
 
 FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotary)|apply_2d")
 """Names of functions that rotate."""
@@ -93,8 +94,9 @@ class Record:
     path: list[str] = field(default_factory=lambda: [""], repr=False)
 
     def note(self, head_dim: int | None, scale: float | None, reach: Reach | None) -> None:
-        """Note the attention of the module that runs."""
-        self.attended.append(Layer(self.path[-1], None, head_dim, scale, reach))
+        """Note the attention of the module that runs, the first of several."""
+        if all(each.path != self.path[-1] for each in self.attended):
+            self.attended.append(Layer(self.path[-1], None, head_dim, scale, reach))
 
 
 def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Record:
@@ -104,12 +106,8 @@ def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Reco
     """
     given, positions = inputs_of(model, axes, longest)
     record = Record(positions)
-    RECORDS.append(record)
-    try:
-        with torch.no_grad(), _hooked(model, record), _wrapped(model, record), _Products(record):
-            model(**given)
-    finally:
-        RECORDS.pop()
+    with torch.no_grad(), _hooked(model, record), _wrapped(model, record), _Watch(record):
+        model(**given)
     return record
 
 
@@ -118,18 +116,13 @@ def inputs_of(
 ) -> tuple[dict[str, Any], Tensor]:
     """Tokens for a model, and where they stand: as of ``watched``, or where it is given."""
     taken = inspect.signature(model.forward).parameters
-    bound = min(longest or POSITIONS[-1] + 1, _trained(model) or POSITIONS[-1] + 1)
+    bound = min(longest or inf, _trained(model))
     near = [p for p in POSITIONS if p < bound]
     if positions is None:
         positions = torch.tensor(near) if "position_ids" in taken else torch.arange(len(near))
-    if axes and "position_ids" in taken:
-        rows = torch.zeros(axes, axes * (len(near) - 1) + 1, dtype=torch.long)
-        for axis in range(axes):  # one axis after the other, the others at 0
-            start = 1 + axis * (len(near) - 1)
-            rows[axis, start : start + len(near) - 1] = positions[1:]
-        positions = rows
+    if axes and "position_ids" in taken:  # one axis after the other, the others at 0
+        positions = nn.functional.pad(torch.block_diag(*[positions[1:]] * axes), (1, 0))
     seq = positions.shape[-1]
-    weight = next(model.parameters())
     ids = torch.arange(seq)[None] % 7 + 3
     offered = {
         "input_ids": ids,
@@ -144,16 +137,16 @@ def inputs_of(
             raise ValueError(f"{type(model).__name__} takes no tokens.")
         offered["inputs_embeds"] = torch.randn(1, seq, width)
     given = {name: value for name, value in offered.items() if name in taken}
-    move = lambda x: x.to(weight.device) if isinstance(x, Tensor) else x  # noqa: E731
-    return {name: move(value) for name, value in given.items()}, positions
+    device = next(model.parameters()).device
+    return {n: x.to(device) if isinstance(x, Tensor) else x for n, x in given.items()}, positions
 
 
-def _trained(model: nn.Module) -> int | None:
+def _trained(model: nn.Module) -> float:
     """The length up to which nothing is stretched, and tables have rows."""
     config: Any = getattr(model, "config", None)
     rope = getattr(config, "rope_parameters", None) or {}
     given = [getattr(config, name, None) for name in LENGTHS] + [rope.get(LENGTHS[0])]
-    return min((n for n in given if type(n) is int and n > 1), default=None)
+    return min((n for n in given if type(n) is int and n > 1), default=inf)
 
 
 @contextmanager
@@ -227,8 +220,8 @@ def _alike(x: Tensor, heads: Tensor) -> bool:
     return x.ndim == heads.ndim >= 3 and x.shape[-1] == heads.shape[-1] and x.dtype == heads.dtype
 
 
-class _Products(TorchFunctionMode):
-    """Notes every softmax with the product that its scores came from, where attention is eager."""
+class _Watch(TorchFunctionMode):
+    """Notes attention: by torch's own function, or a softmax and the product it came from."""
 
     def __init__(self, record: Record):
         super().__init__()
@@ -243,20 +236,17 @@ class _Products(TorchFunctionMode):
             self.products = [*self.products[-3:], (out.detach().clone(), width)]
         elif name == "softmax" and args and isinstance(args[0], Tensor):
             self._note(args[0].detach())
-        elif name == "scaled_dot_product_attention" and not self._noted():
+        elif name == "scaled_dot_product_attention":
             named = dict(zip(("query", "key", "value", "attn_mask"), args)) | (kwargs or {})  # noqa: B905
             width, mask = named["query"].shape[-1], named.get("attn_mask")
-            reach = Reach(after=0) if named.get("is_causal") else Reach()
-            reach = reach if mask is None else seen_in(numbers_of(mask))
+            reach = Reach(after=0 if named.get("is_causal") else None)
+            if mask is not None:
+                reach = getattr(mask, "reach", None) or seen_in(mask)
             self.record.note(width, named.get("scale") or width**-0.5, reach)
         return out
 
-    def _noted(self) -> bool:
-        """Whether the attention of this module was noted already."""
-        return any(each.path == self.record.path[-1] for each in self.record.attended)
-
     def _note(self, scores: Tensor) -> None:
-        for product, width in () if self._noted() else reversed(self.products):
+        for product, width in reversed(self.products):
             if product.numel() == scores.numel() and product.shape[-1] == scores.shape[-1]:
                 scale = _scale(product.reshape(scores.shape), scores) if width else None
                 return self.record.note(width, scale, seen_in(scores))
@@ -272,16 +262,12 @@ def _scale(product: Tensor, scores: Tensor) -> float | None:
 
 
 def register() -> str:
-    """Make the implementation that notes known to transformers, and give its name."""
+    """Make plain attention, whose masks say how far they reach, known; gives its name."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(NAME, _attend)
     AttentionMaskInterface.register(NAME, _drawn)
     return NAME
-
-
-RECORDS: list[Record] = []
-"""The records of passes that run, the innermost last."""
 
 
 def _attend(
@@ -291,43 +277,29 @@ def _attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    **others: Any,
+    is_causal: bool | None = None,
+    **_: Any,
 ) -> tuple[Tensor, None]:
-    """Plain attention, whose scale and mask are noted."""
-    if RECORDS:
-        width = query.shape[-1]
-        scale = width**-0.5 if scaling is None else float(scaling)
-        reach = getattr(attention_mask, "reach", None)
-        if reach is None and attention_mask is not None:
-            reach = seen_in(numbers_of(attention_mask))
-        if attention_mask is None:
-            is_causal = others.get("is_causal", getattr(module, "is_causal", True))
-            reach = Reach(after=0 if is_causal else None)
-        RECORDS[-1].note(width, scale, reach)
+    """Plain attention by torch's function, which is told the scale and the mask."""
     groups = query.shape[1] // key.shape[1]
-    out = torch.nn.functional.scaled_dot_product_attention(
-        query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    out = nn.functional.scaled_dot_product_attention(
+        query,
+        key.repeat_interleave(groups, 1),
+        value.repeat_interleave(groups, 1),
+        attn_mask=attention_mask,
+        is_causal=is_causal and attention_mask is None,
+        scale=scaling,
     )
     return out.transpose(1, 2).contiguous(), None
 
 
-def _drawn(
-    batch_size: int,
-    q_length: int,
-    kv_length: int,
-    q_offset: int = 0,
-    kv_offset: int = 0,
-    mask_function: Callable[..., Any] | None = None,
-    attention_mask: Tensor | None = None,
-    **others: Any,
-) -> Tensor:
+def _drawn(**given: Any) -> Tensor:
     """A mask of numbers, with the reach of the function that it is drawn by."""
     from transformers.masking_utils import causal_mask_function, eager_mask
 
-    function = causal_mask_function if mask_function is None else mask_function
-    others |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    mask = eager_mask(
-        batch_size, q_length, kv_length, q_offset, kv_offset, function, attention_mask, **others
-    )
-    mask.reach = reach_of(function)  # type: ignore[union-attr]
-    return mask  # type: ignore[return-value]
+    given["allow_is_bidirectional_skip"] = False
+    mask: Any = eager_mask(**given)
+    mask.reach = reach_of(given.get("mask_function", causal_mask_function))
+    return mask
