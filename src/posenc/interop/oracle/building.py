@@ -73,11 +73,6 @@ def shrunk(config: Any, depth: int | None = None) -> dict[str, Any]:
     return values
 
 
-def tiny(config: Any, depth: int | None = None, **fields: Any) -> Any:
-    """A configuration of the same class whose model is small."""
-    return type(config).from_dict({**config.to_dict(), **shrunk(config, depth), **fields})
-
-
 def classes_of(kind: type) -> list[type]:
     """The models whose configuration is of a class, the plainest first."""
     from transformers import PreTrainedModel

@@ -56,13 +56,6 @@ class Rotated:
     given: inspect.BoundArguments
     contents: tuple[str, ...]  # the arguments that it rotates: queries, and keys beside them
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Alike for calls of one function with one tensor of angles."""
-        others = [x for n, x in self.given.arguments.items() if n not in self.contents]
-        same = tuple(id(x) if isinstance(x, Tensor | tuple) else repr(x) for x in others)
-        return self.name, self.given.arguments[self.contents[0]].shape, *same
-
     def turn(self, heads: Tensor) -> Tensor:
         """The same function of other heads, with the same angles."""
         given = {**self.given.arguments, **dict.fromkeys(self.contents, heads)}
@@ -99,12 +92,9 @@ class Record:
             self.attended.append(Layer(self.path[-1], None, head_dim, scale, reach))
 
 
-def watched(model: nn.Module, axes: int = 0, longest: int | None = None) -> Record:
-    """What a model does in one pass over tokens below the position ``longest``.
-
-    Without ``axes`` its positions have one, and need no axis.
-    """
-    given, positions = inputs_of(model, axes, longest)
+def watched(model: nn.Module, axes: int = 0) -> Record:
+    """What a model does in one pass; without ``axes`` its positions have one, and need no axis."""
+    given, positions = inputs_of(model, axes)
     record = Record(positions)
     with torch.no_grad(), _hooked(model, record), _wrapped(model, record), _Watch(record):
         model(**given)
@@ -283,7 +273,7 @@ def _attend(
     """Plain attention by torch's function, which is told the scale and the mask."""
     groups = query.shape[1] // key.shape[1]
     if is_causal is None:
-        is_causal = getattr(module, "is_causal", True)
+        is_causal = bool(getattr(module, "is_causal", True))
     out = nn.functional.scaled_dot_product_attention(
         query,
         key.repeat_interleave(groups, 1),
