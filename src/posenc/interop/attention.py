@@ -1,6 +1,6 @@
 """``posenc.attention`` as an attention implementation of ``transformers``."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +12,8 @@ from posenc.encodings.bias import ScoreBias
 from posenc.encodings.positional import Positional
 from posenc.interop.told_mask import NAME, ToldMask, told_or_drawn
 
-REFUSED = ("indices", "block_indices", "sinks")
-"""Arguments of sparse attention, which no backend here knows."""
+REFUSED = ("indices", "block_indices", "sinks", "cu_seq_lens_q")
+"""Arguments of sparse attention, and documents that position ids do not tell of."""
 
 
 def register_attention() -> str:
@@ -81,8 +81,6 @@ def attend(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     position_bias: ToldBias | Tensor | None = None,
-    cu_seq_lens_q: Tensor | None = None,
-    cu_seq_lens_k: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """One layer of attention, called as ``transformers`` calls its attention interface.
@@ -93,14 +91,13 @@ def attend(
         ``[batch, q_len, heads, value_dim]``, and no weights.
     """
     _refuse(module, others)
-    mask = _of_documents(attention_mask, cu_seq_lens_q, cu_seq_lens_k, query, key)
+    mask = attention_mask
     if mask is None:
         mask = _unsaid(module, is_causal, query, key, others.get("sliding_window"))
     told: dict[str, Any] = {"attn_mask": mask}
     if isinstance(mask, ToldMask):
-        whole, mask = mask, mask.seen_by_last()
-        if mask is not whole:
-            key, value = key[:, :, : mask.k_len], value[:, :, : mask.k_len]
+        mask = mask.seen_by_last()
+        key, value = key[:, :, : mask.k_len], value[:, :, : mask.k_len]
         told = mask.keywords(query.device)
     if isinstance(position_bias, Tensor):
         _add(told, position_bias[..., : key.shape[-2]])
@@ -114,18 +111,17 @@ def attend(
                 told |= _in_drawn(mask, position_bias, query, key)
             elif not position_bias.counts_padding and mask.has_holes():
                 told |= _among_real(mask)
-    out = attention(
-        query, key, value, scale=scaling, dropout_p=dropout, softcap=softcap,
-        sinks=None if s_aux is None else s_aux.flatten(), **told,
-    )  # fmt: skip
+    sinks = None if s_aux is None else s_aux.flatten()
+    named: dict[str, Any] = {"scale": scaling, "dropout_p": dropout, "softcap": softcap}
+    out = attention(query, key, value, sinks=sinks, **named, **told)
     return out.transpose(1, 2).contiguous(), None
 
 
 def _refuse(module: nn.Module, others: dict[str, Any]) -> None:
     if others.get("output_attentions") or _weights_are_collected():
         raise ValueError("attn_implementation='posenc' never forms attention weights.")
-    if sparse := [name for name in REFUSED if others.get(name) is not None]:
-        raise ValueError(f"{type(module).__name__} gives {sparse[0]}: 'posenc' is not sparse.")
+    if given := [name for name in REFUSED if others.get(name) is not None]:
+        raise ValueError(f"{type(module).__name__} gives {given[0]}, which 'posenc' does not take.")
 
 
 def _weights_are_collected() -> bool:
@@ -148,28 +144,6 @@ def _unsaid(
     if windowed or (flag and q_len > 1 and q_len != k_len):
         raise ValueError(f"{type(module).__name__} got no mask for {q_len} of {k_len} tokens.")
     return ToldMask(q_len, k_len, k_len - q_len, is_causal=bool(flag) and q_len > 1)
-
-
-def _of_documents(
-    mask: ToldMask | Tensor | None,
-    queries: Tensor | None,
-    keys: Tensor | None,
-    query: Tensor,
-    key: Tensor,
-) -> ToldMask | Tensor | None:
-    """The mask, with the documents of a packed row that came in the words of flash attention."""
-    if queries is None:
-        return mask
-    length, itself = query.shape[-2], keys is not None and torch.equal(queries, keys)
-    if not itself or not isinstance(mask, ToldMask) or length != key.shape[-2] or len(query) != 1:
-        raise ValueError("cu_seq_lens_q are served for one packed row that attends to itself.")
-    row = torch.arange(length, device=query.device)
-    ids = torch.bucketize(row, queries[1:].long().contiguous(), right=True)[None]
-    if mask.documents is None:
-        return replace(mask, q_documents=ids, documents=ids, kept={})
-    if not torch.equal(mask.documents.diff() != 0, ids.diff() != 0):
-        raise ValueError("By cu_seq_lens_q documents begin elsewhere than by position_ids.")
-    return mask
 
 
 def _add(told: dict[str, Any], bias: Tensor) -> None:

@@ -11,6 +11,8 @@ from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_models
 from posenc.interop.attention import ToldBias, register_attention
 from posenc.interop.changes import Changes, Undoable, undo_kept
+from posenc.interop.modes import in_evaluation
+from posenc.interop.oracle import inputs_of
 from posenc.interop.told_mask import NAME
 
 T5_LAYERS = frozenset(
@@ -55,8 +57,8 @@ def patch_biases(model: nn.Module) -> BiasPatch:
     table stays the model's own parameter, and receives its gradients. Caches, padding, generation,
     training, casts, copies and saving work as before; the state dict stays as it is.
 
-    The model's own bias is compared with ours first, in rows of 16 to 5000 tokens, and ALiBi's
-    layers run on random rows in both ways.
+    The model's own bias is compared with ours first, in rows of 16 to 5000 tokens, and a model with
+    ALiBi is run over a few tokens in both ways.
 
     Args:
         model: Bloom, MPT or Falcon (with ``alibi=True``), T5, mT5, UMT5, Switch Transformers or
@@ -64,7 +66,7 @@ def patch_biases(model: nn.Module) -> BiasPatch:
 
     Raises:
         TypeError: The model has no such bias, or one that is made otherwise.
-        ValueError: It is patched already, or its own bias or layers give something else than ours.
+        ValueError: It is patched already, or its own bias or outputs are something else than ours.
 
     Reference:
         Press, Smith & Lewis 2022, "Train Short, Test Long" (arXiv:2108.12409); Raffel et al. 2020,
@@ -86,23 +88,35 @@ def patch_biases(model: nn.Module) -> BiasPatch:
     _refuse(model, layers)
     register_attention()
     made, changes = BiasPatch(model), _Changes()
+    before = _outputs(model) if alibi else torch.empty(0)
     try:
         for layer in t5:
             _t5(layer, made, changes)
         if alibi:
             bias, made.own_error = alibi_models.take(model, alibi, changes)
             made.biases.append(bias)
-        around = [part for part in model.modules() if layers & {*part.modules()}]
-        for config in {
-            id(part): part for part in (getattr(x, "config", 0) for x in around)
-        }.values():
-            if hasattr(config, "_attn_implementation_internal"):
+        for part in model.modules():
+            config = getattr(part, "config", None)
+            told = getattr(config, "_attn_implementation_internal", NAME) == NAME
+            if not told and layers & {*part.modules()}:
                 changes.set(config, "_attn_implementation_internal", NAME)
+        if alibi:
+            alibi_models.check_outputs(alibi[0], before, _outputs(model))
     except Exception:
         changes.undo()
         raise
     vars(model)[HELD] = changes
     return made
+
+
+@torch.no_grad()
+def _outputs(model: nn.Module) -> Tensor:
+    """What a model makes of a few tokens."""
+    given, _ = inputs_of(model)
+    given["attention_mask"][:, 0] = 0  # without padding, MPT that sees later keys gets no mask
+    with in_evaluation(model):
+        out = model(**given)[0]
+    return out[:, 1:] if out.ndim > 2 else out
 
 
 def unpatch_biases(model: nn.Module) -> None:
@@ -139,7 +153,7 @@ def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
     if not layer.has_relative_attention_bias:
         # Of another layer, handed on, or none: then it would draw zeros.
         changes.set(layer, "has_relative_attention_bias", True)
-        changes.set(layer, "compute_bias", _NoBias())
+        changes.set(layer, "compute_bias", partial(_told_t5, layer, None))
         return
     bias = T5Bias(
         layer.n_heads,
@@ -152,17 +166,12 @@ def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
     changes.set(layer, "compute_bias", partial(_told_t5, layer, bias))
 
 
-class _NoBias:
-    """Says that nothing is added."""
-
-    def __call__(self, *_: Any, **__: Any) -> ToldBias:
-        return ToldBias(None)
-
-
 def _told_t5(
-    layer: Any, bias: T5Bias, *_: Any, past_seen_tokens: int | Tensor = 0, **__: Any
+    layer: Any, bias: T5Bias | None, *_: Any, past_seen_tokens: int | Tensor = 0, **__: Any
 ) -> ToldBias:
     """The bias with the table that the layer has now, whatever was loaded or cast meanwhile."""
+    if bias is None:
+        return ToldBias(None)
     own = layer.relative_attention_bias
     rows: Any = getattr(own, "weight", None)
     if not isinstance(own, nn.Embedding) or type(own).forward is not nn.Embedding.forward:
