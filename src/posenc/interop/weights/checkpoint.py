@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
@@ -24,10 +25,8 @@ other than that of the model's own code."""
 # Names of tensors within attention, as transformers writes them.
 PLACE = re.compile(
     rf"^(?P<attention>(?P<stack>(?:.*\.)?(?:{layouts.LAYERS}))\.(?P<layer>\d+)\."
-    rf"(?:{layouts.ATTENTION}))\.(?P<module>\w+)(?P<norm>\.norms\.\d+)?\.(?P<leaf>.+)$"
+    rf"(?:{layouts.ATTENTION}))\.(?P<module>\w+)(?:\.norms\.\d+)?\.(?P<leaf>.+)$"
 )
-# What tells two attentions of one layer apart.
-DUPLICATE = re.compile(r"\.\d$")
 # Other parts of a model, which are not converted.
 ELSEWHERE = re.compile(r"(^|\.)(vision\w*|visual|audio\w*|encoder|decoder|indexer|cross_attn)\.")
 # Tensors whose first axis is the channels that a projection gives.
@@ -69,43 +68,31 @@ def row_orders(config: Any, shapes: Shapes) -> RowOrders:
     known = read(config)
     layers = _rotaries(known)
     found: RowOrders = {}
-    places: dict[int, set[str]] = {}
-    modules: dict[int, set[str]] = {}
-    stacks: set[str] = set()
-    leaves: set[str] = set()
+    stacks, leaves, modules = set(), set(), {number: set() for number in range(len(layers))}
     for name in shapes:
         place = PLACE.match(name)
         if place is None or ELSEWHERE.search(name):
             continue
         number, module, leaf = int(place["layer"]), place["module"], place["leaf"]
-        if module in layouts.PROJECTIONS:
-            stacks.add(place["stack"])
-            leaves.add(leaf)
-            if number >= len(layers):
-                raise ValueError(f"{name} is of layer {number} of {len(layers)}, counted from 0.")
-        layer = layers[number] if number < len(layers) else None
-        if layer is None:
+        if number >= len(layers):
+            raise ValueError(f"{name} is of layer {number} of {len(layers)}, counted from 0.")
+        layer = layers[number]
+        if layer is None or (order := layouts.order_of(module, layer, known)) is None:
             continue
-        if layouts.CONVOLVED in name:
-            raise ValueError(f"{name} is a convolution over channels, which no order converts.")
-        order = layouts.order_of(module, layer, known)
-        if order is None:
-            continue
-        places.setdefault(number, set()).add(DUPLICATE.sub("", place["attention"]))
-        modules.setdefault(number, set()).add(module)
+        stacks.add(place["stack"])
+        leaves.add(leaf.partition(".")[0])
+        modules[number].add(module)
         if _follows(order, leaf, name, shapes):
             found[name] = order
-    for several in (stacks, *places.values()):
-        if len(several) > 1:
-            raise ValueError(f"Layers are found in several places: {', '.join(sorted(several))}.")
-    if leaves and all(leaf.startswith("lora_") for leaf in leaves):
+    if len(stacks) > 1:
+        raise ValueError(f"Layers are found in several places: {', '.join(sorted(stacks))}.")
+    if leaves and leaves <= {"lora_A", "lora_B", "lora_magnitude_vector"}:
         return found  # an adapter, without the projections themselves
-    # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
-    shared = bool(known.get("num_kv_shared_layers"))
-    for number in (number for number, layer in enumerate(layers) if layer):
-        names = modules.get(number, set())
-        both = names & {*layouts.QUERIES} and (names & {"k_proj", *layouts.LATENT} or shared)
-        if not both and not names & {*layouts.FUSED}:
+    for number, names in modules.items():
+        # Gemma 3n and 4: the last layers take the keys of earlier ones, and have no projection.
+        keys = names & {*layouts.KEYS, *layouts.LATENT} or known.get("num_kv_shared_layers")
+        both = names & {*layouts.QUERIES} and keys
+        if layers[number] and not both and not names & {*layouts.FUSED}:
             raise ValueError(f"Layer {number} rotates, and its queries and keys are not found.")
     return found
 
@@ -114,22 +101,18 @@ def _follows(order: RowOrder, leaf: str, name: str, shapes: Shapes) -> bool:
     """Whether one tensor of a module is permuted with its rows."""
     shape = shapes[name]
     if ROWS.match(leaf):
-        try:
-            order.rows(shape)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-        return True
+        return order.rows(shape) > 0
     if COLUMNS.match(leaf):
         return False
     if SCALES.match(leaf):
-        weight = shapes.get(f"{name.removesuffix(leaf)}weight")
-        count = shape[0] if shape else 1
-        if count == 1 and len(shape) < 2:
+        rows = shapes.get(f"{name.removesuffix(leaf)}weight", (0,))[0]
+        if shape in ((), (1,)):
             return False
-        if weight is not None and count == weight[0]:
+        if shape[0] == rows:
             return True
-        if weight is not None and order.keeps_blocks(weight[0], count):
-            return False
+        blocks = torch.arange(rows) // -(-rows // shape[0])
+        if rows and torch.equal(blocks[order.index(rows, "half")], blocks):
+            return False  # rows that change places share a scale
     raise ValueError(f"{name} of shape {list(shape)} is packed or scaled in an unknown manner.")
 
 
@@ -156,8 +139,8 @@ def convert_weights(
     """
     check_convertible(config, to)
     orders = row_orders(config, {name: tuple(x.shape) for name, x in state.items()})
-    return {name: orders[name].converted(x, to) if name in orders else x
-            for name, x in state.items()}  # fmt: skip
+    changed = {name: order.converted(state[name], to) for name, order in orders.items()}
+    return {**state, **changed}
 
 
 def check_convertible(config: Any, to: Pairing) -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.modes import in_evaluation
-from posenc.interop.oracle.watching import Record, watched
+from posenc.interop.oracle.watching import Record
 from posenc.interop.weights.layouts import RowOrder
-from posenc.numerics.pairing import Pairing, permutation
+from posenc.numerics.pairing import Pairing, convert_channels
 
 EQUAL, APART = 1e-5, 1e-3
 """Softmax in float32 leaves 1e-7 of the outputs; a wrong order leaves a tenth of them and more."""
@@ -31,12 +30,6 @@ class Attention:
     module: nn.Module
     layer: Rotary  # in the pairing of its code
     orders: dict[str, RowOrder]  # by the names of its tensors
-
-    @property
-    def kind(self) -> tuple:
-        """What modules that need one measurement for all have in common."""
-        shapes = tuple((name, tuple(x.shape)) for name, x in self.module.named_parameters())
-        return type(self.module), repr(self.layer), shapes, tuple(self.orders.items())
 
 
 @dataclass(frozen=True)
@@ -62,47 +55,24 @@ class OtherPairing:
         return self._reordered(out, other)
 
     def _reordered(self, x: Tensor, to: Pairing) -> Tensor:
-        layer, width = self.layer, x.shape[-1]  # of a head, or of its rotated part alone
-        return x[..., permutation(layer.rotated_dim, to, head_dim=width, rotated=layer.rotated)]
-
-
-def measure(
-    model: nn.Module, found: Sequence[Attention], to: Pairing
-) -> list[tuple[nn.Module, Functions]]:
-    """For each module, the functions of the pairing ``to`` that it must call."""
-    try:
-        with in_evaluation(model):
-            record = watched(model)
-    except Exception as error:
-        raise ValueError(f"{type(model).__name__} could not be run: {error}.") from error
-    functions: dict[tuple, Functions] = {}
-    for kind, each in {each.kind: each for each in found}.items():
-        try:
-            functions[kind] = _measured(each, record, to)
-        except Exception as error:  # whatever attention raises
-            raise refusal(each, f"{type(error).__name__}: {error}") from error
-    return [(each.module, functions[each.kind]) for each in found]
-
-
-def refusal(each: Attention, why: str) -> ValueError:
-    """The error of a module that cannot be converted."""
-    return ValueError(f"{each.path} ({type(each.module).__name__}) cannot be converted: {why}.")
+        """Of heads, or of their rotated part alone."""
+        layer = self.layer
+        return convert_channels(x, to, rotated_dim=layer.rotated_dim, rotated=layer.rotated)
 
 
 @torch.no_grad()
-def _measured(each: Attention, record: Record, to: Pairing) -> Functions:
+def measured(each: Attention, record: Record, to: Pairing) -> Functions:
     """The functions with which permuted random weights give the outputs of those in order."""
     named, functions = _plain_forward(each.module).__code__.co_names, Functions()
     for call in record.rotated:
-        if call.path == each.path and call.name in named:
-            rotation = call.rotation(record.positions)
-            if rotation is not None:
-                made = OtherPairing(call.function, each.layer, not rotation.reorders, call.contents)
-                functions[call.name] = made
+        rotates = call.path == each.path and call.name in named
+        if rotates and (rotation := call.rotation(record.positions)) is not None:
+            made = OtherPairing(call.function, each.layer, not rotation.reorders, call.contents)
+            functions[call.name] = made
     if not functions:
         raise ValueError("its forward pass calls no function that rotates")
-    copy = _random_copy(each.module)
     args, kwargs = _wide(record.given[each.path], record.positions.shape[-1])
+    copy = _random_copy(each.module)
     wanted = _first(copy(*args, **kwargs))
     tensors = dict(copy.named_parameters())
     for name, order in each.orders.items():
@@ -110,18 +80,16 @@ def _measured(each: Attention, record: Record, to: Pairing) -> Functions:
     blind = _first(copy(*args, **kwargs))
     with_functions(copy, functions)
     given = _first(copy(*args, **kwargs))
-    size = wanted.abs().max()
-    if (blind - wanted).abs().max() <= APART * size:
+    unlike, changed = (float((x - wanted).abs().max() / wanted.abs().max()) for x in (blind, given))
+    if unlike <= APART:
         raise ValueError("its outputs do not tell one pairing from the other")
-    if (share := float((given - wanted).abs().max() / size)) > EQUAL:
-        raise ValueError(f"its outputs would change by {share:.2g} of their size")
+    if changed > EQUAL:
+        raise ValueError(f"its outputs would change by {changed:.2g} of their size")
     return functions
 
 
 def _random_copy(module: nn.Module) -> nn.Module:
     """The module with random weights in float64, so that every channel counts."""
-    if getattr(getattr(module, "config", None), "_attn_implementation", None) not in SERVED:
-        raise ValueError("only attn_implementation 'eager' and 'sdpa' run in float64")
     copy = deepcopy(module).double().eval()
     drawn = torch.Generator().manual_seed(0)
     for each in copy.parameters():
@@ -131,13 +99,8 @@ def _random_copy(module: nn.Module) -> nn.Module:
     return copy
 
 
-SERVED = ("eager", "sdpa", "", None)
-
-
 def _wide(given: Any, seq: int) -> Any:
     """Floating tensors in float64, hidden states (no cosines) random; and no cache, being full."""
-    if hasattr(given, "get_seq_length"):
-        return None
     if isinstance(given, Tensor) and given.is_floating_point():
         first = given[:, 0] if given.ndim == 3 and given.shape[1] == seq else None
         if first is None or (first == first.flatten()[0]).all():
@@ -147,8 +110,8 @@ def _wide(given: Any, seq: int) -> Any:
     if isinstance(given, dict):
         return {name: _wide(value, seq) for name, value in given.items()}
     if isinstance(given, tuple | list):
-        return type(given)(_wide(each, seq) for each in given)
-    return given
+        return [_wide(each, seq) for each in given]
+    return None if hasattr(given, "get_seq_length") else given
 
 
 def _first(out: Any) -> Tensor:
@@ -177,12 +140,6 @@ def _forward(module: nn.Module, functions: Functions, /, *args: Any, **kwargs: A
     )
     own.__kwdefaults__ = plain.__kwdefaults__
     return own(module, *args, **kwargs)
-
-
-def without_functions(module: nn.Module) -> None:
-    """Let the module call what its class calls."""
-    if calls_others(module):
-        del vars(module)["forward"]
 
 
 def calls_others(module: nn.Module) -> bool:

@@ -8,17 +8,17 @@ from torch import nn
 
 from posenc.interop.changes import Undoable
 from posenc.interop.configurations import read
-from posenc.interop.fields import Configuration
+from posenc.interop.modes import in_evaluation
+from posenc.interop.oracle.watching import watched
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
 from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
 from posenc.interop.weights.measuring import (
     Attention,
+    Functions,
     calls_others,
-    measure,
-    refusal,
+    measured,
     with_functions,
-    without_functions,
 )
 from posenc.numerics.pairing import Pairing, checked_pairing
 
@@ -77,23 +77,19 @@ def convert_pairing(model: nn.Module, *, to: Pairing) -> ConvertedPairing:
         ...     torch.allclose(model(ids).logits, before, atol=1e-6)
         True
     """
-    checked_pairing(to)
-    known = _read(model)
-    before = checked_pairing(known.values.get(MARK) or pairing_of_code(known))
-    if to == before:
+    known = read(model.config)
+    code = pairing_of_code(known)
+    before = checked_pairing(known.values.get(MARK) or code)
+    if checked_pairing(to) == before:
         check_turned(model)
         return ConvertedPairing(model, to, {}, before)
-    orders = _orders(model)
-    parameters = dict(model.named_parameters())
-    for name in orders:
-        if name not in parameters or not parameters[name].is_floating_point():
-            raise ValueError(f"{name} is no floating parameter; quantized models are not served.")
-    _turn(model, to, orders)
+    orders = _turned(model, to)
     with torch.no_grad():
         for name, order in orders.items():
-            parameters[name].copy_(order.converted(parameters[name], to))
-    config = model.config.get_text_config()  # type: ignore[union-attr]
-    if to == pairing_of_code(known):
+            weight = model.get_parameter(name)
+            weight.copy_(order.converted(weight, to))
+    config: Any = model.config.get_text_config()  # type: ignore[union-attr]
+    if to == code:
         vars(config).pop(MARK, None)
     else:
         setattr(config, MARK, to)
@@ -116,65 +112,67 @@ def rotate_as_converted(model: nn.Module) -> nn.Module:
         ...                      posenc_pairing="interleaved")
         >>> model = rotate_as_converted(LlamaModel(config))
     """
-    to = _read(model).values.get(MARK)
+    to = read(model.config).values.get(MARK)
     if to is None:
         raise ValueError(f"The configuration has no {MARK}; use convert_pairing.")
-    if any(map(calls_others, model.modules())):
-        return model
-    _turn(model, checked_pairing(to), _orders(model))
+    if not any(map(calls_others, model.modules())):
+        _turned(model, checked_pairing(to))
     return model
 
 
 def check_turned(model: nn.Module) -> None:
-    """Refuse converted weights whose model, or a part of it, rotates by its own code."""
-    if not hasattr(getattr(model, "config", None), "get_text_config"):
-        for part in model.children():
-            check_turned(part)
+    """Refuse converted weights whose model rotates by its own code."""
+    if any(map(calls_others, model.modules())):
         return
-    known = _read(model)
-    marked = known.values.get(MARK)
-    if marked is None or checked_pairing(marked) == pairing_of_code(known):
-        return
-    if not any(map(calls_others, model.modules())):
-        raise ValueError(
-            f"The weights of {type(model).__name__} have the pairing {marked!r} and its code has "
-            f"the other one. Call rotate_as_converted(model) first."
-        )
+    for part in model.modules():
+        config: Any = getattr(part, "config", None)
+        marked = getattr(config, MARK, None)
+        if marked is not None and marked != pairing_of_code(read(config)):
+            raise ValueError(
+                f"The weights of {type(part).__name__} have the pairing {marked!r} and its code "
+                f"has the other one. Call rotate_as_converted(model) first."
+            )
 
 
-def _turn(model: nn.Module, to: Pairing, orders: RowOrders) -> None:
-    """Change the rotation of every layer to ``to``, or back to its own."""
-    known = _read(model)
+def _turned(model: nn.Module, to: Pairing) -> RowOrders:
+    """Change the rotation of every layer to ``to``, or back to its own; and the rows for it."""
+    known = read(model.config)
+    # Without duplicates: a projection that two layers share is permuted once.
+    orders = row_orders(model.config, {name: x.shape for name, x in model.named_parameters()})
     own = replace(known, values={k: v for k, v in known.values.items() if k != MARK})
     layers = read_layers_of(own, None)
     found: dict[str, Attention] = {}
     for name, order in orders.items():
         place: Any = PLACE.match(name)
-        path, layer = place["attention"], layers[int(place["layer"])]
-        module, rotary = model.get_submodule(path), layer.rotary  # type: ignore[union-attr]
-        each = found.setdefault(path, Attention(path, module, rotary, {}))
+        path, rotary = place["attention"], layers[int(place["layer"])].rotary  # type: ignore[union-attr]
+        each = found.setdefault(path, Attention(path, model.get_submodule(path), rotary, {}))
         each.orders[name.removeprefix(f"{path}.")] = order
-    for each in found.values():
-        if each.layer.rotated_dim == 2:
-            raise refusal(each, "it rotates one pair, which is the same in both pairings")
+        if not model.get_parameter(name).is_floating_point():
+            raise ValueError(f"{name} is no floating parameter; quantized models are not served.")
         if "forward" in vars(each.module) and not calls_others(each.module):
-            raise refusal(each, "it has a forward pass of its own, set on it; remove that first")
+            raise ValueError(f"{path} has a forward pass of its own, set on it; remove that first.")
     if to == pairing_of_code(known):
         for each in found.values():
-            without_functions(each.module)
-        return
-    for module, functions in measure(model, list(found.values()), to):
+            vars(each.module).pop("forward", None)
+        return orders
+    for module, functions in _measured(model, list(found.values()), to):
         with_functions(module, functions)
+    return orders
 
 
-def _orders(model: nn.Module) -> RowOrders:
-    # Without duplicates: a projection that two layers share is permuted once.
-    shapes = {name: tuple(x.shape) for name, x in model.named_parameters()}
-    return row_orders(model.config, shapes)
-
-
-def _read(model: nn.Module) -> Configuration:
-    config: Any = getattr(model, "config", None)
-    if config is None:
-        raise TypeError(f"{type(model).__name__} has no configuration; use convert_weights.")
-    return read(config)
+def _measured(
+    model: nn.Module, found: list[Attention], to: Pairing
+) -> list[tuple[nn.Module, Functions]]:
+    """For each module, the functions that it must call; measured once for modules of a kind."""
+    kinds = {each.path: (repr(each.module), repr(each.layer)) for each in found}
+    functions: dict[tuple[str, str], Functions] = {}
+    path = type(model).__name__
+    try:
+        with in_evaluation(model):
+            record = watched(model)
+        for each in found:
+            path, kind = each.path, kinds[each.path]
+            functions[kind] = functions.get(kind) or measured(each, record, to)
+    except Exception as error:  # whatever a model raises
+        raise ValueError(f"{path} cannot be converted: {type(error).__name__}: {error}") from error
+    return [(each.module, functions[kinds[each.path]]) for each in found]
