@@ -14,7 +14,6 @@ from posenc.frequencies.given import Difference
 from posenc.interop.caches.storage import (
     ALIKE,
     BY_LENGTH,
-    Contents,
     KeyStorage,
     by_layer,
     measured_storage,
@@ -22,8 +21,6 @@ from posenc.interop.caches.storage import (
     spread,
 )
 from posenc.interop.configurations import read
-from posenc.interop.fields import Configuration
-from posenc.interop.layer_types import layer_types
 from posenc.interop.oracle.encodings import Encoding, bare, points_of, with_frequencies
 from posenc.interop.patching.patch import patch
 from posenc.interop.patching.wanted import fitting
@@ -32,11 +29,9 @@ from posenc.interop.rotary_config import read_layers_of
 SERVED = (
     "DynamicLayer", "DynamicSlidingWindowLayer", "StaticLayer", "StaticSlidingWindowLayer",
     "LinearAttentionAndFullAttentionLayer", "LinearAttentionAndSlidingWindowAttentionLayer",
+    "LinearAttentionLayer", "DummyLayer",
 )  # fmt: skip
-"""Layers of caches whose keys are plain tensors, in the order of their tokens."""
-
-WITHOUT = ("LinearAttentionLayer", "DummyLayer")
-"""Layers of caches that hold no keys."""
+"""Layers of caches whose keys are plain tensors in the order of their tokens, or that have none."""
 
 Cache = TypeVar("Cache")
 Step = Callable[[int, Tensor, Encoding, Tensor], Tensor]
@@ -92,20 +87,19 @@ def rerotate_cached_keys(
         True
     """
     storage = measured_storage(model)
-    targets = _targets(new, storage, read(model.config))
+    targets = _targets(new, model, storage)
 
     def turned(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
-        target = targets[index]
-        if target is None:
+        if (target := targets[index]) is None:
             return keys
         between = with_frequencies(encoding, Difference(target, bare(encoding).frequencies))
         dtype = torch.promote_types(keys.dtype, torch.float32)
         return between.encode_keys(keys, between.table(where, dtype=dtype))
 
-    for held, target in zip(storage, targets, strict=True):
-        factor = held.encoding and bare(held.encoding).frequencies.attention_factor
-        if factor is not None and target and factor != target.attention_factor:
-            _check_factor(model, new, storage, turned)
+    for index, (held, target) in enumerate(zip(storage, targets, strict=True)):
+        own = held.encoding and bare(held.encoding).frequencies
+        if own and target and own.attention_factor != target.attention_factor:
+            _check_factor(model, new, storage, turned, index)
             break
     return _changed(cache, storage, turned, positions)
 
@@ -143,53 +137,38 @@ def move_cached_keys(
         >>> torch.allclose(moved.layers[0].keys, again.layers[0].keys, atol=1e-5)
         True
     """
-    storage = measured_storage(model)
-    for held in storage:
-        _check_reach(held, _end_of(to_positions))
 
     def moved(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
-        there = _positions_of(_layers(cache)[index], to_positions, keys.device)
+        there = _positions_of(cache.layers[index], to_positions, keys.device)
         return move_keys(keys, where, points_of(encoding, there), encoding)
 
-    return _changed(cache, storage, moved, from_positions)
+    return _changed(cache, measured_storage(model), moved, from_positions, to_positions)
 
 
-def _changed(cache: Any, storage: list[KeyStorage], step: Step, positions: Tensor | None) -> Any:
+def _changed(
+    cache: Any, storage: list[KeyStorage], step: Step, positions: Tensor | None, *to: Tensor
+) -> Any:
     """Works out every layer, and only then changes the cache."""
-    layers = _layers(cache)
-    if len(layers) > len(storage):
-        raise ValueError(f"The cache has {len(layers)} layers, and the model {len(storage)}.")
     made = []
-    for index, (layer, held) in enumerate(zip(layers, storage, strict=False)):
-        if held.encoding is None or not getattr(layer, "is_initialized", False):
+    for index, layer in enumerate(cache.layers):
+        kind, held = type(layer).__name__, storage[index]
+        if kind not in SERVED:
+            raise TypeError(f"A layer of the cache is a {kind}, whose keys are no plain tensors.")
+        if held.encoding is None or not layer.is_initialized:
             continue
-        _check_reach(held, max(int(layer.get_seq_length()), _end_of(positions)))
+        given = [int(each.max()) + 1 for each in (positions, *to) if each is not None]
+        _check_reach(held, max(int(layer.get_seq_length()), *given, 0))
         kept = getattr(layer, held.held)
         where = points_of(held.encoding, _positions_of(layer, positions, kept.device))
         keys = kept[..., : _filled(layer), :]
         made.append((layer, held.held, step(index, keys, held.encoding, where)))
     for layer, name, turned in made:
-        kept = getattr(layer, name)
-        if turned.shape == kept.shape and not type(layer).__name__.startswith("Static"):
-            setattr(layer, name, turned)
-            continue
-        # Compiled graphs know the tensor by its address. What is written in place without
-        # gradients would have those of the keys as they were.
-        if kept.requires_grad and not torch.is_grad_enabled():
-            kept = kept.detach()
-            setattr(layer, name, kept)
-        kept[..., : turned.shape[-2], :].copy_(turned)
+        if type(layer).__name__.startswith("Static"):  # compiled graphs know it by its address
+            kept = getattr(layer, name).detach()
+            kept[..., : turned.shape[-2], :].copy_(turned)
+            turned = kept
+        setattr(layer, name, turned)
     return cache
-
-
-def _layers(cache: Any) -> list[Any]:
-    layers = getattr(cache, "layers", None)
-    if not isinstance(layers, list):
-        raise TypeError(f"cache is a {type(cache).__name__}, not a cache of transformers.")
-    for kind in (type(layer).__name__ for layer in layers):
-        if kind not in SERVED + WITHOUT:
-            raise TypeError(f"A layer of the cache is a {kind}, whose keys are no plain tensors.")
-    return layers
 
 
 def _filled(layer: Any) -> int:
@@ -200,17 +179,10 @@ def _filled(layer: Any) -> int:
 def _positions_of(layer: Any, given: Tensor | None, device: Any) -> Tensor:
     """Where the tokens stand that a layer still holds: of sliding ones, the last."""
     length = int(layer.get_seq_length())
-    start = length - _filled(layer)
-    if given is None:
-        return torch.arange(start, length, device=device)
-    if given.shape[-1] != length:
-        raise ValueError(f"positions are given for {given.shape[-1]} of {length} tokens seen.")
-    return given[..., start:].to(device)
-
-
-def _end_of(positions: Tensor | None) -> int:
-    """The position behind the last that is given."""
-    return 0 if positions is None or not positions.numel() else int(positions.max()) + 1
+    where = torch.arange(length) if given is None else given
+    if where.shape[-1] != length:
+        raise ValueError(f"positions are given for {where.shape[-1]} of {length} tokens seen.")
+    return where[..., length - _filled(layer) :].to(device)
 
 
 def _check_reach(held: KeyStorage, reach: int) -> None:
@@ -221,35 +193,33 @@ def _check_reach(held: KeyStorage, reach: int) -> None:
         )
 
 
-def _targets(new: Any, storage: list[KeyStorage], config: Configuration) -> list[Schedule | None]:
+def _targets(new: Any, model: Any, storage: list[KeyStorage]) -> list[Schedule | None]:
     """The schedule that each layer shall have; None where it stays."""
-    types = [*(layer_types(config) or ()), *[None] * len(storage)]
-    names = {kind for kind, held in zip(types, storage, strict=False) if held.encoding and kind}
-    if isinstance(new, Mapping) and (not new or new.keys() - names):
-        raise ValueError(f"new is a mapping of {list(new)}; layers of type {names} rotate.")
-    found: list[Schedule | None] = []
-    for kind, layer in zip(
-        types, by_layer(read_layers_of(config, None), len(storage)), strict=False
-    ):
-        wanted = new.get(kind) if isinstance(new, Mapping) else new
-        if layer is None or wanted is None:
-            found.append(None)
-        else:
-            found.append(bare(fitting(wanted, layer.encoding)).frequencies)
-    return found
+    layers = by_layer(read_layers_of(read(model.config)), len(storage))
+    types = {layer.layer_type for layer in layers if layer}
+    wanted = new if isinstance(new, Mapping) else dict.fromkeys(types, new)
+    if unknown := wanted.keys() - types:
+        raise ValueError(f"new is for {[*unknown]}; the layers that rotate are {[*types]}.")
+    return [
+        bare(fitting(wanted[layer.layer_type], layer.encoding)).frequencies
+        if layer and layer.layer_type in wanted
+        else None
+        for layer in layers
+    ]
 
 
 @torch.no_grad()
-def _check_factor(model: nn.Module, new: Any, storage: list[KeyStorage], turned: Step) -> None:
-    """Refuse another attention factor where keys are normed after they were rotated."""
-    contents: Contents = {}
-    cache, positions = run(model, contents)
+def _check_factor(
+    model: nn.Module, new: Any, storage: list[KeyStorage], turned: Step, index: int
+) -> None:
+    """Refuse another attention factor where a layer norms its keys after they were rotated."""
+    cache, positions = run(model)
     _changed(cache, storage, turned, positions)
     with patch(model, rotary=new):
-        again, _ = run(model, contents, positions)
-    for one, other, held in zip(cache.layers, again.layers, storage, strict=True):
-        if held.encoding and spread(getattr(one, held.held), getattr(other, held.held)) > ALIKE:
-            raise ValueError(
-                f"{type(model).__name__} norms its keys after rotating, and takes the attention "
-                f"factor of new away."
-            )
+        again, _ = run(model, positions)
+    one, other = (getattr(each.layers[index], storage[index].held) for each in (cache, again))
+    if spread(one, other) > ALIKE:
+        raise ValueError(
+            f"{type(model).__name__} norms its keys after rotating, and takes the attention "
+            f"factor of new away."
+        )

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +23,6 @@ from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 from posenc.numerics.pairing import Pairing
 
 Held = Literal["keys", "values"]
-
-Contents = dict[nn.Module, Tensor]
-"""The first token of what layers were given."""
 
 BY_LENGTH = ("dynamic", "longrope")
 """Rope types whose frequencies transformers changes while a sequence grows."""
@@ -111,12 +109,10 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
     Their contents are alike at all positions, so keys that are moved to one position must be alike
     too: under one way of keeping them, and no other.
     """
-    layers = read_layers_of(read(model.config), None)  # type: ignore[arg-type]
     cache, positions = run(model)
+    layers = by_layer(read_layers_of(read(model.config)), len(cache.layers))
     found = []
-    for index, (kept, layer) in enumerate(
-        zip(cache.layers, by_layer(layers, len(cache.layers)), strict=True)
-    ):
+    for index, (kept, layer) in enumerate(zip(cache.layers, layers, strict=True)):
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
             continue
@@ -138,12 +134,10 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
 
 
 def _candidates(layer: RotaryLayer, kept: Any) -> Iterator[KeyStorage]:
-    places: tuple[Held, ...] = ("keys", "values")
-    pairings: tuple[Pairing, ...] = ("half", "interleaved")
     whole, turned = layer.rotary.head_dim, layer.rotary.rotated_dim
-    for held in places:
+    for held, pairing in product(get_args(Held), get_args(Pairing)):
         width = getattr(kept, held).shape[-1]
-        for pairing in pairings if width in (whole, turned) else ():
+        if width in (whole, turned):
             yield _storage(layer, held, pairing, whole=width == whole)
 
 
@@ -165,24 +159,20 @@ def spread(x: Tensor, of: Tensor | None = None) -> float:
 
 
 @contextmanager
-def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterator[None]:
-    """Inside the block, every layer is given its first token at all places, or ``contents``.
+def equal_contents(model: nn.Module) -> Iterator[None]:
+    """Inside the block, every layer is given its first token at all places.
 
     Sinks, states and convolutions make deeper layers see how many tokens came before, though all
     tokens are the same one.
     """
-    kept: Contents = {} if contents is None else contents
 
-    def first(module: nn.Module, given: Any) -> Any:
-        if not isinstance(given, Tensor) or given.ndim != 3 or not given.is_floating_point():
-            return given
-        return kept.setdefault(module, given[:, :1]).expand_as(given)
+    def first(given: Any) -> Any:
+        hidden = isinstance(given, Tensor) and given.ndim == 3 and given.is_floating_point()
+        return given[:, :1].expand_as(given) if hidden else given
 
-    def hook(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
-        if args:
-            return (first(module, args[0]), *args[1:]), kwargs
-        hidden = first(module, kwargs.get("hidden_states"))
-        return args, kwargs if hidden is None else {**kwargs, "hidden_states": hidden}
+    def hook(_: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
+        named = {name: first(x) for name, x in kwargs.items() if name == "hidden_states"}
+        return (*map(first, args[:1]), *args[1:]), {**kwargs, **named}
 
     layers = [module for module in model.modules() if hasattr(module, "layer_idx")]
     hooks = [each.register_forward_pre_hook(hook, with_kwargs=True) for each in layers]
@@ -193,18 +183,10 @@ def equal_contents(model: nn.Module, contents: Contents | None = None) -> Iterat
             each.remove()
 
 
-def run(
-    model: nn.Module, contents: Contents | None = None, positions: Tensor | None = None
-) -> tuple[Any, Tensor]:
+def run(model: nn.Module, positions: Tensor | None = None) -> tuple[Any, Tensor]:
     """A cache over a few equal tokens, and where these stand."""
     given, positions = inputs_of(model, longest=LONGEST, positions=positions)
     given |= {"input_ids": torch.full_like(given["input_ids"], 5), "use_cache": True}
-    try:
-        with equal_contents(model, contents), in_evaluation(model):
-            out = model(**given)
-    except Exception as error:
-        raise ValueError(f"{type(model).__name__} could not be run: {error}.") from error
-    held = getattr(out, "past_key_values", None)
-    if held is None or not hasattr(held, "layers"):
-        raise ValueError(f"{type(model).__name__} returns no cache; there are no keys to move.")
+    with torch.no_grad(), equal_contents(model), in_evaluation(model):
+        held = model(**given).past_key_values
     return held, positions.to(given["input_ids"].device)
