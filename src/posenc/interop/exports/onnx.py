@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from importlib.util import find_spec
@@ -12,22 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from posenc.arguments import check_choice
-from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding
-from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop.modes import in_evaluation
-from posenc.transformer import Encoder
-from posenc.transformer.tables import Rotations
+from posenc.transformer import Encoder, Tables
 
 if TYPE_CHECKING:
     from torch.onnx import ONNXProgram
 
 Operator = Literal["basic", "RotaryEmbedding"]
-
-Inputs = dict[str, tuple[Tensor, dict[int, str]]]
-"""Examples and the names of their dynamic axes, by input."""
 
 
 def onnx_program(
@@ -69,16 +63,21 @@ def onnx_program(
     if find_spec("onnx") is None or find_spec("onnxscript") is None:
         raise ImportError("ONNX programs need onnx and onnxscript. Install posenc[onnx].")
     told = repr(module)
+    inputs = {"positions": _positions("seq")}
     if isinstance(module, Rotary):
-        program, inputs = _rotary(module, longest, operator, heads or (2, 1))
+        if operator != "basic" and module.rotated == "suffix":
+            raise ValueError(f"RotaryEmbedding rotates no last channels, as {module!r} does.")
+        program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
+        heads_of = zip("qk", heads or (2, 1), strict=True)
+        width, axes = module.head_dim, {0: "batch", 2: "seq"}
+        inputs = {name: (torch.zeros(2, n, 3, width), axes) for name, n in heads_of} | inputs
     elif isinstance(module, ALiBi):
-        program = StoredProfile(module, longest)
+        program = _BiasProgram(module, longest)
         inputs = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
     elif isinstance(module, Sinusoidal | Encoder):
-        kind: Any = _TokenProgram if isinstance(module, Sinusoidal) else _EncoderProgram
-        program = kind(module, longest)
-        x = (torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"})
-        inputs = {"x": x, "positions": _positions("seq")}
+        kind = _TokenProgram if isinstance(module, Sinusoidal) else _EncoderProgram
+        program = kind(module, longest)  # type: ignore[arg-type]
+        inputs = {"x": (torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"})} | inputs
     else:
         raise TypeError(f"module is a {type(module).__name__}; it cannot be exported.")
     if isinstance(module, Encoder):
@@ -95,87 +94,72 @@ def onnx_program(
             verbose=False,
         )
     assert exported is not None
-    exported.model.metadata_props["posenc.longest"] = str(longest)
-    exported.model.metadata_props["posenc.module"] = told
+    about = {"posenc.longest": str(longest), "posenc.module": told}
+    exported.model.metadata_props.update(about)
     return exported
 
 
-def _rotary(
-    module: Rotary, longest: int, operator: Operator, heads: tuple[int, int]
-) -> tuple["_RotaryProgram", Inputs]:
-    if not module.heads_first:
-        raise ValueError("heads_first is False; the program takes [batch, heads, seq, head_dim].")
-    if operator == "RotaryEmbedding" and module.rotated == "suffix":
-        raise ValueError("RotaryEmbedding rotates the first channels, and this encoding the last.")
-    program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
-    q, k = ((torch.zeros(2, n, 3, module.head_dim), {0: "batch", 2: "seq"}) for n in heads)
-    return program, {"q": q, "k": k, "positions": _positions("seq")}
-
-
 def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
+    """An example, and the names of its dynamic axes."""
     return torch.arange(length).expand(2, length).contiguous(), {0: "batch", 1: name}
 
 
-class Allowed(nn.Module):
-    """Positions as they are, where they are 0 … longest − 1."""
+class StoredTable(nn.Module):
+    """The table of an encoding at 0 … longest − 1, or the profile of a bias between these."""
 
     allowed: Tensor
+    rows: Tensor
 
-    def __init__(self, longest: int):
+    def __init__(self, encoding: Any, longest: int):
         super().__init__()
         self.longest = longest
         self.register_buffer("allowed", torch.arange(longest))
+        if isinstance(encoding, ALiBi):
+            rows = encoding.profile(torch.arange(1 - longest, longest)).T
+        else:
+            rows = encoding.table(self.allowed)
+        self.register_buffer("rows", rows.detach().clone())
 
-    def forward(self, positions: Tensor) -> Tensor:
+    def inside(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Positions as they are, and whether they are allowed, which not all providers check."""
         # Gathering counts negative indices from the end, in torch and in ONNX alike.
-        return self.allowed[torch.where(positions < 0, self.longest, positions)]
-
-    def good(self, positions: Tensor) -> Tensor:
-        """Where they are: for providers that do not check indices."""
-        return (positions >= 0) & (positions < self.longest)
-
-
-class StoredRows(nn.Module):
-    """A table of rows 0 … longest − 1, gathered by position."""
-
-    rows: Tensor
-
-    def __init__(self, encoding: Rotary | Sinusoidal, longest: int):
-        super().__init__()
-        self.check = Allowed(longest)
-        self.register_buffer("rows", encoding.table(torch.arange(longest)).detach().clone())
+        index = self.allowed[torch.where(positions < 0, self.longest, positions)]
+        return index, (positions >= 0) & (positions < self.longest)
 
     def forward(self, positions: Tensor) -> Tensor:
-        rows, good = self.rows[self.check(positions)], self.check.good(positions)
-        good = good.view(*positions.shape, *(1,) * (rows.ndim - positions.ndim))
-        return torch.where(good, rows, torch.nan)
+        index, good = self.inside(positions)
+        rows = self.rows[index]
+        return torch.where(good.view(*good.shape, *(1,) * (rows.ndim - good.ndim)), rows, torch.nan)
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        (q, q_good), (k, k_good) = self.inside(q_positions), self.inside(k_positions)
+        rows = self.rows[q.unsqueeze(-1) - k.unsqueeze(-2) + (self.longest - 1)].movedim(-1, -3)
+        good = q_good.unsqueeze(-1) & k_good.unsqueeze(-2)
+        return torch.where(good.unsqueeze(-3), rows, torch.nan)
 
 
-class StoredProfile(nn.Module):
-    """A relative bias at distances −(longest − 1) … longest − 1, gathered by distance."""
+class _Program(nn.Module):
+    outputs = ("encoded",)
 
-    profile: Tensor
+    def __init__(self, encoding: Any, longest: int):
+        super().__init__()
+        self.encoding, self.stored = encoding, StoredTable(encoding, longest)
+
+
+class _BiasProgram(_Program):
     outputs = ("bias",)
 
-    def __init__(self, encoding: ALiBi, longest: int):
-        super().__init__()
-        self.check = Allowed(longest)
-        self.register_buffer("profile", encoding.profile(torch.arange(1 - longest, longest)).T)
-
     def forward(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-        distance = self.check(q_positions).unsqueeze(-1) - self.check(k_positions).unsqueeze(-2)
-        bias = self.profile[distance + (self.check.longest - 1)].movedim(-1, -3)
-        q_good, k_good = self.check.good(q_positions), self.check.good(k_positions)
-        good = q_good.unsqueeze(-1) & k_good.unsqueeze(-2)
-        return torch.where(good.unsqueeze(-3), bias, torch.nan)
+        return self.stored.bias(q_positions, k_positions)
 
 
-class _RotaryProgram(nn.Module):
+class _TokenProgram(_Program):
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.encoding.encode(x, self.stored(positions))
+
+
+class _RotaryProgram(_Program):
     outputs = ("q_encoded", "k_encoded")
-
-    def __init__(self, encoding: Rotary, longest: int):
-        super().__init__()
-        self.encoding, self.stored = encoding, StoredRows(encoding, longest)
 
     def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         rows = self.stored(positions)
@@ -198,66 +182,37 @@ class _OperatorProgram(_RotaryProgram):
         )
 
 
-class _TokenProgram(nn.Module):
-    outputs = ("encoded",)
-
-    def __init__(self, encoding: Sinusoidal, longest: int):
-        super().__init__()
-        self.encoding, self.stored = encoding, StoredRows(encoding, longest)
-
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        return self.encoding.encode(x, self.stored(positions))
-
-
 class _EncoderProgram(nn.Module):
     outputs = ("encoded",)
 
     def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.encoder, self.check = copy(encoder), Allowed(longest)
-        # Its own names, so that the tables of the given encoder stay.
-        self.encoder._modules = {**encoder._modules}
-        self.encoder.tables = _StoredTables(_encodings(encoder), longest)  # type: ignore[assignment]
+        self.encoder, self.check = copy(encoder), StoredTable(Sinusoidal(2), longest)
+        self.encoder.tables = _StoredTables(encoder, longest)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         # Without encodings, or with windows, positions meet no table that would refuse them.
-        return self.encoder(x, self.check(positions))
+        return self.encoder(x, self.check.inside(positions)[0])
 
 
-class _StoredTables(nn.Module):
-    """What ``Tables`` is to an encoder, out of stored tables alone."""
+class _StoredTables(Tables):
+    """Of an encoder whose encodings can all be stored."""
 
-    def __init__(self, encodings: Sequence[Any], longest: int):
+    def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.encodings = list(dict.fromkeys(encodings))
-        self.stored = nn.ModuleList(
-            StoredProfile(each, longest) if isinstance(each, ALiBi) else StoredRows(each, longest)
-            for each in self.encodings
-        )
+        self.stored: dict[nn.Module, StoredTable] = {}
+        for layer in (encoder.first, *encoder.layers):
+            remaps = layer.positions if layer.remaps else ()
+            for encoding in (*remaps, *layer.tokens, *layer.queries_keys, *layer.scores):
+                if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
+                    raise TypeError(f"The encoder holds {encoding!r}, which cannot be exported.")
+                self.stored[encoding] = StoredTable(encoding, longest)
 
-    def rows(self, encoding: nn.Module, positions: Tensor, **_: Any) -> Tensor:
-        return self.stored[self.encodings.index(encoding)](positions)
+    def rows(self, encoding: nn.Module, positions: Any, **_: Any) -> Tensor:
+        return self.stored[encoding](positions)
 
-    def rotations(
-        self, encodings: tuple[QueryKeyEncoding, ...], positions: Tensor, **_: Any
-    ) -> Rotations:
-        return tuple((encoding, self.rows(encoding, positions)) for encoding in encodings), None
-
-    def biases(self, encoding: ScoreEncoding, q: Tensor, k: Tensor, **_: Any) -> Tensor:
-        return self.stored[self.encodings.index(encoding)](q, k)
-
-
-def _encodings(module: Encoder) -> list[nn.Module]:
-    """The encodings of an encoder, all of them such as can be stored."""
-    found: list[nn.Module] = []
-    for layer in dict.fromkeys((module.first, *module.layers)):
-        assert isinstance(layer, Positional)
-        remaps = layer.positions if layer.remaps else ()
-        found += [*remaps, *layer.tokens, *layer.queries_keys, *layer.scores]
-    for encoding in found:
-        if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
-            raise TypeError(f"The encoder holds {encoding!r}, which cannot be exported.")
-    return found
+    def biases(self, encoding: nn.Module, q_positions: Any, k_positions: Any, **_: Any) -> Tensor:
+        return self.stored[encoding].bias(q_positions, k_positions)
 
 
 @contextmanager
