@@ -18,7 +18,7 @@ def gguf(config):
 
 REFUSED = [
     (WIDE | {"model_type": "gpt_neox", "rotary_pct": 0.25}, "odd width"),
-    ({"model_type": "deepseek_v3", "rope_parameters": MSCALE}, r"1\.29"),
+    ({"model_type": "deepseek_v3", "rope_parameters": MSCALE}, "last channels"),
     (BESIDE | {"model_type": "llava"}, "rope_theta"),
     (SIZES | {"model_type": "granite_swa", "layer_types": ["full_attention"] * 4,
               "layer_rope_theta": [1e4, 1e6, 1e5, 1e4]}, "differently"),

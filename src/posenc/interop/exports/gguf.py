@@ -16,7 +16,13 @@ from posenc.frequencies import NTK, Geometric, Linear, Schedule, YaRN
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import PRECISION
 from posenc.interop.configurations import Config
-from posenc.interop.exports.subject import RotatingModel, powers_under, refuse, rotating_model
+from posenc.interop.exports.subject import (
+    RotatingModel,
+    beside_yarns,
+    powers_under,
+    refuse,
+    rotating_model,
+)
 
 TARGET = "GGUF metadata"
 
@@ -124,37 +130,23 @@ def architectures() -> Mapping[str, Mapping[str, Any]]:
 
 def _layers(model: RotatingModel, program: Mapping[str, Any]) -> tuple[Rotary, Geometric | None]:
     """The rotation of full layers, and the frequencies of sliding ones where those differ."""
+    count = len(model.layers)
     if "full_layers" not in program:
-        every, count = program.get("unturned", (1, 0))
-        known = count in (None, len(model.layers))
-        return model.only(range(every - 1, len(model.layers), every) if known else ()), None
-    full, sliding = _full_and_sliding(model, *program["full_layers"])
-    plain, usual = sliding.frequencies, program.get("sliding_base")
+        every, depth = program.get("unturned", (1, 0))
+        return model.only(range(every - 1, count, every) if depth in (None, count) else ()), None
+    every, which = program["full_layers"]
+    full = [layer.layer_type == "full_attention" for layer in model.layers]
+    if full != [index % every == which for index in range(count)]:
+        refuse(TARGET, f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
+    rotations = dict(zip(full, map(model.plain, filter(None, model.rotations)), strict=True))
+    held, plain = rotations.get(True, rotations[False]), rotations[False].frequencies
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
     # they are scaled as full layers are.
-    alone = usual is not None or isinstance(full.frequencies, Geometric)
-    if (
-        isinstance(plain, Geometric)
-        and plain.dim == full.rotated_dim
-        and alone
-        and usual in (None, float(plain.base))
-    ):
-        return full, plain
-    refuse(TARGET, f"full layers have {full.frequencies!r} and sliding ones {plain!r}")
-
-
-def _full_and_sliding(model: RotatingModel, every: int, which: int) -> tuple[Rotary, Rotary]:
-    """The rotation of either type of layers; those of a model that only slides, twice."""
-    types = [layer.layer_type for layer in model.layers]
-    full = [kind == "full_attention" for kind in types]
-    if full != [index % every == which for index in range(len(types))]:
-        refuse(TARGET, f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
-    by_type = dict(zip(types, model.rotations, strict=True))
-    if [repr(by_type[kind]) for kind in types] != [*map(repr, model.rotations)]:
-        refuse(TARGET, "layers of one type rotate differently")
-    found = [by_type.get(kind) for kind in ("full_attention", "sliding_attention")]
-    first, second = (model.plain(each or next(filter(None, found))) for each in found)
-    return first, second
+    usual = program.get("sliding_base")
+    alone = usual is not None or isinstance(held.frequencies, Geometric)
+    if alone and isinstance(plain, Geometric) and usual in (None, float(plain.base)):
+        return held, plain
+    refuse(TARGET, f"full layers have {held.frequencies!r} and sliding ones {plain!r}")
 
 
 def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
@@ -180,15 +172,14 @@ def _yarn(schedule: YaRN) -> dict[str, Value]:
     borders = (schedule.beta_fast, schedule.beta_slow, schedule.truncate)
     if borders != (32.0, 1.0, True):
         refuse(TARGET, "its ramp has beta_fast {}, beta_slow {}, truncate {}".format(*borders))
-    usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
     said: dict[str, Value] = {
         "freq_base": float(schedule.of.base),
         "scaling.type": "yarn",
         "scaling.factor": float(schedule.factor),
         "scaling.original_context_length": schedule.trained_length,
     }
-    if schedule.attention_factor != usual:
-        said["scaling.attn_factor"] = schedule.attention_factor / usual
+    if (share := beside_yarns(schedule)) != 1:
+        said["scaling.attn_factor"] = share
     return said
 
 

@@ -7,7 +7,15 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.tokens.learned import Learned
 from posenc.frequencies import Geometric, Linear, Llama3, Schedule, YaRN
 from posenc.interop.configurations import Config
-from posenc.interop.exports.subject import RotatingModel, only_part, refuse, rotating_model
+from posenc.interop.exports.subject import (
+    RotatingModel,
+    beside_yarns,
+    only_part,
+    refuse,
+    rotating_model,
+    share_of,
+)
+from posenc.interop.oracle.encodings import bare
 
 TARGET = "Megatron-LM's command line"
 
@@ -55,7 +63,7 @@ def _learned(entries: list[Learned], notes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _rotation(model: RotatingModel) -> tuple[str, ...]:
     found = model.alike()
-    rotary = found.rotary if isinstance(found, MultimodalRotary) else found
+    rotary = bare(found)
     model.rope_of(found)
     schedule = rotary.frequencies
     yarn = isinstance(schedule, YaRN)
@@ -65,7 +73,7 @@ def _rotation(model: RotatingModel) -> tuple[str, ...]:
         refuse(TARGET, f"its frequencies are those of {schedule!r}")
     said = ["--position-embedding-type", kind, "--kv-channels", str(rotary.head_dim)]
     said += ["--rotary-base", str(_whole("base", float(plain.base)))]
-    said += ["--rotary-percent", str(_percent(rotary))]
+    said += ["--rotary-percent", str(share_of(rotary, TARGET))]
     said += _yarn(schedule, rotary) if yarn else _scaling(schedule)
     if isinstance(found, MultimodalRotary):
         said += _sections(found)
@@ -81,13 +89,6 @@ def _whole(name: str, value: Any) -> int:
     if value != int(value):
         refuse(TARGET, f"its {name} is {value}, which is not whole")
     return int(value)
-
-
-def _percent(rotary: Rotary) -> float:
-    share = rotary.rotated_dim / rotary.head_dim
-    if int(rotary.head_dim * share) != rotary.rotated_dim:  # as Megatron truncates it
-        refuse(TARGET, f"no fraction gives {rotary.rotated_dim} of {rotary.head_dim} channels")
-    return share
 
 
 def _scaling(schedule: Schedule) -> list[str]:
@@ -106,9 +107,8 @@ def _scaling(schedule: Schedule) -> list[str]:
 def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
     if rotary.rotated_dim != rotary.head_dim or rotary.pairing == "interleaved":
         refuse(TARGET, "its YaRN is partial or interleaved")
-    usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
-    if schedule.attention_factor != usual:
-        refuse(TARGET, f"its attention factor is {schedule.attention_factor} and not {usual}")
+    if beside_yarns(schedule) != 1:
+        refuse(TARGET, f"its attention factor is {schedule.attention_factor}, another than YaRN's")
     rounds = "" if schedule.truncate else "no-"
     return [
         "--rotary-scaling-factor", str(float(schedule.factor)),

@@ -6,17 +6,15 @@ from typing import Any, NoReturn
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Geometric, Schedule
+from posenc.frequencies import Geometric, Schedule, YaRN
 from posenc.frequencies.huggingface import Rope
 from posenc.interop.configurations import Config, read
-from posenc.interop.families import known
 from posenc.interop.fields import Configuration
+from posenc.interop.oracle.encodings import Encoding, bare
 from posenc.interop.rope_layers import check_unheeded
 from posenc.interop.rope_models import of_its_own_code, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
-
-Rotation = Rotary | MultimodalRotary
 
 FAR = 2**40
 """A length beyond that of any model."""
@@ -27,19 +25,15 @@ def refuse(target: str, what: str) -> NoReturn:
     raise ValueError(f"{target} cannot express this model: {what}.")
 
 
-def _differs(config: Config, *lengths: int | None) -> bool:
-    """Whether sequences of these lengths have different frequencies."""
-    return len({repr(positional_setup(config, length=length)) for length in lengths}) > 1
-
-
-def depends_on_length(config: Config) -> bool:
-    """Whether some frequencies of a model depend on the length of the sequences."""
-    return _differs(config, 1, FAR)
+def depends_on_length(config: Config, *lengths: int | None) -> bool:
+    """Whether sequences of these lengths, or of any, have different frequencies."""
+    read_at = {repr(positional_setup(config, length=each)) for each in lengths or (1, FAR)}
+    return len(read_at) > 1
 
 
 def check_reach(config: Config, *, longest: int, length: int | None) -> None:
     """Refuse a table of ``longest`` rows where sequences of that length have other frequencies."""
-    if longest > (length or 0) and _differs(config, length, longest):
+    if longest > (length or 0) and depends_on_length(config, length, longest):
         raise ValueError(
             f"The frequencies of this model depend on the length, and those of length {length} do "
             f"not hold for {longest} positions. Pass length={longest}, or a smaller longest."
@@ -70,10 +64,10 @@ class RotatingModel:
 
     model_type: str  # as the configuration names it
     layers: tuple[LayerSetup, ...]  # what each layer does
-    rotations: tuple[Rotation | None, ...]  # the rotation of each layer; None for layers without
+    rotations: tuple[Encoding | None, ...]  # the rotation of each layer; None for layers without
     target: str  # what it is exported to, for messages
 
-    def alike(self) -> Rotation:
+    def alike(self) -> Encoding:
         """The one rotation of all layers that rotate."""
         pairs = zip(self.layers, self.rotations, strict=True)
         kinds = {repr(rotation): layer.layer_type for layer, rotation in pairs if rotation}
@@ -90,28 +84,21 @@ class RotatingModel:
             refuse(self.target, f"layers {skipped} do not rotate, there {[*unturned]}")
         return self.plain(rotation)
 
-    def plain(self, rotation: Rotation) -> Rotary:
+    def plain(self, rotation: Encoding) -> Rotary:
         """The rotation, if it is by one position a token."""
         if isinstance(rotation, MultimodalRotary):
             refuse(self.target, f"its pairs are dealt out to axes by {rotation.sections}")
         return rotation
 
-    def rope_of(self, rotation: Rotation) -> Rope:
-        """The rope dictionary of a rotation, where frequencies and dictionary tell all of it.
-
-        Refused are a factor that follows the length, softmax factors, latent heads and odd widths.
-        """
+    def rope_of(self, rotation: Encoding) -> Rope:
+        """The rope dictionary of a rotation, where frequencies and dictionary tell all of it."""
         index = [repr(each) for each in self.rotations].index(repr(rotation))
-        rope = self.layers[index].rope
+        rope, rotary = self.layers[index].rope, bare(rotation)
         assert rope is not None
-        rotary = rotation if isinstance(rotation, Rotary) else rotation.rotary
-        factor = rotary.frequencies.softmax_factor
         powers = powers_under(rotary.frequencies)
         if rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
             refuse(self.target, "its NTK factor follows the length")
-        if known(self.model_type).get("scale") == "latent" and factor != 1.0:
-            refuse(self.target, f"its softmax scale is multiplied with {factor}")
-        if rotary.rotated == "suffix":
+        if rotary.rotated == "suffix":  # those of latent attention, with a softmax factor or not
             refuse(self.target, "its heads rotate the last channels alone")
         if powers is not None and powers.dim % 2:
             refuse(self.target, f"its frequencies are powers over an odd width, {powers!r}")
@@ -136,11 +123,25 @@ def rotating_model(
     return RotatingModel(chosen.model_type, chosen.layers, rotations, target)
 
 
-def _rotation(layer: LayerSetup, target: str) -> Rotation | None:
+def _rotation(layer: LayerSetup, target: str) -> Encoding | None:
     others = [each for each in layer.encodings if not isinstance(each, Rotary | MultimodalRotary)]
     if others:
         refuse(target, f"it has {others[0]!r} besides a rotation")
     return next(iter(layer.encodings), None)
+
+
+def share_of(rotary: Rotary, target: str) -> float:
+    """How much of a head rotates, as a fraction that programs multiply and truncate."""
+    share = rotary.rotated_dim / rotary.head_dim
+    if int(rotary.head_dim * share) != rotary.rotated_dim:
+        refuse(target, f"no fraction gives {rotary.rotated_dim} of {rotary.head_dim} channels")
+    return share
+
+
+def beside_yarns(schedule: YaRN) -> float:
+    """Its attention factor, as a share of the 0.1·ln s + 1 that programs multiply themselves."""
+    usual = YaRN(schedule.of, schedule.factor, schedule.trained_length)
+    return schedule.attention_factor / usual.attention_factor
 
 
 def powers_under(schedule: Schedule) -> Geometric | None:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Schedule, YaRN
+from posenc.frequencies import YaRN
 from posenc.interop.configurations import Config, parts_of, read_whole
-from posenc.interop.exports.subject import refuse, rotating_model
-from posenc.interop.fields import Configuration
+from posenc.interop.exports.subject import beside_yarns, refuse, rotating_model, share_of
 from posenc.interop.rope_types import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
@@ -43,30 +42,27 @@ def vllm_overrides(config: Config) -> dict[str, Any]:
     if rope.kind == "longrope":
         said = _longrope(rotary, rope.values, rope.length("trained_length"))
     else:
-        said = _dictionary(rotary.frequencies, rotary.head_dim)
+        said = _dictionary(rotary)
+    fields, whole = list[str](), read_whole(config)
+    while inner := parts_of(whole):  # the one part, or what leads to it
+        field, whole = next(iter(inner.items()))
+        fields.append(field)
     overrides: dict[str, Any] = {"rope_parameters": said}
-    return _nested(read_whole(config), overrides)
-
-
-def _nested(config: Configuration, overrides: dict[str, Any]) -> dict[str, Any]:
-    """In the fields that lead to the one part of a configuration."""
-    for field, inner in parts_of(config).items():
-        return {field: _nested(inner, overrides)}
+    for field in reversed(fields):
+        overrides = {field: overrides}
     return overrides
 
 
-def _dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any]:
-    said = rope_dictionary(schedule, head_dim)
+def _dictionary(rotary: Rotary) -> dict[str, Any]:
+    schedule = rotary.frequencies
+    said = rope_dictionary(schedule, rotary.head_dim)
     if said is None or said["rope_type"] not in KNOWN:
         refuse(TARGET, f"vLLM has no rope type for {schedule!r}")
-    share = said.get("partial_rotary_factor", 1.0)
-    if int(head_dim * share) != 2 * len(schedule):  # as vLLM truncates it
-        refuse(TARGET, f"no fraction gives {2 * len(schedule)} of {head_dim} channels")
+    share_of(rotary, TARGET)
     if isinstance(schedule, YaRN):
         for name in ("mscale", "mscale_all_dim", "attention_factor"):
             said.pop(name, None)
-        usual = YaRN(schedule.of, schedule.factor, schedule.trained_length).attention_factor
-        said["attn_factor"] = schedule.attention_factor / usual
+        said["attn_factor"] = beside_yarns(schedule)
     return said
 
 
