@@ -1,7 +1,7 @@
 """Checks a configuration against the weights beside it: widths, rows, sines and pairing."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from torch import Tensor
 from posenc.encodings.expression import encoding_from
 from posenc.encodings.tokens import Sinusoidal
 from posenc.inspection.model import LayerNumbers, SetupNumbers
-from posenc.inspection.rotary import grouped
+from posenc.inspection.rotary import RotaryNumbers, grouped
 from posenc.inspection.safetensors_header import PACKED, read_header, shards_of
 
 SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
@@ -22,15 +22,11 @@ SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
 TABLES = r"(wpe|pos\w*emb\w*|embed_pos\w*)(\.weight)?$"
 """How tables of positions are named, those of tokens and those of patches."""
 
-TELLING = re.compile(
-    r"(?<![a-z])(position|pos(_|emb|enc)|rel_|relative|rotary|rope|alibi|wpe)|inv_freq|attention_bias"
-)
+TELLING = r"(?<![a-z])(position|pos(_|emb|enc)|rel_|relative|rotary|rope|alibi|wpe)|inv_freq|attention_bias"
 """What in the name of a tensor may tell of positions, whatever it is."""
 
 NAMED, ROWS = 4, 64
 """How many names are told that tell of positions, and how many rows of sines are read."""
-
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 class Stored(NamedTuple):
@@ -46,14 +42,15 @@ class Stored(NamedTuple):
         """Its rows and their width, as of ``[1, rows, width]``."""
         return prod(self.shape[:-1]), self.shape[-1]
 
-    def first_rows(self, count: int) -> Tensor | None:
-        """The first rows, or all there are, in float64; None where they are no floats."""
-        if self.dtype not in DTYPES or not self.shape:
-            return None
+    def first_rows(self, count: int) -> Tensor:
+        """The first rows, or all there are."""
         with safe_open(self.path, "pt") as file:
             whole = len(self.shape) != 2
             rows = file.get_tensor(self.name) if whole else file.get_slice(self.name)[:count]
-        return rows.reshape(-1, self.shape[-1])[:count].double()
+        return rows.reshape(-1, self.shape[-1])[:count]
+
+
+All = Mapping[str, Stored]
 
 
 def header_beside(folder: Path) -> dict[str, Stored]:
@@ -70,55 +67,43 @@ def header_of(path: Path) -> dict[str, Stored]:
     return {name: Stored(path, name, each.shape, each.dtype) for name, each in entries.items()}
 
 
-def confirmed(model: SetupNumbers, stored: Mapping[str, Stored]) -> list[str]:
+def confirmed(model: SetupNumbers, stored: All) -> list[str]:
     """What the shapes and tables say of a model, line by line."""
-    lines = []
+    found = []
     for part in model.parts:
         own = _of_part(part.name, stored) if len(model.parts) > 1 else stored
         for places, layer in grouped(part.layers):
-            lines += _of_layer(layer, places, own)
-    found = list(dict.fromkeys(line for line in lines if line))
-    return [f"Weights: {line}" for line in found or [_unheld(stored)]]
+            found += _of_layer(layer, places, own)
+    if not found:
+        telling = {  # one line for all layers
+            re.sub(r"\.\d+(?=\.)", ".*", name): list(each.shape)
+            for name, each in _matching(TELLING, stored)
+        }
+        named = ", ".join(f"{name} {shape}" for name, shape in [*telling.items()][:NAMED]) or "none"
+        found = [f"nothing to compare with the file. Names that mention positions: {named}."]
+    return [f"Weights: {line}" for line in dict.fromkeys(found)]
 
 
-def _unheld(stored: Mapping[str, Stored]) -> str:
-    """What to say where there was nothing to compare: which names mention positions."""
-    telling = {  # one line for all layers
-        re.sub(r"\.\d+(?=\.)", ".*", name): list(each.shape)
-        for name, each in stored.items()
-        if TELLING.search(name)
-    }
-    if not telling:
-        return "no tensor name mentions positions."
-    named = ", ".join(f"{name} {shape}" for name, shape in list(telling.items())[:NAMED])
-    more = f", and {len(telling) - NAMED} more" if len(telling) > NAMED else ""
-    return (
-        f"nothing to compare with the configuration. Names that mention positions: {named}{more}."
-    )
-
-
-def _of_part(name: str, stored: Mapping[str, Stored]) -> dict[str, Stored]:
+def _of_part(name: str, stored: All) -> All:
     """The tensors of one part among several: text has those that no sense names."""
-    senses = "|".join(SENSES.values())
     told = name.rpartition(".")[2]
-    asked = rf"(^|\.)[^.]*({senses if told == 'text' else SENSES.get(told, told)})"
-    return {n: each for n, each in stored.items() if bool(re.search(asked, n)) != (told == "text")}
+    senses = "|".join(SENSES.values()) if told == "text" else SENSES.get(told, told)
+    own = dict(_matching(rf"(^|\.)[^.]*({senses})", stored))
+    return {n: each for n, each in stored.items() if (n in own) != (told == "text")}
 
 
-def _of_layer(
-    layer: LayerNumbers, places: Sequence[int], stored: Mapping[str, Stored]
-) -> list[str | None]:
+def _of_layer(layer: LayerNumbers, places: Sequence[int], stored: All) -> Iterator[str]:
     if layer.layer_type and layer.layer_type.startswith("stage "):  # the first number of a name
         stage = layer.layer_type.removeprefix("stage ")
-        stored = {n: each for n, each in stored.items() if re.match(rf"\D*\.{stage}\.", n)}
-    lines = [_held(text, stored) for text in (*layer.tokens, *layer.scores)]
-    if (rotary := layer.rotary) is not None:
-        lines.append(_heads(rotary.head_dim, places, stored))
-        lines += [_frequencies(rotary.pairs, stored), _pairing(rotary.pairing, stored)]
-    return lines
+        stored = dict(_matching(rf"^\D*\.{stage}\.", stored))
+    for text in (*layer.tokens, *layer.scores):
+        yield from _held(text, stored)
+    if layer.rotary is not None:
+        yield from _heads(layer.rotary.head_dim, places, stored)
+        yield from _rotated(layer.rotary, stored)
 
 
-def _matching(pattern: str, stored: Mapping[str, Stored]) -> list[tuple[str, Stored]]:
+def _matching(pattern: str, stored: All) -> list[tuple[str, Stored]]:
     return [(name, each) for name, each in stored.items() if re.search(pattern, name)]
 
 
@@ -142,72 +127,61 @@ HELD: Mapping[str, tuple[str, str, Any]] = {
 """By encoding: how its table is named, what that has in words, and its rows and their width."""
 
 
-def _held(text: str, stored: Mapping[str, Stored]) -> str | None:
-    """Compares the table of an encoding with it; None without one."""
-    kind = text.partition("(")[0]
-    if kind not in HELD:
-        return None
-    pattern, words, table_of = HELD[kind]
+def _held(text: str, stored: All) -> Iterator[str]:
+    """Compares the table of an encoding with it."""
+    pattern, words, table_of = HELD.get(text.partition("(")[0], ("$.", "", None))
+    tables = [item for item in _matching(pattern, stored) if len(item[1].shape) > 1]
+    if not tables:
+        return
     with torch.device("meta"):  # without memory for parameters
         encoding = encoding_from(text)
     table = table_of(encoding)
-    tables = [item for item in _matching(pattern, stored) if len(item[1].shape) > 1]
-    if not tables:
-        return None
     # As it was read, or as wide, if any is.
     name, each = min(tables, key=lambda i: (i[1].table != table, i[1].table[1] != table[1]))
     if isinstance(encoding, Sinusoidal) and each.table[1] == encoding.dim:
-        return f"{name} holds {_sines(each, encoding)}."
-    if each.table == table:
-        return f"{name} has {words.format(*table)}, as the file says."
-    said = f"rows of {table[1]}" if isinstance(encoding, Sinusoidal) else list(table)
-    return f"{name} has shape {list(each.shape)}; the file says {said}."
+        yield f"{name} holds {_sines(each, encoding)} expected sines and cosines."
+    elif each.table == table:
+        yield f"{name} has {words.format(*table)}, as the file says."
+    else:
+        said = f"rows of {table[1]}" if isinstance(encoding, Sinusoidal) else list(table)
+        yield f"{name} has shape {list(each.shape)}; the file says {said}."
 
 
 def _sines(each: Stored, encoding: Sinusoidal) -> str:
     rows = each.first_rows(ROWS)
-    if rows is None:
-        return f"rows of {encoding.dim}, as the file says"
     exact = encoding.table(torch.arange(len(rows)) - encoding.offset, dtype=torch.float64)
     told = rows.any(1)  # the row of padding is zero
-    rounding = 1e-4 + 2 * torch.finfo(DTYPES[each.dtype]).eps  # of angles, and of the table
+    rounding = 1e-4 + 2 * torch.finfo(rows.dtype).eps  # of angles, and of the table
     alike = told.any() and ((rows - exact)[told].abs() <= rounding).all()
-    return f"{'the' if alike else 'other numbers than the'} expected sines and cosines"
+    return "the" if alike else "other numbers than the"
 
 
-def _heads(head_dim: int, places: Sequence[int], stored: Mapping[str, Stored]) -> str | None:
+def _heads(head_dim: int, places: Sequence[int], stored: All) -> Iterator[str]:
     """What a projection or norm of queries in one of these layers says of the width of a head."""
     names = (r"q_norm\.weight$", r"\bq_proj\.weight$")
     for name, each in (item for pattern in names for item in _matching(pattern, stored)):
         number = re.search(r"\.(\d+)\.", name)
         if number and int(number[1]) not in places:
             continue
-        if each.dtype in PACKED:
-            return f"{name} is packed in {each.dtype}, so its shape does not give the width."
         width = each.shape[0]
-        if width % head_dim:
-            return f"{name} is {width} wide, no multiple of the head width {head_dim}."
-        return f"{name} is {width} wide: {width // head_dim} × {head_dim}."
-    return None
+        if each.dtype in PACKED:
+            yield f"{name} is packed in {each.dtype}, so its shape does not give the width."
+        elif width % head_dim:
+            yield f"{name} is {width} wide, no multiple of the head width {head_dim}."
+        else:
+            yield f"{name} is {width} wide: {width // head_dim} × {head_dim}."
+        return
 
 
-def _frequencies(pairs: int, stored: Mapping[str, Stored]) -> str | None:
-    for name, each in _matching(r"inv_freq$", stored):
-        agrees = "as expected" if each.shape == (pairs,) else f"expected {pairs}"
-        return f"{name} holds {each.shape[-1]} frequencies, {agrees}."
-    return None
-
-
-def _pairing(read: str, stored: Mapping[str, Stored]) -> str | None:
-    """The pairing by which a stored table of cosines repeats its columns, if it does."""
+def _rotated(rotary: RotaryNumbers, stored: All) -> Iterator[str]:
+    """The number of stored frequencies, and how a stored table of cosines repeats its columns."""
+    for name, each in _matching(r"inv_freq$", stored)[:1]:
+        agrees = "as expected" if each.shape == (rotary.pairs,) else f"expected {rotary.pairs}"
+        yield f"{name} holds {each.shape[-1]} frequencies, {agrees}."
     for name, each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored)[:1]:
         rows = each.first_rows(4)
-        if rows is None or len(rows) < 2 or rows.shape[1] % 2:
-            continue
-        first, second = rows.chunk(2, dim=-1)
-        halves, neighbors = torch.equal(first, second), torch.equal(rows[:, ::2], rows[:, 1::2])
-        if halves or neighbors:
+        halves = torch.equal(*rows.tensor_split(2, dim=-1))
+        if halves or torch.equal(rows[:, ::2], rows[:, 1::2]):
             pairing = "half" if halves else "interleaved"
-            agrees = "as expected" if pairing == read else f"expected {read}"
-            return f"{name} repeats its columns as {pairing} pairing does ({agrees})."
-    return None
+            agrees = "as expected" if pairing == rotary.pairing else f"expected {rotary.pairing}"
+            yield f"{name} repeats its columns as {pairing} pairing does ({agrees})."
