@@ -6,8 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from posenc.backends.explicit import attend_explicitly
-from posenc.encodings.base import working_dtype
+from posenc.backends import attention
 from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys import Rotary
 from posenc.positions import consecutive
@@ -31,7 +30,6 @@ def attention_effect(
     """Softmax weights of queries and keys, plain and with the encodings of ``positional``.
 
     Encodings of queries, keys and scores are applied; those of tokens act before, and are not.
-    Tables are built in the dtype of queries and keys, float32 at least.
 
     Example:
         >>> from posenc import ALiBi
@@ -42,18 +40,9 @@ def attention_effect(
         >>> bool(effect.with_encoding[0, 0].argmax() == 0)
         True
     """
-    if positional.remaps:
-        raise ValueError(f"positional draws positions by {positional.positions}; leave that out.")
-    wide = working_dtype(torch.promote_types(q.dtype, k.dtype))
-    scale, positions = q.shape[-1] ** -0.5, consecutive(q.shape[-2], device=q.device)
-    off = attend_explicitly(q[None], k[None], k[None], (), None, scale=scale).weights[0]
-    turned_q, turned_k = q[None], k[None]
-    for encoding in positional.queries_keys:
-        table = encoding.table(positions, dtype=wide)  # type: ignore[operator]
-        turned_q = encoding.encode_queries(turned_q, table)  # type: ignore[operator]
-        turned_k = encoding.encode_keys(turned_k, table)  # type: ignore[operator]
-    scores = [(e, e.table(positions, positions, dtype=wide)) for e in positional.scores]  # type: ignore[operator]
-    on = attend_explicitly(turned_q, turned_k, turned_k, scores, None, scale=scale).weights[0]  # type: ignore[arg-type]
+    values = torch.eye(q.shape[-2], dtype=q.dtype, device=q.device).expand(1, len(q), -1, -1)
+    off = attention(q[None], k[None], values)[0]
+    on = attention(q[None], k[None], values, positional=positional)[0]
     return AttentionEffect(off, on, on - off)
 
 
@@ -63,9 +52,8 @@ def rotary_scores(
 ) -> Float[Tensor, "length"]:
     """R(distance) q · k for distances 0 … length − 1: what rotary attention sees of two vectors.
 
-    The distance is query − key, as everywhere: the key stands at 0, and the query so far after it.
-    The attention factor of a schedule (YaRN's) is in both of them, as in attention. Narrower
-    numbers than float32 are turned and summed in float32.
+    The key stands at 0, and the query so far after it. The attention factor of a schedule (YaRN's)
+    is in both. Narrower numbers than float32 are turned and summed in float32.
 
     Example:
         >>> ones = torch.ones(4)

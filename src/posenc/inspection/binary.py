@@ -21,9 +21,8 @@ def binary_digits(length: int, *, bits: int | None = None) -> Int64[Tensor, "len
                 [0, 1],
                 [1, 1]])
     """
-    positions = consecutive(length)
     bits = max(1, (length - 1).bit_length()) if bits is None else bits
-    return positions.unsqueeze(-1) >> torch.arange(bits) & 1
+    return consecutive(length).unsqueeze(-1) >> torch.arange(bits) & 1
 
 
 def sines(schedule: Schedule, length: int) -> Float[Tensor, "length pairs"]:
@@ -47,5 +46,4 @@ def period_ratio(schedule: Schedule) -> tuple[float, ...]:
         >>> [round(r, 3) for r in period_ratio(Geometric(8))]
         [10.0, 10.0, 10.0]
     """
-    found = schedule.wavelengths()
-    return tuple(b / a for a, b in pairwise(found))
+    return tuple(slower / faster for faster, slower in pairwise(schedule.wavelengths()))

@@ -30,12 +30,11 @@ def properties_of(encoding: TokenEncoding, length: int) -> Properties:
         >>> round(found.largest, 12), found.distinct_in_bfloat16, found.shift_residual < 1e-13
         (1.0, 512, True)
     """
-    closest = closest_pair(encoding, length).distance
     table = encoding.table(consecutive(length), dtype=torch.float64).detach()
     norms = table.norm(dim=1)
     return Properties(
         largest=table.abs().max().item(),
-        closest=closest,
+        closest=closest_pair(encoding, length).distance,
         norm_spread=(norms.max() - norms.min()).item(),
         shift_residual=shift_map(encoding, 10, length=length).residual,
         distinct_in_bfloat16=unique_up_to(encoding, length, dtype=torch.bfloat16),

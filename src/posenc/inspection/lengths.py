@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 
 import torch
 
@@ -44,22 +43,16 @@ def length_statistics(
         (70, 6, 1, (15, 16, 31))
     """
     documents = tokens = longest = beyond = documents_beyond = 0
-    for length in map(index, lengths):
-        documents, tokens = documents + 1, tokens + length
-        longest = max(longest, length)
+    for length in lengths:
+        documents, tokens, longest = documents + 1, tokens + length, max(longest, length)
         if trained_length is not None and length > trained_length:
             beyond, documents_beyond = beyond + length - trained_length, documents_beyond + 1
-    return LengthStatistics(
-        documents, tokens, longest, beyond, documents_beyond, _never_met(bias, longest)
-    )
+    unmet = () if bias is None else _never_met(bias, longest)
+    return LengthStatistics(documents, tokens, longest, beyond, documents_beyond, unmet)
 
 
-def _never_met(bias: T5Bias | None, longest: int) -> tuple[int, ...]:
-    if bias is None:
-        return ()
-    if not longest:  # no token, so no pair
-        return tuple(range(bias.buckets))
+def _never_met(bias: T5Bias, longest: int) -> tuple[int, ...]:
     most = min(longest, bias.max_distance + 1)  # farther ones share the last bucket
-    distance = torch.arange(1 - most, most)
+    distance = torch.arange(1 - most, max(most, 1 - most))
     met = between_t5_borders(distance, bias.borders, bias.bidirectional)
     return tuple(sorted({*range(bias.buckets)} - {*met.tolist()}))

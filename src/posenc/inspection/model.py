@@ -92,18 +92,11 @@ def inspect_model(
     """
     check_length(length)
     plain = positional_setup(config)
-    targets = [length or _promised(part) for part in plain]
+    targets = [length or promised(x.rope for x in part.layers if x.rope) for part in plain]
     # Once more, since some frequencies depend on the length.
-    read = {target: positional_setup(config, length=target) for target in set(targets)}
-    parts = [
-        _part(read[target].parts[index], target, dtype) for index, target in enumerate(targets)
-    ]
-    return SetupNumbers(plain.model_type, tuple(parts))
-
-
-def _promised(part: Part) -> int | None:
-    lengths = [promised(layer.rope) for layer in part.layers if layer.rope]
-    return max((most for most in lengths if most), default=None)
+    read = {target: positional_setup(config, length=target).parts for target in set(targets)}
+    parts = tuple(_part(read[each][index], each, dtype) for index, each in enumerate(targets))
+    return SetupNumbers(plain.model_type, parts)
 
 
 def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:

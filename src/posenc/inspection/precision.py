@@ -31,11 +31,6 @@ class Precision:
 def precision_of(schedule: Schedule, length: int, dtype: torch.dtype = torch.bfloat16) -> Precision:
     """What is lost at positions up to ``length`` − 1.
 
-    Args:
-        schedule: The frequencies.
-        length: Number of positions.
-        dtype: In which positions and frequencies are held.
-
     Example:
         >>> from posenc.frequencies import Geometric
         >>> precision = precision_of(Geometric(128), 4096)

@@ -6,6 +6,7 @@ import torch
 
 from posenc.encodings.base import TokenEncoding
 from posenc.guards import floating
+from posenc.inspection.similarity import unique_up_to
 from posenc.positions import consecutive
 
 
@@ -29,12 +30,9 @@ def resolution(
         >>> resolution(Sinusoidal(128), 4096)
         Resolution(length=4096, positions=769, rows=4096, rows_from_positions=769)
     """
-    positions = consecutive(length)
-    held = positions.to(floating(dtype))
+    held = consecutive(length).to(floating(dtype))
     if not held.isfinite().all():
         raise ValueError(f"Position {length - 1} is infinite in {dtype}.")
-    table = encoding.table(positions, dtype=dtype).detach()
     rounded = encoding.table(held.long(), dtype=dtype).detach()
-    return Resolution(
-        length, len(held.unique()), len(table.unique(dim=0)), len(rounded.unique(dim=0))
-    )
+    rows = unique_up_to(encoding, length, dtype=dtype)
+    return Resolution(length, len(held.unique()), rows, len(rounded.unique(dim=0)))

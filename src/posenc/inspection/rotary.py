@@ -1,7 +1,7 @@
 """What the rotary encoding of a model does over a length: layer by layer, in numbers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,24 +82,22 @@ def inspect_config(
     check_length(length)
     warn_of_strays(config)
     plain = read_layers(config)
-    lengths = [promised(layer.rope) for layer in plain if layer]
-    target = length or max((most for most in lengths if most), default=None)
-    numbers: dict[int | None, RotaryNumbers | None] = {}
-    layers = []
-    # Once more, since some types depend on the length.
-    for layer in read_layers(config, length=target):
-        key = id(layer.encoding) if layer else None
-        if key not in numbers:
-            numbers[key] = numbers_of(layer, target, dtype) if layer else None
-        layers.append(numbers[key])
-    return ModelNumbers(read(config).model_type, tuple(layers))
+    target = length or promised(layer.rope for layer in plain if layer)
+    # Once more, since some types depend on the length. Layers that are alike share an encoding.
+    layers = read_layers(config, length=target)
+    distinct = {id(layer.encoding): layer for layer in layers if layer}
+    found = {key: numbers_of(layer, target, dtype) for key, layer in distinct.items()}
+    numbers = tuple(layer and found[id(layer.encoding)] for layer in layers)
+    return ModelNumbers(read(config).model_type, numbers)
 
 
-def promised(rope: Rope) -> int | None:
+def promised(ropes: Iterable[Rope]) -> int | None:
     """The longest length in a configuration."""
-    lengths = [rope.longest or 0]
-    if rope.rope_type.implied_factor and rope.trained_length:
-        lengths.append(int(rope.trained_length * (rope.factor or 1)))
+    lengths = [0]
+    for rope in ropes:
+        lengths.append(rope.longest or 0)
+        if rope.rope_type.implied_factor and rope.trained_length:
+            lengths.append(int(rope.trained_length * (rope.factor or 1)))
     return max(lengths) or None
 
 
@@ -168,17 +166,3 @@ def grouped(values: Sequence[Value]) -> list[tuple[list[int], Value]]:
     for index, value in enumerate(values):
         groups.setdefault(value, []).append(index)
     return [(places, value) for value, places in groups.items()]
-
-
-def differences(first: Any, second: Any) -> tuple[str, ...]:
-    """The names of the fields in which the numbers of two layers differ; all if one has none.
-
-    Example:
-        >>> differences(None, None)
-        ()
-    """
-    known: Any = first or second
-    names = [field.name for field in fields(known)] if known else []
-    if first is None or second is None:
-        return tuple(names)
-    return tuple(name for name in names if getattr(first, name) != getattr(second, name))

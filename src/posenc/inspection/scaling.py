@@ -51,12 +51,7 @@ def scaling_of(
         else "mixed"
         for g in growth
     ]  # fmt: skip
-    return Scaling(
-        before,
-        after,
-        tuple(bands),
-        tuple(trained_length / abs(wavelength) for wavelength in before),
-        sum(abs(wavelength) > trained_length for wavelength in before),
-        sum(abs(wavelength) > target_length for wavelength in after),
-        scaled.attention_factor,
-    )
+    turns = tuple(trained_length / abs(wavelength) for wavelength in before)
+    unseen = sum(each < 1 for each in turns)
+    after_all = sum(abs(wavelength) > target_length for wavelength in after)
+    return Scaling(before, after, tuple(bands), turns, unseen, after_all, scaled.attention_factor)

@@ -1,6 +1,7 @@
 """The linear map that moves every row of an encoding by one offset, if there is one."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -8,7 +9,6 @@ from torch import Tensor
 
 from posenc.encodings.base import TokenEncoding
 from posenc.encodings.tokens import Sinusoidal
-from posenc.frequencies import Powers
 from posenc.numerics.sincos import SinCos
 from posenc.positions import consecutive
 
@@ -50,11 +50,9 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
     """
     rows = encoding.table(consecutive(length), dtype=torch.float64).detach()
     moved = encoding.table(consecutive(length, start=offset), dtype=torch.float64).detach()
-    reason = _reason(encoding)
-    if reason:
+    if reason := _reason(encoding):
         matrix = torch.linalg.lstsq(rows, moved, driver="gelsd").solution.mT
     else:
-        assert isinstance(encoding, Sinusoidal)
         matrix = _rotation(encoding, offset)
     residual = (rows @ matrix.mT - moved).abs().max().item()
     return ShiftMap(offset, matrix, residual, not reason, reason)
@@ -78,11 +76,9 @@ def _reason(encoding: TokenEncoding) -> str:
     return "sines and cosines have no common frequency"
 
 
-def _rotation(encoding: Sinusoidal, offset: int) -> Tensor:
+def _rotation(encoding: Any, offset: int) -> Tensor:
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)
-    schedule = waveform.sines
-    assert isinstance(schedule, Powers)
-    cos, sin = SinCos(schedule).cos_sin(torch.tensor(offset), torch.float64)
+    cos, sin = SinCos(waveform.sines).cos_sin(torch.tensor(offset), torch.float64)
     matrix = torch.eye(encoding.dim, dtype=torch.float64)
     pairs = zip(waveform.sine_channels, waveform.cosine_channels, strict=True)
     for pair, (s, c) in enumerate(pairs):

@@ -75,12 +75,10 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     for begin in range(0, length, BLOCK):
         block = rows[begin : begin + BLOCK]
         away = torch.cdist(block, rows[begin:], compute_mode="donot_use_mm_for_euclid_dist")
-        own = torch.ones_like(away, dtype=torch.bool).tril()
-        least = away.masked_fill(own, torch.inf)
-        place = int(least.argmin())
-        one, other = divmod(place, least.shape[1])
-        if least[one, other] < best.distance:
-            best = ClosestPair(begin + one, begin + other, least[one, other].item())
+        away[torch.ones_like(away, dtype=torch.bool).tril()] = torch.inf
+        one, other = divmod(int(away.argmin()), away.shape[1])
+        if away[one, other] < best.distance:
+            best = ClosestPair(begin + one, begin + other, away[one, other].item())
     return best
 
 

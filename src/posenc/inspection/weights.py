@@ -22,7 +22,10 @@ SENSES = {"vision": "vision|visual|image", "audio": "audio|speech"}
 TABLES = r"(wpe|pos\w*emb\w*|embed_pos\w*)(\.weight)?$"
 """How tables of positions are named, those of tokens and those of patches."""
 
-TELLING = r"(?<![a-z])(position|pos(_|emb|enc)|rel_|relative|rotary|rope|alibi|wpe)|inv_freq|attention_bias"
+TELLING = (
+    r"(?<![a-z])(position|pos(_|emb|enc)|rel_|relative|rotary|rope|alibi|wpe)"
+    r"|inv_freq|attention_bias"
+)
 """What in the name of a tensor may tell of positions, whatever it is."""
 
 NAMED, ROWS = 4, 64

@@ -139,7 +139,7 @@ def move_cached_keys(
     """
 
     def moved(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
-        there = _positions_of(cache.layers[index], to_positions, keys.device)
+        there = _positions_of(cache.layers[index], to_positions, keys.device)  # type: ignore[attr-defined]
         return move_keys(keys, where, points_of(encoding, there), encoding)
 
     return _changed(cache, measured_storage(model), moved, from_positions, to_positions)

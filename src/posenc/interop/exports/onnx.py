@@ -200,7 +200,7 @@ class _StoredTables(Tables):
 
     def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.stored: dict[nn.Module, StoredTable] = {}
+        self.stored: dict[Any, StoredTable] = {}
         for layer in (encoder.first, *encoder.layers):
             remaps = layer.positions if layer.remaps else ()
             for encoding in (*remaps, *layer.tokens, *layer.queries_keys, *layer.scores):
