@@ -98,10 +98,8 @@ def test_layers_that_share_weights_share_them_here():
 @pytest.mark.parametrize(
     ("path", "field", "value", "noun"),
     [
-        ("1.self_attn", "add_zero_attn", True, "keys"),
         ("1.norm2", "eps", 0.5, "eps"),
         ("1.dropout1", "p", 0.5, "dropout"),
-        ("1.self_attn", "batch_first", False, "sizes"),
     ],
 )
 def test_what_an_encoder_cannot_be_is_refused(path, field, value, noun):

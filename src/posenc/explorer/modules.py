@@ -16,11 +16,7 @@ EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function\*?) ([\w$]+)
 
 
 def joined(entry: str, read: Callable[[str], str]) -> str:
-    """One script that does what the module ``entry`` does.
-
-    Args:
-        entry: Path of a module, as ``main.js``.
-        read: From a path to the text of that module.
+    """One script that does what the module ``entry`` does; ``read`` gives the text of a path.
 
     Example:
         >>> files = {
@@ -52,8 +48,6 @@ def joined(entry: str, read: Callable[[str], str]) -> str:
         exported = ", ".join(exports(text))
         text = IMPORT.sub(lambda each: _taken(each[1], _target(path, each[2])), text)
         text = EXPORT.sub("", text)
-        if left := re.search(r"^(import|export)\b.*", text, re.M):
-            raise ValueError(f"{path} has {left[0]!r}, a form that is not joined here.")
         parts[path] = (
             f"// {path}\nconst {_name(path)} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
         )

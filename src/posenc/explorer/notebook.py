@@ -11,16 +11,9 @@ class Explorer:
     """The page in a frame of its own; a notebook displays it.
 
     The frame may run its script and save files, and can reach neither the notebook nor a network.
-
-    Attributes:
-        height: Height of the frame, in pixels.
-
-    Example:
-        >>> Explorer(height=600)._repr_html_()[:42]
-        '<iframe title="posenc explorer" width="100'
     """
 
-    height: int = 900
+    height: int = 900  #: of the frame, in pixels
 
     def _repr_html_(self) -> str:
         return (
@@ -31,10 +24,7 @@ class Explorer:
 
 
 def show(height: int = 900) -> Explorer:
-    """The explorer, for the last line of a notebook's cell.
-
-    Args:
-        height: Height of the frame, in pixels.
+    """The explorer, for the last line of a notebook's cell; its frame has so many pixels.
 
     Example:
         >>> show(700)

@@ -65,9 +65,6 @@ def bert_from_transformers(model: nn.Module) -> Bert:
     more place here (inside the feed-forward layers). A pooler or a head and hooks stay behind. Each
     weight is a copy that learns if the model's does, in its dtype.
 
-    Args:
-        model: A BertModel, or a model whose ``bert`` is one.
-
     Example:
         >>> from transformers import BertConfig, BertModel
         >>> config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1,

@@ -3,19 +3,20 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import accumulate
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import ByLength, Geometric, LongRoPE, YaRN, schedule_key
+from posenc.frequencies import ByLength, Geometric, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
-from posenc.frequencies.longrope import extension
 from posenc.frequencies.schedule import Number
 from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import refuse, rotating_model
+from posenc.interop.rope_types import schedule_of
 from posenc.positions import checked, consecutive
 
 TARGET = "A choice by length"
@@ -70,11 +71,12 @@ class RequestTables:
         device: torch.device | str | None = None,
     ):
         self.by_length = by_length
-        self.rotaries = tuple(rotary.with_frequencies(of) for _, of in by_length.steps)
-        lengths = [length for length, _ in by_length.steps]
-        self.offsets = tuple(sum(lengths[:step]) for step in range(len(lengths)))
+        lengths, schedules = zip(*by_length.steps, strict=True)
+        self.rotaries = tuple(map(rotary.with_frequencies, schedules))
+        self.offsets = tuple(accumulate(lengths[:-1], initial=0))
+        positions = consecutive(max(lengths), device=device)
         tables = [
-            each.table(consecutive(length, device=device), dtype=dtype)
+            each.table(positions[:length], dtype=dtype)
             for each, length in zip(self.rotaries, lengths, strict=True)
         ]
         self.rows: Float[Tensor, "rows 2 pairs"] = torch.cat(tables)
@@ -90,11 +92,8 @@ class RequestTables:
     ) -> Int64[Tensor, "batch seq"]:
         """Which rows the tokens take: the offset of each request's schedule, plus position."""
         positions = checked(positions)
-        if positions.ndim != 2 or len(requests) != positions.shape[0]:
-            raise ValueError(f"positions are {tuple(positions.shape)}, not [{len(requests)}, seq].")
-        longest, offsets = torch.tensor(
-            [(each.longest, self.offsets[each.step]) for each in requests], device=positions.device
-        ).T.unsqueeze(-1)
+        told = [(each.longest, self.offsets[each.step]) for each in requests]
+        longest, offsets = torch.tensor(told, device=positions.device).T.unsqueeze(-1)
         inside = ((positions >= 0) & (positions < longest)).all()
         if graph_looks(positions):
             demand(inside, "A position is beyond what its request stated.")
@@ -121,9 +120,8 @@ class RequestTables:
 
 def rotation_key(rotary: Rotary) -> str:
     """A hash of all that a rotation does to keys: frequencies, factors and layout of channels."""
-    layout = (rotary.pairing, rotary.rotated, rotary.head_dim, rotary.arithmetic)
-    said = [schedule_key(rotary.frequencies), *map(str, layout)]
-    return sha256(" ".join(said).encode()).hexdigest()
+    layout = f"{rotary.pairing} {rotary.rotated} {rotary.head_dim} {rotary.arithmetic}"
+    return sha256(f"{schedule_key(rotary.frequencies)} {layout}".encode()).hexdigest()
 
 
 def requests_from_config(
@@ -155,18 +153,8 @@ def requests_from_config(
     rope = model.rope_of(rotary)
     trained = rope.length("trained_length")
     if rope.kind == "longrope":
-        given = rope.values
-        if given.get("short_mscale") != given.get("long_mscale"):
-            refuse(TARGET, "its lists have factors of their own")
-        longrope = LongRoPE(
-            Geometric(rope.width, rope.base),
-            given["short_factor"],
-            given["long_factor"],
-            trained,
-            extension(rope),
-            given.get("long_mscale") or given.get("attention_factor"),
-        )
-        return rotary, ByLength.longrope(longrope, rope.length("longest"))
+        lengths = trained, rope.length("longest")
+        return rotary, ByLength(tuple((each, schedule_of(rope, each)) for each in lengths))
     schedule = rotary.frequencies
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)

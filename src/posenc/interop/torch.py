@@ -48,61 +48,33 @@ def encoder_from_torch(
         >>> encoder.dim, encoder.heads, encoder.depth
         (16, 4, 2)
     """
-    if type(module) is not nn.TransformerEncoder:
-        raise TypeError(f"module is a {type(module).__name__}, not a torch.nn.TransformerEncoder.")
     layers: list[Any] = list(module.layers)
-    _check_alike(layers, module.norm)
-    first = layers[0]
-    attention = first.self_attn
+    first, norm = layers[0], module.norm
+    if {*map(type, layers)} != {nn.TransformerEncoderLayer}:
+        raise TypeError("A layer of module is no plain torch.nn.TransformerEncoderLayer.")
+    if len({*map(repr, layers)}) > 1:
+        raise ValueError("Layers differ in sizes, eps or dropout.")
     encoder = Encoder(
-        attention.embed_dim,
-        attention.num_heads,
+        first.self_attn.embed_dim,
+        first.self_attn.num_heads,
         len(layers),
         positional=positional,
         inner=first.linear1.out_features,
         norm="pre" if first.norm_first else "post",
         activation=first.activation,
-        dropout=_dropout(first.dropout),
+        dropout=getattr(first.dropout, "p", 0.0),  # an identity in its place drops nothing
+        attention_dropout=first.self_attn.dropout,
         is_causal=is_causal,
-        final_norm=module.norm is not None,
+        final_norm=norm is not None,
         eps=first.norm1.eps,
         bias=first.linear1.bias is not None,
     ).to(first.linear1.weight)
     each = {f"{i}.{name}": of for i, x in enumerate(layers) for name, of in _weights(x).items()}
     take_over(encoder.blocks, each)
     if encoder.final_norm is not None:
-        take_over(encoder.final_norm, _filled(module.norm, first))  # type: ignore[arg-type]
+        take_over(encoder.final_norm, _filled(norm, first))  # type: ignore[arg-type]
+        encoder.final_norm.eps = norm.eps  # type: ignore[union-attr]
     return encoder.train(module.training)
-
-
-def _check_alike(layers: list[Any], norm: nn.Module | None) -> None:
-    """Refuse layers of which weights and numbers do not tell all, or that differ."""
-    for layer in layers:
-        if type(layer) is not nn.TransformerEncoderLayer:
-            raise TypeError(f"A layer is a {type(layer).__name__}, not a TransformerEncoderLayer.")
-        if layer.self_attn.add_zero_attn or layer.self_attn.bias_k is not None:
-            raise ValueError("self_attn adds keys of its own, which an Encoder has not.")
-    norms = [each for layer in layers for each in (layer.norm1, layer.norm2)]
-    dropped = {_dropout(each) for x in layers for each in (x.dropout, x.dropout1, x.dropout2)}
-    dropped |= {layer.self_attn.dropout for layer in layers}
-    eps = {each.eps for each in (*norms, *([] if norm is None else [norm]))}
-    if len({_make(layer) for layer in layers}) > 1 or len(eps) > 1 or len(dropped) > 1:
-        raise ValueError("Layers differ in sizes, order, activation, eps or dropout.")
-
-
-def _dropout(module: nn.Module) -> float:
-    """Its share; an identity in its place drops nothing."""
-    return 0.0 if isinstance(module, nn.Identity) else module.p  # type: ignore[return-value]
-
-
-def _make(layer: nn.TransformerEncoderLayer) -> tuple[object, ...]:
-    """What all layers must share."""
-    attention, activation = layer.self_attn, layer.activation
-    return (
-        attention.embed_dim, attention.num_heads, attention.batch_first,
-        layer.linear1.out_features, layer.norm_first, layer.linear1.bias is not None,
-        repr(activation) if isinstance(activation, nn.Module) else activation,
-    )  # fmt: skip
 
 
 def _weights(layer: nn.TransformerEncoderLayer) -> dict[str, Taken]:
