@@ -1,7 +1,12 @@
 """The two pairings of rotated channels, in whole models and their checkpoints."""
 
-from posenc.interop.weights.checkpoint import RowOrders, convert_weights, measured_types, row_orders
-from posenc.interop.weights.layouts import RowOrder
+from posenc.interop.weights.checkpoint import (
+    RowOrder,
+    RowOrders,
+    convert_weights,
+    measured_types,
+    row_orders,
+)
 from posenc.interop.weights.models import ConvertedPairing, convert_pairing, rotate_as_converted
 
 __all__ = [
