@@ -44,14 +44,10 @@ class Bert(nn.Module):
         padding_mask: Bool[Tensor, "batch seq"] | None = None,
         token_types: Int64[Tensor, "batch seq"] | None = None,
     ) -> Float[Tensor, "batch seq dim"]:
-        """The last hidden states.
+        """The last hidden states; ``padding_mask`` is True where a token is real.
 
-        Args:
-            ids: Token ids.
-            positions: Where the tokens stand. If not given, real tokens count from 0: behind left
-                padding too, where ``transformers`` counts the padding.
-            padding_mask: True where a token is real.
-            token_types: Which sentence a token belongs to; all to the first if not given.
+        Without positions, real tokens count from 0: behind left padding too, where ``transformers``
+        counts the padding. Without token types, all tokens are of the first sentence.
         """
         types = ids.new_zeros(ids.shape) if token_types is None else token_types
         x = self.words(ids) + self.token_types(types)

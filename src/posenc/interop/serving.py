@@ -24,17 +24,12 @@ TARGET = "A choice by length"
 
 @dataclass(frozen=True)
 class Request:
-    """What one request keeps for its life.
+    """What one request keeps for its life."""
 
-    Attributes:
-        longest: How many tokens it may have, prompt and answer together.
-        step: Which of the schedules is its own.
-        key: What keeps its prefix cache apart: equal for requests whose keys are encoded alike, and
-            the same on every machine. It belongs into the hash of every cached block.
-    """
-
-    longest: int
-    step: int
+    longest: int  #: how many tokens it may have, prompt and answer together
+    step: int  #: which of the schedules is its own
+    #: equal for requests whose keys are encoded alike, on every machine: it belongs into the hash
+    #: of every cached block
     key: str
 
 
@@ -49,10 +44,6 @@ class RequestTables:
         by_length: The schedules.
         dtype: Of the rows; float32 if not given.
         device: Where they lie.
-
-    Attributes:
-        rows: ``[all rows, 2, pairs]``.
-        offsets: The first row of each schedule.
 
     Example:
         >>> by_length = ByLength.yarn(Geometric(64), trained_length=128)
@@ -137,7 +128,7 @@ def requests_from_config(
     length, the long one up to ``max_position_embeddings``.
 
     Args:
-        config: As of ``posenc.interop.huggingface.positional_setup``.
+        config: As of ``positional_setup``.
         factors: Of YaRN, above 1 and growing; nothing to LongRoPE.
         part: Which part of a model of several, as ``"text"``.
 

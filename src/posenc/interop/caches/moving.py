@@ -49,7 +49,7 @@ def rerotate_cached_keys(
 
     For a model whose context is extended while it generates: rotate the cache, patch the model with
     the same schedule, go on. The model is run over a few tokens first, to measure how it caches its
-    keys, so call this before it is patched.
+    keys, so call this before it is patched. After an error the cache is as it was.
 
     Keys of the first layer are then what computing them again would give. Deeper keys and all
     values come from hidden states that attention under the old frequencies made.
@@ -62,14 +62,6 @@ def rerotate_cached_keys(
         positions: Where the cached tokens stand, of all rows or of each; 0, 1, 2, … if not given.
             Rows with padding need them. Where a model has several axes, all of a token are this
             one, as those of text are: a cache with images must be computed again.
-
-    Returns:
-        The cache.
-
-    Raises:
-        TypeError: The cache is quantized, or of another kind that is not served.
-        ValueError: ``new`` does not fit, the model keeps its keys in an unknown way or norms them
-            after rotating, or tokens stand where its frequencies change. The cache is as it was.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel
@@ -121,9 +113,6 @@ def move_cached_keys(
         model: That made it, with the frequencies that the keys have.
         to_positions: Where its tokens shall stand, ``[seq]`` or ``[batch, seq]``.
         from_positions: Where they stand; 0, 1, 2, … if not given. Needed from the second move on.
-
-    Returns:
-        The cache.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaModel

@@ -36,27 +36,17 @@ ALIKE = 2e-3
 
 @dataclass(frozen=True)
 class KeyStorage:
-    """What one layer caches of its rotated keys.
+    """What one layer caches of its rotated keys."""
 
-    Attributes:
-        held: ``"keys"`` or ``"values"``: in which of its two tensors.
-        encoding: That by which they are rotated, for the channels of that tensor as they lie there;
-            None for a layer that does not rotate.
-        rope_type: As the configuration names it.
-        trained_length: Positions before any extension.
-    """
-
-    held: Held
+    held: Held  #: in which of its two tensors
+    #: by which they are rotated, for the channels of that tensor as they lie there; None without
     encoding: Encoding | None
-    rope_type: str = "default"
-    trained_length: int | None = None
+    rope_type: str = "default"  #: as the configuration names it
+    trained_length: int | None = None  #: positions before any extension
 
 
 def key_storage(config: Any) -> tuple[KeyStorage, ...]:
-    """How each layer of a model type caches its keys, of types that were measured.
-
-    Args:
-        config: Of the model, as ``positional_setup`` takes it.
+    """How each layer of a configuration caches its keys, if its model type was measured.
 
     Example:
         >>> deepseek = key_storage({"model_type": "deepseek_v3", "num_hidden_layers": 1})[0]
@@ -78,8 +68,9 @@ def by_table(config: Configuration, layer: RotaryLayer | None) -> KeyStorage:
     held: Held = "values" if latent else "keys"
     if layer is None:
         return KeyStorage(held, None)
-    reorders = latent and config.model_type != "deepseek_v2"
-    return _storage(layer, held, "half" if reorders else layer.rotary.pairing, whole=not latent)
+    reorders, rotary = latent and config.model_type != "deepseek_v2", layer.rotary
+    width = rotary.rotated_dim if latent else rotary.head_dim
+    return _storage(layer, held, "half" if reorders else rotary.pairing, width)
 
 
 @cache
@@ -89,17 +80,12 @@ def measured_types() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _storage(layer: RotaryLayer, held: Held, pairing: Pairing, *, whole: bool) -> KeyStorage:
+def _storage(layer: RotaryLayer, held: Held, pairing: Pairing, width: int) -> KeyStorage:
     """Of what is cached: whole heads, or their rotated channels alone."""
-    rotary = layer.rotary
-    made = Rotary(
-        rotary.frequencies,
-        head_dim=rotary.head_dim if whole else None,
-        pairing=pairing,
-        rotated=rotary.rotated if whole else "prefix",
-    )
-    encoding, rope = on_axes_of(layer.encoding, made), layer.rope
-    return KeyStorage(held, encoding, rope.rope_type.name, rope.trained_length)
+    rotary, rope = layer.rotary, layer.rope
+    place = rotary.rotated if width > rotary.rotated_dim else "prefix"
+    made = Rotary(rotary.frequencies, head_dim=width, pairing=pairing, rotated=place)
+    return KeyStorage(held, on_axes_of(layer.encoding, made), rope.kind, rope.trained_length)
 
 
 @torch.no_grad()
@@ -134,11 +120,10 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
 
 
 def _candidates(layer: RotaryLayer, kept: Any) -> Iterator[KeyStorage]:
-    whole, turned = layer.rotary.head_dim, layer.rotary.rotated_dim
     for held, pairing in product(get_args(Held), get_args(Pairing)):
         width = getattr(kept, held).shape[-1]
-        if width in (whole, turned):
-            yield _storage(layer, held, pairing, whole=width == whole)
+        if width in (layer.rotary.head_dim, layer.rotary.rotated_dim):
+            yield _storage(layer, held, pairing, width)
 
 
 def _fits(storage: KeyStorage, layer: Any, positions: Tensor) -> bool:

@@ -9,7 +9,6 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from posenc.arguments import check_whole
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
@@ -25,15 +24,10 @@ Found = tuple[dict[str, Tensor], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays by name, and what they are.
+    """Arrays by name, and what they are."""
 
-    Attributes:
-        tensors: By name; see ``arrays``.
-        metadata: Text by name; JSON where it is more than a word.
-    """
-
-    tensors: dict[str, Tensor]
-    metadata: dict[str, str]
+    tensors: dict[str, Tensor]  #: see ``arrays``
+    metadata: dict[str, str]  #: text by name; JSON where it is more than a word
 
 
 def arrays(
@@ -74,19 +68,16 @@ def arrays(
         {'layers.inverse_frequencies': (2,), 'layers.cos': (2, 2), 'layers.sin': (2, 2)}
     """
     if longest is not None:
-        check_whole(longest=longest)
         check_reach(config, longest=longest, length=length)
     chosen = only_part(config, TARGET, part=part, length=length)
-    tensors: dict[str, Tensor] = {}
-    metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
-    if longest is not None:
-        metadata["longest"] = str(longest)
-    notes = chosen.notes
+    notes = list(chosen.notes)
     if depends_on_length(config):
         told = "short sequences" if length is None else f"sequences of {length} tokens"
-        notes = (*notes, f"frequencies depend on the length; these are of {told}")
-    if notes:
-        metadata["notes"] = json.dumps(notes)
+        notes.append(f"frequencies depend on the length; these are of {told}")
+    given = {"longest": longest and str(longest), "notes": notes and json.dumps(notes)}
+    metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
+    metadata |= {name: text for name, text in given.items() if text}
+    tensors: dict[str, Tensor] = {}
     kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
         kinds.setdefault((repr(layer.positional), layer.softmax_scale), []).append(index)
@@ -107,11 +98,9 @@ def arrays(
 def _arrays(entry: Any, longest: int | None) -> Found:
     if isinstance(entry, MultimodalRotary):
         found, about = _rotation(entry.rotary, longest)
-        return found, about | {
-            "sections": entry.sections,
-            "arrangement": entry.arrangement,
-            "note": "cos and sin are those of tokens with equal coordinates",
-        }
+        axes = {"sections": entry.sections, "arrangement": entry.arrangement}
+        note = "cos and sin are those of tokens with equal coordinates"
+        return found, {**about, **axes, "note": note}
     if isinstance(entry, Rotary):
         return _rotation(entry, longest)
     if isinstance(entry, ALiBi):

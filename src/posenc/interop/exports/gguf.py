@@ -31,17 +31,12 @@ Value = int | float | str
 
 @dataclass(frozen=True)
 class GGUFKeys:
-    """What a GGUF file says of rotation.
+    """What a GGUF file says of rotation."""
 
-    Attributes:
-        metadata: Values by key.
-        tensors: float32 by name: what frequencies are divided by, one a pair.
-        notes: What neither tells, in words.
-    """
-
-    metadata: dict[str, Value]
+    metadata: dict[str, Value]  #: by key
+    #: float32 by name: what frequencies are divided by, one a pair
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: what neither tells, in words
 
 
 PAIRING_NOTE = (
@@ -85,8 +80,9 @@ def gguf_keys(
         qwen2.rope.scaling.type none
     """
     model = rotating_model(config, TARGET, part=part)
-    own = (name for name, facts in architectures().items() if model.model_type in facts["types"])
-    architecture = architecture or next(own, None)
+    for name, facts in architectures().items():
+        if architecture is None and model.model_type in facts["types"]:
+            architecture = name
     if architecture is None:
         raise ValueError(f"Pass what llama.cpp calls the architecture of {model.model_type!r}.")
     program = architectures().get(architecture, {})
@@ -95,24 +91,20 @@ def gguf_keys(
     model.check_pairing(rotary)
     if "whole_heads" in program and rotary.rotated_dim != rotary.head_dim:
         refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
-    notes: tuple[str, ...] = (PAIRING_NOTE,)
-    if rope.kind == "longrope":
-        if "lists" not in program:
-            refuse(TARGET, f"it has the two lists of LongRoPE; {architecture!r} does not read them")
+    if longrope := rope.kind == "longrope":
         said, tensors = _lists(rotary, rope)
-        notes += (LISTS_NOTE,)
     else:
         said, tensors = _scaling(rotary.frequencies)
-        if tensors and "rope_freqs" not in program:
-            refuse(TARGET, f"{architecture!r} reads no rope_freqs; {rotary.frequencies!r} needs it")
+    needed = "lists" if longrope else "rope_freqs"
+    if tensors and needed not in program:
+        refuse(TARGET, f"{architecture!r} reads no {needed}; {rotary.frequencies!r} needs them")
     metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
-    if sliding is not None:
-        if "scaling.attn_factor" in said:
-            refuse(TARGET, "sliding layers would have the attention factor of full ones")
-        if "freq_base_swa" in program:
-            metadata["freq_base_swa"] = float(sliding.base)
+    if sliding is not None and "scaling.attn_factor" in said:
+        refuse(TARGET, "sliding layers would have the attention factor of full ones")
+    if sliding is not None and "freq_base_swa" in program:
+        metadata["freq_base_swa"] = float(sliding.base)
     keys = {f"{architecture}.rope.{name}": value for name, value in metadata.items()}
-    return GGUFKeys(keys, tensors, notes)
+    return GGUFKeys(keys, tensors, (PAIRING_NOTE, LISTS_NOTE) if longrope else (PAIRING_NOTE,))
 
 
 @cache
@@ -172,15 +164,14 @@ def _yarn(schedule: YaRN) -> dict[str, Value]:
     borders = (schedule.beta_fast, schedule.beta_slow, schedule.truncate)
     if borders != (32.0, 1.0, True):
         refuse(TARGET, "its ramp has beta_fast {}, beta_slow {}, truncate {}".format(*borders))
-    said: dict[str, Value] = {
+    share = beside_yarns(schedule)
+    return {
         "freq_base": float(schedule.of.base),
         "scaling.type": "yarn",
         "scaling.factor": float(schedule.factor),
         "scaling.original_context_length": schedule.trained_length,
+        **({} if share == 1 else {"scaling.attn_factor": share}),
     }
-    if (share := beside_yarns(schedule)) != 1:
-        said["scaling.attn_factor"] = share
-    return said
 
 
 def _divisors(schedule: Schedule, base: Geometric) -> Tensor:
@@ -198,16 +189,14 @@ def _lists(rotary: Rotary, rope: Rope) -> tuple[dict[str, Value], dict[str, Tens
     scales = {given.get("short_mscale"), given.get("long_mscale")}
     if len(scales) > 1:
         refuse(TARGET, f"its lists have attention factors {scales}, and llama.cpp has one")
+    lists = {name: _float32(given[f"{name}_factor"]) for name in ("short", "long")}
     said: dict[str, Value] = {
         "freq_base": float(rope.base),
         "scaling.type": "longrope",
         "scaling.original_context_length": rope.length("trained_length"),
         "scaling.attn_factor": rotary.frequencies.attention_factor,
     }
-    return said, {
-        "rope_factors_short.weight": _float32(given["short_factor"]),
-        "rope_factors_long.weight": _float32(given["long_factor"]),
-    }
+    return said, {f"rope_factors_{name}.weight": each for name, each in lists.items()}
 
 
 def _float32(numbers: Iterable[Any]) -> Tensor:

@@ -45,20 +45,17 @@ def megatron_arguments(config: Config, *, part: str | None = None) -> tuple[str,
     if not entries:
         return ("--position-embedding-type", "none")
     if all(type(entry) is Learned for entry in entries):
-        return _learned(entries, chosen.notes)
+        return _learned(entries[0], chosen.notes)
     return _rotation(rotating_model(config, TARGET, part=part))
 
 
-def _learned(entries: list[Learned], notes: tuple[str, ...]) -> tuple[str, ...]:
-    first = entries[0]
+def _learned(table: Learned, notes: tuple[str, ...]) -> tuple[str, ...]:
     if notes:
         refuse(TARGET, f"beside its table, {notes[0]}")
-    if any(repr(entry) != repr(first) for entry in entries) or first.offset:
-        refuse(TARGET, f"its table {first!r} starts at another row than 0")
-    length = str(first.max_len)
-    return (
-        "--position-embedding-type", "learned_absolute", "--max-position-embeddings", length,
-    )  # fmt: skip
+    if table.offset:
+        refuse(TARGET, f"its table {table!r} starts at another row than 0")
+    kind = ("--position-embedding-type", "learned_absolute")
+    return (*kind, "--max-position-embeddings", str(table.max_len))
 
 
 def _rotation(model: RotatingModel) -> tuple[str, ...]:
