@@ -14,9 +14,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary, VJEPA2Rot
 def frequency_vectors(encoding: QueryKeyEncoding) -> Float64[Tensor, "*heads pairs axes"]:
     """w of each pair, which turns by ⟨w, p⟩ at a point p: radians a unit along each axis.
 
-    Args:
-        encoding: An axial, multimodal, directed or mixed rotary encoding, or V-JEPA 2's. Those of
-            DINOv3 and LTX turn by where a point is in its grid, and by no such product.
+    DINOv3's and LTX's encodings turn by where a point is in its grid, and by no such product.
 
     Example:
         >>> from posenc import AxialRotary

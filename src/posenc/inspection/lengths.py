@@ -30,12 +30,7 @@ class LengthStatistics:
 def length_statistics(
     lengths: Iterable[int], *, trained_length: int | None = None, bias: T5Bias | None = None
 ) -> LengthStatistics:
-    """Read a stream of lengths once.
-
-    Args:
-        lengths: Number of tokens of each document.
-        trained_length: Positions 0 … trained_length − 1 were trained; all if not given.
-        bias: A T5 bias whose buckets are to be met.
+    """Read a stream of lengths once, in tokens; without ``trained_length`` all were trained.
 
     Example:
         >>> found = length_statistics([3, 70, 12], trained_length=64, bias=T5Bias(2))

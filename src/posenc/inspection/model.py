@@ -1,6 +1,6 @@
 """What a whole model does with positions, in numbers: part by part, layer by layer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -100,28 +100,23 @@ def inspect_model(
 
 
 def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:
-    known: dict[tuple, LayerNumbers] = {}
-    layers = []
-    for layer in part.layers:
-        held = layer.positional or Positional()
-        encodings = (*held.tokens, *held.queries_keys, *held.scores)
-        key = (layer.layer_type, layer.window, layer.chunk, layer.softmax_scale,
-               layer.positional is None, *map(id, encodings))  # fmt: skip
-        if key not in known:
-            known[key] = _layer(layer, held, part.certainty != "assumed", target, dtype)
-        layers.append(known[key])
-    return PartNumbers(part.name, part.model_type, tuple(layers), part.certainty, part.notes)
+    rotations = [_rotation(layer, part.certainty != "assumed") for layer in part.layers]
+    found = zip(part.layers, numbers_of(rotations, target, dtype), strict=True)
+    layers = tuple(_layer(layer, rotary) for layer, rotary in found)
+    return PartNumbers(part.name, part.model_type, layers, part.certainty, part.notes)
 
 
-def _layer(
-    layer: LayerSetup, held: Positional, is_known: bool, target: int | None, dtype: torch.dtype
-) -> LayerNumbers:
-    rotations = [e for e in held.queries_keys if isinstance(e, Rotary | MultimodalRotary)]
-    rotary = None
-    if rotations and layer.rope is not None:
-        scale = layer.softmax_scale or rotations[0].head_dim ** -0.5
-        read = RotaryLayer(layer.layer_type, layer.rope, rotations[0], scale, is_known)
-        rotary = replace(numbers_of(read, target, dtype), softmax_scale=layer.softmax_scale)
+def _rotation(layer: LayerSetup, is_known: bool) -> RotaryLayer | None:
+    """The rotary encoding along one sequence, if a layer has it."""
+    for encoding in layer.encodings if layer.rope else ():
+        if isinstance(encoding, Rotary | MultimodalRotary):
+            scale: Any = layer.softmax_scale
+            return RotaryLayer(layer.layer_type, layer.rope, encoding, scale, is_known)  # type: ignore[arg-type]
+    return None
+
+
+def _layer(layer: LayerSetup, rotary: RotaryNumbers | None) -> LayerNumbers:
+    held = layer.positional or Positional()
     return LayerNumbers(
         layer.layer_type,
         *(tuple(map(_expression, getattr(held, place))) for place in PLACES),

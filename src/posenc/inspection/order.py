@@ -29,16 +29,10 @@ class OrderEffect:
 def order_effect(
     encoder: Encoder, x: Float[Tensor, "seq dim"], order: Sequence[int] | Int[Tensor, "seq"]
 ) -> OrderEffect:
-    """Run ``x`` and ``x[order]``, and compare what becomes of each token.
+    """Run ``x`` and ``x[order]`` in evaluation mode, and compare what becomes of each token.
 
     Without an encoding, attention sees a set: A(P x) = P A(x) for every permutation P, so both
-    differences are rounding alone.
-
-    Args:
-        encoder: In evaluation mode. A causal mask, a window or drawn positions tell orders apart,
-            too.
-        x: Embedded tokens.
-        order: The other order, as indices into ``x``.
+    differences are rounding alone. A causal mask, a window or drawn positions tell orders apart.
 
     Example:
         >>> encoder = Encoder(dim=8, heads=2, depth=1).double().eval()

@@ -16,8 +16,7 @@ def patch_similarity(
     left on average of the product of a query and a key that are alike.
 
     Args:
-        table: One row a point of the grid, in the order of ``posenc.positions.grid``; all axes but
-            the first are of the row.
+        table: One row a point of the grid, in the order of ``posenc.positions.grid``.
         size: The number of points along each axis.
         patch: The point in question.
 

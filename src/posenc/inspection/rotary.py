@@ -83,11 +83,8 @@ def inspect_config(
     warn_of_strays(config)
     plain = read_layers(config)
     target = length or promised(layer.rope for layer in plain if layer)
-    # Once more, since some types depend on the length. Layers that are alike share an encoding.
-    layers = read_layers(config, length=target)
-    distinct = {id(layer.encoding): layer for layer in layers if layer}
-    found = {key: numbers_of(layer, target, dtype) for key, layer in distinct.items()}
-    numbers = tuple(layer and found[id(layer.encoding)] for layer in layers)
+    # Once more, since some types depend on the length.
+    numbers = numbers_of(read_layers(config, length=target), target, dtype)
     return ModelNumbers(read(config).model_type, numbers)
 
 
@@ -101,8 +98,16 @@ def promised(ropes: Iterable[Rope]) -> int | None:
     return max(lengths) or None
 
 
-def numbers_of(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> RotaryNumbers:
-    """The numbers of one layer, up to a target length."""
+def numbers_of(
+    layers: Sequence[RotaryLayer | None], target: int | None, dtype: torch.dtype
+) -> tuple[RotaryNumbers | None, ...]:
+    """The numbers of layers up to a target length; those that are alike share an encoding."""
+    distinct = {(id(layer.encoding), layer.layer_type): layer for layer in layers if layer}
+    found = {key: _numbers(layer, target, dtype) for key, layer in distinct.items()}
+    return tuple(layer and found[id(layer.encoding), layer.layer_type] for layer in layers)
+
+
+def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> RotaryNumbers:
     rope, rotary, encoding = layer.rope, layer.rotary, layer.encoding
     trained, schedule = rope.trained_length, rotary.frequencies
     lengths = schedule.wavelengths()

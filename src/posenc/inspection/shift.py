@@ -30,12 +30,7 @@ def shift_map(encoding: TokenEncoding, offset: int, *, length: int = 256) -> Shi
     With a sine and a cosine of each frequency ω the two channels turn by kω, whatever p:
     a block [[cos kω, sin kω], [−sin kω, cos kω]] takes (sin pω, cos pω) to those of p + k. Where
     they have no common frequency no such block exists, and the best map for the rows at hand is
-    found instead.
-
-    Args:
-        encoding: A sinusoidal encoding; others get the best map.
-        offset: k, in positions; may be negative.
-        length: Number of positions from 0 on.
+    found instead, as of encodings that are not sinusoidal. k may be negative.
 
     Reference:
         Vaswani et al. 2017, section 3.5: "for any fixed offset k, PE(pos+k) can be represented as a
