@@ -112,11 +112,8 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
 
 def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[RotaryLayer | None]:
     """The layer of each cached one: where some keep two, all must be alike."""
-    if count <= len(layers):
-        return layers[:count]
-    if len(set(map(id, layers))) == 1:
-        return [layers[0]] * count
-    raise ValueError(f"The cache has {count} layers, and the configuration {len(layers)} others.")
+    alike = len({*map(id, layers)}) == 1
+    return [layers[0]] * count if alike else layers[:count]
 
 
 def _candidates(layer: RotaryLayer, kept: Any) -> Iterator[KeyStorage]:
