@@ -6,6 +6,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from posenc.explorer.bundling import page, policy
 
 ADDRESS = "127.0.0.1"
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 
 
 class Page(BaseHTTPRequestHandler):
@@ -15,12 +22,6 @@ class Page(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
-    def _answer(self, with_body: bool) -> None:
         # A foreign site can point a name of its own here; it cannot make the Host header ours.
         port = self.connection.getsockname()[1]
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
@@ -28,23 +29,18 @@ class Page(BaseHTTPRequestHandler):
         elif self.path.split("?")[0] != "/":
             self.send_error(404, "There is one page, at /")
         else:
-            self._send(page().encode(), with_body)
+            self._send(page().encode())
 
-    def _send(self, body: bytes, with_body: bool) -> None:
+    do_HEAD = do_GET
+
+    def _send(self, body: bytes) -> None:
         self.send_response(200)
-        headers = {
-            "Content-Type": "text/html; charset=utf-8",
-            "Content-Length": str(len(body)),
-            "Content-Security-Policy": f"{policy()}; frame-ancestors 'none'",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Cache-Control": "no-store",
-        }
+        headers = {**HEADERS, "Content-Length": str(len(body))}
+        headers["Content-Security-Policy"] = f"{policy()}; frame-ancestors 'none'"
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        if with_body:
+        if self.command == "GET":
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:

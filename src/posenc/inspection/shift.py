@@ -62,11 +62,7 @@ def _reason(encoding: TokenEncoding) -> str:
         return ""
     waveform = encoding.convention.waveform(encoding.dim, encoding.base)
     sines, cosines = waveform.sines.numerators, waveform.cosines.numerators
-    alone = not cosines or set(sines) & set(cosines)
-    if encoding.base == 1 and sines and cosines:  # every power of 1 is 1
-        why = "its last sine has no cosine" if alone else "the convention promises no pairs"
-        return f"{why}; at base 1 all channels have one frequency"
-    if alone:
+    if not cosines or {*sines} & {*cosines}:
         return "the width is odd: the last sine has no cosine"
     return "sines and cosines have no common frequency"
 

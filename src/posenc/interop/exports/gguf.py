@@ -59,12 +59,8 @@ def gguf_keys(
     ``rope.scaling.*``; LongRoPE by ``rope_factors_short`` and ``_long``; any other schedule on
     powers of a base (Llama 3) by the tensor ``rope_freqs``, which divides each frequency. llama.cpp
     multiplies YaRN's 0.1·ln s + 1 itself, so ``rope.scaling.attn_factor`` is what is left of the
-    attention factor. Files keep values in float32.
-
-    Args:
-        config: As of ``positional_setup``.
-        part: Which part of a model of several, as ``"text"``.
-        architecture: What llama.cpp calls the architecture; if not given, that of the model type.
+    attention factor. Files keep values in float32. ``architecture`` is llama.cpp's name of it, if
+    not that of the model type; ``part`` names a part of a model of several, as ``"text"``.
 
     Reference:
         ``load_hparams`` in src/llama-model.cpp and ``rope_yarn`` in ggml/src/ggml-cpu/ops.cpp of

@@ -26,10 +26,7 @@ def megatron_arguments(config: Config, *, part: str | None = None) -> tuple[str,
     ``--position-embedding-type`` and what belongs to it: ``rope`` (plain, linear by a whole factor,
     Llama 3's scaling with its published borders, either pairing, layers without rotation),
     ``yarn``, ``mrope`` in runs, ``learned_absolute``, ``none``. The other sizes are left to you.
-
-    Args:
-        config: As of ``positional_setup``.
-        part: Which part of a model of several, as ``"text"``.
+    ``part`` names a part of a model of several, as ``"text"``.
 
     Reference:
         megatron/training/arguments.py and megatron/core/models/common/embeddings of Megatron-LM.

@@ -24,9 +24,6 @@ def vllm_overrides(config: Config) -> dict[str, Any]:
     ``mscale`` are given. It chooses between LongRoPE's lists once for all requests, by
     ``--max-model-len``; see ``posenc.interop.serving``.
 
-    Args:
-        config: As of ``positional_setup``.
-
     Reference:
         ``get_rope`` in vllm/model_executor/layers/rotary_embedding.
 
