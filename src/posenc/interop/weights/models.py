@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.interop.changes import Undoable
@@ -210,7 +211,7 @@ def measured(each: Attention, record: Record, to: Pairing) -> Functions:
             functions[call.name] = made
     if not functions:
         raise ValueError("its forward pass calls no function that rotates")
-    args, kwargs = _wide(record.given[each.path], record.positions.shape[-1])
+    args, kwargs = tree_map(_wide, record.given[each.path])
     copy = _random_copy(each.module)
     wanted = _first(copy(*args, **kwargs))
     tensors = dict(copy.named_parameters())
@@ -238,18 +239,10 @@ def _random_copy(module: nn.Module) -> nn.Module:
     return copy
 
 
-def _wide(given: Any, seq: int) -> Any:
-    """Floating tensors in float64, hidden states (no cosines) random; and no cache, being full."""
+def _wide(given: Any) -> Any:
+    """In float64; and no cache, being full."""
     if isinstance(given, Tensor) and given.is_floating_point():
-        first = given[:, 0] if given.ndim == 3 and given.shape[1] == seq else None
-        if first is None or (first == first.flatten()[0]).all():
-            return given.double()
-        drawn = torch.Generator().manual_seed(1)
-        return torch.randn(given.shape, generator=drawn, dtype=torch.float64).to(given.device)
-    if isinstance(given, dict):
-        return {name: _wide(value, seq) for name, value in given.items()}
-    if isinstance(given, tuple | list):
-        return [_wide(each, seq) for each in given]
+        return given.double()
     return None if hasattr(given, "get_seq_length") else given
 
 
