@@ -15,7 +15,7 @@ from tests.cli.conftest import refused as refused
 from tests.cli.conftest import run as run
 
 from posenc.explorer import page as explorer_page
-from posenc.explorer.modules import exports, joined
+from posenc.explorer.bundling import exports, joined
 from posenc.explorer.serving import server
 
 SOURCES = files("posenc.explorer").joinpath("page")

@@ -1,20 +1,19 @@
 """The metadata of a GGUF file that llama.cpp reads of rotation, and the tensors of factors."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import localcontext
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Schedule, YaRN
 from posenc.frequencies.huggingface import Rope
-from posenc.frequencies.schedule import PRECISION
+from posenc.frequencies.schedule import PRECISION, as_float32
 from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import (
     RotatingModel,
@@ -153,7 +152,12 @@ def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
         return said | {"scaling.type": "linear", "scaling.factor": float(schedule.factor)}, {}
     if schedule.attention_factor != 1.0:
         said["scaling.attn_factor"] = schedule.attention_factor
-    return said, {"rope_freqs.weight": _divisors(schedule, base)}
+    with localcontext(PRECISION):
+        scaled = schedule.radians()
+        if len(scaled) != len(base) or not all(scaled):
+            refuse(TARGET, f"{schedule!r} has pairs that do not rotate, or fewer pairs")
+        divisors = as_float32(w / s for w, s in zip(base.radians(), scaled, strict=True))
+    return said, {"rope_freqs.weight": divisors}
 
 
 def _yarn(schedule: YaRN) -> dict[str, Value]:
@@ -170,22 +174,13 @@ def _yarn(schedule: YaRN) -> dict[str, Value]:
     }
 
 
-def _divisors(schedule: Schedule, base: Geometric) -> Tensor:
-    """What each frequency of ``base`` is divided by."""
-    with localcontext(PRECISION):
-        scaled = schedule.radians()
-        if len(scaled) != len(base) or not all(scaled):
-            refuse(TARGET, f"{schedule!r} has pairs that do not rotate, or fewer pairs")
-        return _float32(w / s for w, s in zip(base.radians(), scaled, strict=True))
-
-
 def _lists(rotary: Rotary, rope: Rope) -> tuple[dict[str, Value], dict[str, Tensor]]:
     """LongRoPE: both lists, and one attention factor."""
     given = rope.values
     scales = {given.get("short_mscale"), given.get("long_mscale")}
     if len(scales) > 1:
         refuse(TARGET, f"its lists have attention factors {scales}, and llama.cpp has one")
-    lists = {name: _float32(given[f"{name}_factor"]) for name in ("short", "long")}
+    lists = {name: as_float32(given[f"{name}_factor"]) for name in ("short", "long")}
     said: dict[str, Value] = {
         "freq_base": float(rope.base),
         "scaling.type": "longrope",
@@ -193,7 +188,3 @@ def _lists(rotary: Rotary, rope: Rope) -> tuple[dict[str, Value], dict[str, Tens
         "scaling.attn_factor": rotary.frequencies.attention_factor,
     }
     return said, {f"rope_factors_{name}.weight": each for name, each in lists.items()}
-
-
-def _float32(numbers: Iterable[Any]) -> Tensor:
-    return torch.tensor([float(number) for number in numbers], dtype=torch.float32)
