@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, XPos
-from posenc.cli.commands.table import Table
+from posenc.cli.commands.showing import Table
 from posenc.cli.encodings import chosen, learns, name_of
 from posenc.cli.rows import rows_of
 from posenc.encodings.expression import encoding_from
@@ -51,9 +51,9 @@ def test_rows_are_the_librarys_table():
     ):
         rows = rows_of(encoding)
         assert torch.equal(rows.between(-2, 5), table)
-        assert len(rows.columns) == len(rows.keys) == len(set(rows.keys)) == table.shape[1]
+        assert len(rows.names) == len(rows.keys) == len(set(rows.keys)) == table.shape[1]
     # GRAPE's table is sin t / s and (1 - cos t) / s², both 0 at the first position.
-    assert rows_of(encoding_from("GRAPE(8, heads=2)")).columns == ["0", "1", "2", "3"]
+    assert rows_of(encoding_from("GRAPE(8, heads=2)")).names == ["0", "1", "2", "3"]
 
 
 def test_a_bias_that_looks_at_the_query_has_rows_of_a_key_at_0():

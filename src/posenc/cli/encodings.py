@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from posenc import Sinusoidal
+from posenc.cli.commands.showing import Showing
 from posenc.cli.errors import check_heeded
 from posenc.cli.explanation import Sinusoid
-from posenc.cli.options import Showing
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 

@@ -60,13 +60,6 @@ def check_heeded(command: Any, **why: object) -> None:
             raise UserError(f"--{name.replace('_', '-')} says nothing {said}; leave it out")
 
 
-def check_least(least: int, **numbers: int | None) -> None:
-    """Refuses numbers below ``least``, by the names of their options."""
-    for name, number in numbers.items():
-        if number is not None and number < least:
-            raise UserError(f"--{name.replace('_', '-')} is {number}; it must be at least {least}")
-
-
 def check_one_of(name: str, index: int, count: int) -> None:
     """Refuses an index that is none of 0 … count − 1."""
     if not 0 <= index < count:
@@ -75,7 +68,6 @@ def check_one_of(name: str, index: int, count: int) -> None:
 
 def check_range(start: int, length: int, *, first: int = 0) -> None:
     """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins."""
-    check_least(1, length=length)
     if start + length - 1 + first > LAST or start < -LAST - 1:
         raise UserError(
             f"--start {start} and --length {length} go beyond the last position, {LAST - first}"

@@ -1,9 +1,11 @@
-"""One number of a table, from the formula to the value; that of a sinusoid needs no tensors."""
+"""``posenc explain``: one number of a table; that of a sinusoid needs neither torch nor rich."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from posenc.cli.errors import check_one_of, check_range
+from posenc.cli.formats import print_csv, print_json
 from posenc.encodings.tokens.conventions import CONVENTIONS, Channel, Convention
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import FINE_TURN_BITS
@@ -29,13 +31,32 @@ class Explanation:
     steps: list[Step]
     note: str = ""
 
-    def show(self) -> None:
-        """Prints it without rich, which takes as long to load as all the rest."""
-        rows = [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in self.steps]
+
+def explain(asked: Any) -> None:
+    """Prints all steps to one number."""
+    position, dimension = asked.position, asked.dimension
+    if asked.encoding is None:
+        given = Sinusoid(CONVENTIONS[asked.convention], asked.dim, asked.base)
+        about, found = given.described(), explained_sinusoid(given, position, dimension)
+    else:
+        from posenc.cli.encodings import chosen, described
+        from posenc.cli.shown.explained import explained
+
+        encoding = chosen(asked)
+        about, found = described(encoding), explained(encoding, position, dimension)
+    steps = found.steps
+    if asked.format == "json":
+        about |= {"position": position, "dimension": dimension}
+        print_json(about, steps=list(map(asdict, steps)), value=steps[-1].value)
+    elif asked.format == "csv":
+        rows = ([s.name, s.formula, s.numbers, repr(s.value)] for s in steps)
+        print_csv(["step", "formula", "numbers", "value"], rows)
+    else:
+        rows = [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in steps]
         rows = [("step", "formula", "numbers put in", "value"), *rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-        print(self.title, self.asked, "", *lines, *filter(None, [self.note]), sep="\n")
+        print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")
 
 
 @dataclass(frozen=True)
@@ -51,11 +72,6 @@ class Sinusoid:
     dim: int
     base: float
     offset: int = 0
-
-    @classmethod
-    def of(cls, convention: str, dim: int, base: float) -> "Sinusoid":
-        """The one of ``--convention``, ``--dim`` and ``--base``."""
-        return cls(CONVENTIONS[convention], dim, base)
 
     def __post_init__(self):
         self.convention.sincos(self.dim, self.base)

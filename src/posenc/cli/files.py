@@ -3,13 +3,13 @@
 import contextlib
 import os
 import secrets
-import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from posenc.cli.errors import UserError
+from posenc.cli.errors import UserError, check_installed
 
 
 def check(path: Path, *suffixes: str, **read: Path | None) -> None:
@@ -19,13 +19,6 @@ def check(path: Path, *suffixes: str, **read: Path | None) -> None:
     for name, source in read.items():
         if source is not None and path.resolve() == source.resolve():
             raise UserError(f"{path} is also the {name}; give the output another name")
-
-
-def check_room(path: Path, size: int) -> None:
-    """Refuses a file that the disk cannot hold; what stands there now stays until the end."""
-    free = shutil.disk_usage(path.absolute().parent).free
-    if size > free:
-        raise UserError(f"{path} would take {size:,} bytes, and its disk has {free:,} left")
 
 
 @contextlib.contextmanager
@@ -59,3 +52,28 @@ def placed_folder(path: Path) -> Iterator[Path]:
 def config_in(path: Path) -> Path:
     """The configuration itself, where the folder of a model may be given."""
     return path / "config.json" if path.is_dir() else path
+
+
+def check_figure(output: Path | None, dpi: int | None = None) -> None:
+    """Refuses a figure that cannot be written; matplotlib is ready to draw one afterwards."""
+    if output is None:
+        return
+    check(output, ".png", ".svg", ".pdf")
+    if dpi is not None and (output.suffix != ".png" or not 20 <= dpi <= 2400):
+        raise UserError(f"--dpi is {dpi}; it counts pixels of a .png, from 20 to 2400 an inch")
+    check_installed("a figure", "plots", ["matplotlib", "numpy"])
+    import matplotlib
+
+    matplotlib.use("Agg")  # a file needs no display
+
+
+def write_figure(axes: Any, output: Path, dpi: int | None = None, form: str = "text") -> None:
+    """Writes the figure of ``axes``, and says so; beside a document on standard error."""
+    from matplotlib import pyplot
+
+    from posenc.plots import save
+
+    with placed(output) as file:
+        save(axes.figure, file, output.suffix[1:], dpi=dpi)  # type: ignore[arg-type]
+    pyplot.close(axes.figure)
+    print(f"wrote {output}", file=sys.stdout if form == "text" else sys.stderr)

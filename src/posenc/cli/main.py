@@ -34,6 +34,10 @@ EXPECTED = (
 )  # fmt: skip
 """What a request may end in; anything else is a fault of the program and shows where it is."""
 
+ONE = ("length", "longest", "heads", "depth", "workers", "max_length", "vocabulary_size",
+       "batch_size")  # fmt: skip
+"""Options of which there is at least one."""
+
 MOST = {"dim": 1 << 20, "heads": 1 << 20, "inner": 1 << 20, "longest": 1 << 24, "depth": 1000}
 """The largest numbers that make sense: larger ones are mistyped, and would fill the memory."""
 
@@ -94,9 +98,12 @@ def _run(words: list[str]) -> int:
         raise UserError(f"{name!r} is no command{close(name, COMMANDS)}")
     command = _parsed(name, rest)
     check_parts(name, command)
-    for option, most in MOST.items():
-        if (getattr(command, option, None) or 0) > most:
-            raise UserError(f"--{option} is {getattr(command, option)}; it must be at most {most}")
+    for option, number in vars(command).items():
+        told = f"--{option.replace('_', '-')} is {number}; it must be at"
+        if option in ONE and number is not None and number < 1:
+            raise UserError(f"{told} least 1")
+        if option in MOST and (number or 0) > MOST[option]:
+            raise UserError(f"{told} most {MOST[option]}")
     return command.run() or 0
 
 

@@ -5,7 +5,6 @@ help says what stands in ``Doc``. ``X | None``, and a tuple before None, would m
 typeguard (.06 s).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, Union
 
@@ -61,24 +60,3 @@ DType = Annotated[
 Format = Annotated[Literal["text", "csv", "json"], Doc("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], Doc("How to print.")]
 Dpi = Annotated[SomeWhole, Doc("Pixels per inch of a .png (default: 100).")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Showing:
-    """What the commands that show one encoding share; each has its own usual width."""
-
-    encoding: Expression = None
-    dim: Width = 4
-    base: Base = 10_000.0
-    convention: Convention = "paper"
-    seed: Seed = 0
-    format: Format = "text"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawing(Showing):
-    """What those have in common that draw a figure, too."""
-
-    output: Annotated[Output, Doc("Where to write: .png, .svg or .pdf.")] = None
-    theme: Annotated[Literal["light", "dark"], Doc("Background of the figure.")] = "light"
-    dpi: Dpi = None

@@ -1,6 +1,6 @@
 """What the positions of an encoding say, as rows of numbers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,36 +17,30 @@ from posenc.positions import consecutive
 BLOCK = 1024
 """Positions that are worked out together."""
 
+Blocks = Iterable[tuple[list[int], Tensor]]
+"""What some rows are of, and the rows, so many at a time."""
+
 
 @dataclass(frozen=True)
 class Rows:
     """What positions alone say: a row of numbers for each position, or for each distance."""
 
     counted: str  # "position", or "distance" (query − key), or "query" of a matrix
-    columns: Sequence[str]  # a name for each number of a row
+    names: Sequence[str]  # of the numbers of a row
     keys: Sequence[str]  # the same names without blanks
-    at: Callable[[Tensor, torch.dtype], Tensor]  # positions [count] to rows [count, columns]
+    at: Callable[[Tensor, torch.dtype], Tensor]  # positions [count] to rows [count, names]
     first: int = 0  # where the encoding begins to count
-    across: str = "dimension (index)"  # what the columns are, together
 
-    def blocks(
-        self, start: int, length: int, dtype: torch.dtype = torch.float32
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        """What rows start … start + length − 1 are of, and the rows, some at a time."""
+    def blocks(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Blocks:
+        """Rows start … start + length − 1."""
         check_range(start, length, first=self.first)  # before a header is printed
         begins = range(start, start + length, BLOCK)
-        counts = (consecutive(min(BLOCK, start + length - n), start=n) for n in begins)
-        return ((counted.tolist(), self.at(counted, dtype).detach()) for counted in counts)
+        parts = (consecutive(min(BLOCK, start + length - n), start=n) for n in begins)
+        return ((counted.tolist(), self.at(counted, dtype).detach()) for counted in parts)
 
     def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """The rows alone, all at once."""
         return torch.cat([block for _, block in self.blocks(start, length, dtype)])
-
-    def means(self, start: int, length: int, most: int) -> tuple[Tensor, int]:
-        """At most ``most`` rows, each the mean of so many rows of the table as the number says."""
-        each = -(-length // most)
-        parts = self.between(start, length).split(each)
-        return torch.stack([part.mean(0) for part in parts]), each
 
 
 def rows_of(encoding: Encoding) -> Rows:
@@ -75,8 +69,8 @@ def rows_of(encoding: Encoding) -> Rows:
 
 def _token_rows(encoding: TokenEncoding) -> Rows:
     encoding.table(consecutive(1))  # refuses points of a grid
-    keys, first = [f"dim_{index}" for index in range(encoding.dim)], 0
-    names = [str(index) for index in range(encoding.dim)]
+    names, first = [str(index) for index in range(encoding.dim)], 0
+    keys = [f"dim_{name}" for name in names]
     if isinstance(encoding, Sinusoidal):
         channels = encoding.convention.channels(encoding.dim, encoding.base)
         names = [f"{index} {channel.function}" for index, channel in enumerate(channels)]
@@ -89,24 +83,22 @@ KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
 
 def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
     row = encoding.table(consecutive(1))[0]
-    by_head = row.ndim == 3 and len(row) in KINDS
+    kinds, by_head = KINDS.get(len(row), ()), row.ndim == 3
     # The first position is turned by nothing: cosines are 1 or more, and sines 0.
-    turns = row.ndim == 2 and len(row) in KINDS and bool(row[0::2].all()) and not row[1::2].any()
-    if not (by_head or turns):
+    turns = row.ndim == 2 and bool(row[0::2].all()) and not row[1::2].any()
+    if not kinds or not (by_head or turns):
         names = [str(index) for index in range(row.numel())]
         keys = [f"number_{name}" for name in names]
         return Rows("position", names, keys, lambda p, d: encoding.table(p, dtype=d).flatten(1))
     heads = [f"head {head} " for head in range(row.shape[1])] if by_head else [""]
-    kinds = [(pair, kind) for pair in range(row.shape[-1]) for kind in KINDS[len(row)]]
-    names = [f"{head}{pair} {kind}" for head in heads for pair, kind in kinds]
-    keys = [f"{head}{kind} {pair}".replace(" ", "_") for head in heads for pair, kind in kinds]
-    across = f"{', '.join(KINDS[len(row)])} of pair 0, of pair 1, … (column)"
-    across += ", head by head" * (len(heads) > 1)
+    told = [(head, pair, k) for head in heads for pair in range(row.shape[-1]) for k in kinds]
+    names = [f"{head}{pair} {kind}" for head, pair, kind in told]
+    keys = [f"{head}{kind} {pair}".replace(" ", "_") for head, pair, kind in told]
 
     def at(positions: Tensor, dtype: torch.dtype) -> Tensor:
         return encoding.table(positions, dtype=dtype).movedim(1, -1).flatten(1)
 
-    return Rows("position", names, keys, at, across=across)
+    return Rows("position", names, keys, at)
 
 
 def _bias_rows(encoding: ScoreBias) -> Rows:

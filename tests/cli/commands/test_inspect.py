@@ -62,31 +62,31 @@ def said(run):
         (
             LLAMA,
             [
-                "config.json: llama, 32 layers layers 0-31 frequencies base 500,000, llama3 × 8",
-                "length trained to 8,192, looked at up to 131,072",
+                "config.json: llama, 32 layers layers 0-31 base 500,000 scaling llama3 factor 8",
+                "trained length 8,192 target length 131,072",
                 "pairing half: channels i and i + 64",
                 "attention factor 1 wavelengths 6.283 to",
-                "in bfloat16: 256 and 257 are one",
+                "in bfloat16: 256 and the next are one",
                 "softmax scale 0.0883883",  # 1 / √128
             ],
         ),
         (
             GEMMA,
             [
-                "layers 0-4, 6-10 (sliding_attention) frequencies base 10,000 length",
+                "layers 0-4, 6-10 (sliding_attention) base 10,000 scaling default",
                 "window the last 4,096 keys",
-                "layers 5, 11 (full_attention) frequencies base 1,000,000, linear × 8",
+                "layers 5, 11 (full_attention) base 1,000,000 scaling linear factor 8",
             ],
         ),
         (
             DEEPSEEK,
             [
-                "rotated the last 64 of 192 channels of a head",
+                "64 of 192 channels of a head (suffix)",
                 "softmax scale 0.135234",  # (0.1 ln 40 + 1)² / √192
             ],
         ),
-        ({**LLAMA, "model_type": "ours"}, ["assumed, since this model type is not known"]),
-        (QWEN, ["16, 24, 24 pairs for time, height and width", "vision (qwen2_vl_vision)"]),
+        ({**LLAMA, "model_type": "ours"}, ["assumed: this model type"]),
+        (QWEN, ["(16, 24, 24) pairs for time, height and width", "vision (qwen2_vl_vision)"]),
     ],
 )
 def test_one_file_in_plain_words(said, written, config, wanted):
@@ -102,12 +102,12 @@ SAME = "What is told of positions is the same."
     ("one", "other", "told", "untold"),
     [
         (ONE, {**ONE, "rope_theta": 1e6},
-         ["base 500,000, llama3 × 8 base 1,000,000, llama3 × 8"], ["pairing", "rotated", SAME]),
+         ["base 500,000 1,000,000"], ["pairing", "rotated", SAME]),
         (ONE, {**ONE, "rope_theta": None, "rope_scaling": None,
                "rope_parameters": {**LLAMA["rope_scaling"], "rope_theta": 5e5}},
          [SAME], ["layer 0"]),
         (SMOLLM, {**SMOLLM, "model_type": "llama", "num_hidden_layers": 10},
-         ["layers 3, 7", "– base 5,000,000", "layers 8, 9"], [SAME]),
+         ["layers 3, 7", "base – 5,000,000", "layers 8-9"], [SAME]),
         (QWEN, {"model_type": "qwen2_vl", "text_config": QWEN["text_config"],
                 "vision_config": {"hidden_size": 640, "num_heads": 4}},
          ["vision, layers 0-31"], ["text, layers"]),

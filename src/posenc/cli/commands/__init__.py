@@ -1,4 +1,4 @@
-"""The commands: one a file, each a frozen dataclass of its options with ``run``.
+"""The commands: frozen dataclasses of their options with ``run``, one a file but for ``showing``.
 
 A file imports what is light at its top and everything else inside ``run``, so that help and
 mistakes answer without torch.
@@ -34,6 +34,7 @@ COMMANDS = {
 PARTS = ("numpy", "rich", "safetensors", "tokenizers")
 LAB = (*PARTS, "filelock", "jinja2", "matplotlib", "msgspec", "scipy")
 LIGHT = ("explain", "info")
+SHOWING = ("table", "explain", "heatmap", "curves", "shift", "distance")
 
 
 def check_parts(name: str, command: Any) -> None:
@@ -50,4 +51,5 @@ def command_named(name: str) -> type:
         >>> command_named("table").__name__
         'Table'
     """
-    return getattr(import_module(f"posenc.cli.commands.{name}"), name.capitalize())
+    file = "showing" if name in SHOWING else name
+    return getattr(import_module(f"posenc.cli.commands.{file}"), name.capitalize())

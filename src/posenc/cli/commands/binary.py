@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,10 @@ class Binary:
 
     def run(self) -> None:
         """Prints, without torch."""
-        from posenc.cli.render import formats
+        from posenc.cli.formats import asked, print_csv, print_json
         from posenc.frequencies import Powers
         from posenc.numerics.in_integers import near_value
 
-        check_least(1, length=self.length)
         if self.dim < 2 or self.dim % 2:
             raise UserError(f"--dim is {self.dim}; sines come in pairs: give an even number")
         places = range(max(1, (self.length - 1).bit_length()))
@@ -31,22 +30,21 @@ class Binary:
         names = [*(f"bit {n}" for n in places), *(f"sine {n}" for n in range(len(turns)))]
         rows = [[*some, *values] for some, values in zip(digits, sines, strict=True)]
         if self.format == "json":
-            told = [dict(zip(names, row, strict=True)) for row in rows]
-            formats.print_json(formats.asked(self), rows=told)
+            print_json(asked(self), rows=[dict(zip(names, row, strict=True)) for row in rows])
         elif self.format == "csv":
-            formats.print_csv(["position", *names], ([p, *row] for p, row in enumerate(rows)))
+            print_csv(["position", *names], ([p, *row] for p, row in enumerate(rows)))
         else:
             _show(digits, sines)
 
 
 def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
-    from posenc.cli.render.screen import console, legend, sparkline
+    from posenc.cli.screen import console, grid, legend, sparkline
 
-    screen, bits = console(), max(6, len(digits[0]))
-    screen.print("position   " + "binary".rjust(bits) + "   sines, fastest first")
-    for position, (row, values) in enumerate(zip(digits, sines, strict=True)):
-        written = "".join(str(digit) for digit in reversed(row))
-        bars = "  ".join(sparkline(values, screen))
-        screen.print(f"{position:>8}   {written.rjust(bits)}   {bars}")
+    screen = console()
+    rows = [
+        [str(position), "".join(map(str, reversed(row))), "  ".join(sparkline(values, screen))]
+        for position, (row, values) in enumerate(zip(digits, sines, strict=True))
+    ]
+    grid(["position", "binary", "sines, fastest first"], rows, left=[2])
     screen.print(legend(screen))
     screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

@@ -10,13 +10,16 @@ from typing_extensions import Doc
 
 from posenc.cli import options
 from posenc.cli.errors import UserError
+from posenc.cli.files import check_figure, write_figure
+from posenc.cli.formats import print_json
 from posenc.cli.options import Flag, SomeWhole, Words, by_place, named
 from posenc.cli.targets import named_by, printed_aside
 
 if TYPE_CHECKING:
     from posenc.audit import Report
 
-KINDS = "added|rotary|bias|table|tokens|pairs"
+KINDS = ("added", "rotary", "bias", "table", "tokens", "pairs")
+Kind = Literal["added", "rotary", "bias", "table", "tokens", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,7 @@ class Check:
 
     target: Annotated[str, by_place, named("MODULE:FACTORY"), Doc("What to check.")]
     arguments: Annotated[str, named("JSON"), Doc("Keyword arguments of the factory.")] = "{}"
-    kind: Annotated[
-        Optional[Literal["added", "rotary", "bias", "table", "tokens", "pairs"]],
-        named(KINDS, "--as"),
-        Doc("What it is."),
-    ] = None
+    kind: Annotated[Optional[Kind], named("|".join(KINDS), "--as"), Doc("What it is.")] = None
     layout: Annotated[
         Optional[str], named("AXES"), Doc("Order of axes: bsd, sbd, bhsd, bshd, sbhd, ….")
     ] = None
@@ -52,34 +51,31 @@ class Check:
     ignore: Annotated[Words, named("F"), Doc("Faults that do not count.")] = None
     only: Annotated[Words, named("NAME"), Doc("Questions to ask alone.")] = None
     seq_first: Annotated[Flag, Doc("It takes [seq, batch, dim].")] = False
-    format: Annotated[Literal["text", "json", "junit", "sarif"], Doc("How to print.")] = "text"
+    format: Annotated[Literal["text", "json", "sarif"], Doc("How to print.")] = "text"
     figure: Annotated[options.File, Doc("Draw errors: .png, .svg or .pdf.")] = None
     dpi: options.Dpi = None
 
     def run(self) -> int:
         """Checks, prints, and says by the status whether something was found."""
         from posenc.audit.formats import sarif
-        from posenc.cli.render import figures, formats
-        from posenc.cli.render.screen import print_folded
+        from posenc.cli.screen import print_folded
 
-        if self.format == "junit":
-            raise UserError("--format junit is gone; pytest --junitxml writes it, by our plugin")
-        figures.check_figure(self.figure, self.dpi)
+        check_figure(self.figure, self.dpi)
         with printed_aside():  # what the thing prints would stand in the document
             report = self._report()
         if self.format == "text":
             print_folded(str(report).splitlines())
         elif self.format == "json":
-            formats.print_json(report.as_dict())
+            print_json(report.as_dict())
         else:
             module = self.target.rpartition(":")[0]  # the file, for annotations of code scanning
-            formats.print_json(sarif(report, module if module.endswith(".py") else None))
+            print_json(sarif(report, module if module.endswith(".py") else None))
         if self.figure is not None and report.errors:
             from posenc.plots.growth import error_curve
 
             title = "Largest error of cos and sin"
             axes = error_curve({report.subject: report.errors}, title=title)
-            figures.write(axes, self.figure, self.dpi, self.format)
+            write_figure(axes, self.figure, self.dpi, self.format)
         elif self.figure is not None:
             told = "is not drawn: no error over the position was measured"
             print(f"posenc: {self.figure} {told}", file=sys.stderr)

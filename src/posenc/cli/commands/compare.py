@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -19,39 +19,32 @@ class Compare:
     def run(self) -> None:
         """Prints."""
         from posenc import Sinusoidal
-        from posenc.cli.render import formats
-        from posenc.cli.render.screen import console
+        from posenc.cli.formats import asked, print_csv, print_json
+        from posenc.cli.screen import console, grid
         from posenc.encodings.tokens.conventions import CONVENTIONS
         from posenc.inspection.conventions import properties_of
 
-        check_least(11, length=self.length)
-        found, without, refusal = {}, [], ""
+        found, refused = {}, {}
         for name in CONVENTIONS:
             try:
                 encoding = Sinusoidal(self.dim, self.base, name)
             except ValueError as error:
-                without.append(name)
-                refusal = str(error)
+                refused[name] = str(error)
             else:
                 found[name] = asdict(properties_of(encoding, self.length))
         if not found:
-            raise UserError(f"--dim {self.dim} --base {self.base:g}: no convention can; {refusal}")
+            told = "; ".join(dict.fromkeys(refused.values()))
+            raise UserError(f"--dim {self.dim} --base {self.base:g}: no convention can; {told}")
         if self.format == "json":
-            formats.print_json(formats.asked(self), conventions=found, not_at_dim=without)
-            return
+            return print_json(asked(self), conventions=found, not_at_dim=list(refused))
+        headers = ["convention", *next(iter(found.values()))]
         if self.format == "csv":
-            rows = ([name, *row.values()] for name, row in found.items())
-            formats.print_csv(["convention", *next(iter(found.values()))], rows)
+            print_csv(headers, ([name, *row.values()] for name, row in found.items()))
         else:
-            screen = console()
-            for name, row in found.items():
-                screen.print(
-                    f"{name}: {CONVENTIONS[name].formula}\n"
-                    f"  values up to {row['largest']:.4g}; closest pair {row['closest']:.4g} "
-                    f"apart; norms spread {row['norm_spread']:.2g}\n"
-                    f"  shift by 10 misses {row['shift_residual']:.2g}; "
-                    f"{row['distinct_in_bfloat16']} of {self.length} distinct in bfloat16"
-                )
-        if without:
+            rows = [[name, *(f"{x:.3g}" for x in row.values())] for name, row in found.items()]
+            grid([header.replace("_", "\n") for header in headers], rows, left=[0])
+            formulas = (f"{name}: {CONVENTIONS[name].formula}" for name in found)
+            console().print("", *formulas, sep="\n")
+        if refused:
             file = sys.stdout if self.format == "text" else sys.stderr
-            print(f"not at dim {self.dim}: {', '.join(without)}", file=file)
+            print(f"not at dim {self.dim}: {', '.join(refused)}", file=file)

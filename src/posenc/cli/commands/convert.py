@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 from typing_extensions import Doc
 
 from posenc.cli.errors import UserError
-from posenc.cli.files import check, check_room, config_in, placed, placed_folder
+from posenc.cli.files import check, config_in, placed, placed_folder
 from posenc.cli.options import File, by_place, named
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ class Convert:
         shapes = {n: e.shape for held in headers.values() for n, e in held.entries.items()}
         orders = row_orders(values, shapes)
         mark = None if to == pairing_of_code(read(values)) else to
-        check_room(self.output, sum(each.start + each.bytes for each in headers.values()))
         if index is None:
             _write(path, self.output, headers[path.name], orders, to, mark)
         else:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 from typing_extensions import Doc
 
-from posenc.cli.errors import UserError, check_heeded, check_least
+from posenc.cli.errors import UserError, check_heeded
 from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import Name, Output, SomeWhole, by_place, named
 
@@ -69,7 +69,6 @@ class Export:
             raise UserError("a table needs an end; say how many positions, as --longest 4096")
         options = {name for names in TAKES.values() for name in names}
         check_heeded(self, **{n: n not in TAKES[self.to] and f"to {self.to}" for n in options})
-        check_least(1, length=self.length, longest=self.longest)
         if self.output is not None:
             check(self.output, *([f".{self.to}"] if self.to in BINARY else []), CONFIG=config)
 

@@ -29,7 +29,7 @@ class Info:
 
     def run(self) -> None:
         """Prints the list, without importing any of the parts."""
-        from posenc.cli.render import formats
+        from posenc.cli import formats
         from posenc.kernels.library import described
 
         facts: dict[str, Any] = {

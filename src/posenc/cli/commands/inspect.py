@@ -7,8 +7,6 @@ from typing import Annotated, Literal, Optional
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_least
-from posenc.cli.files import config_in
 from posenc.cli.options import File, SomeWhole, by_place, named
 
 
@@ -30,31 +28,6 @@ class Inspect:
 
     def run(self) -> None:
         """Inspects."""
-        import torch
+        from posenc.cli.shown.inspection import inspect
 
-        from posenc.cli.render import figures, formats, inspection
-        from posenc.inspection.model import inspect_model
-        from posenc.inspection.weights import confirmed, header_beside
-
-        check_least(1, length=self.length)
-        figures.check_figure(self.figure)
-        paths, models = [path for path in (self.config, self.other) if path is not None], []
-        for path in map(config_in, paths):
-            try:
-                dtype = getattr(torch, self.dtype)
-                models.append(inspect_model(path, length=self.length, dtype=dtype))
-            except ValueError as error:
-                told = str(error)
-                raise UserError(told if str(path) in told else f"{path}: {told}") from None
-        if self.format == "json":
-            told = list(map(inspection.as_dict, paths, models))
-            formats.print_json(told[0] if len(told) == 1 else told)
-        elif len(models) == 1:
-            header = header_beside(config_in(self.config).parent)
-            inspection.show_one(paths[0], models[0], confirmed(models[0], header) if header else [])
-        else:
-            inspection.show_two(paths, *models)
-        if self.figure is not None:
-            from posenc.cli.render.inspection_figure import drawn
-
-            figures.write(drawn(paths, models), self.figure, form=self.format)
+        inspect(self)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 from typing_extensions import Doc
 
-from posenc.cli.errors import UserError, check_least
+from posenc.cli.errors import UserError
 from posenc.cli.files import check
 from posenc.cli.options import File, Output, Whole, Words, by_place, named
 
@@ -53,7 +53,6 @@ class Lab:
 
     def run(self) -> int | None:
         """Does it; 1 where runs have failed."""
-        check_least(1, workers=self.workers)
         if self.target is None and self.action != "clean" and not self.query:
             what = "run, by its id" if self.action == "show" else "grid, as quick"
             raise UserError(f"posenc lab {self.action} takes a {what}")

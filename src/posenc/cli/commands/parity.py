@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.errors import UserError, check_heeded, check_least, close
+from posenc.cli.errors import UserError, check_heeded, close
 from posenc.cli.files import check, config_in, placed
 from posenc.cli.options import File, SomeWhole, by_place, named
 from posenc.cli.targets import named_by, printed_aside
@@ -66,11 +66,10 @@ class Parity:
 
         from posenc.audit import CannotCheckError
         from posenc.audit.parity import parity
-        from posenc.cli.render import formats
-        from posenc.cli.render.parity_report import lines
-        from posenc.cli.render.screen import print_folded
+        from posenc.cli import formats
+        from posenc.cli.screen import print_folded
+        from posenc.cli.shown.parity_report import lines
 
-        check_least(1, length=self.length)
         encoding = self._encoding()
         if self.write is not None:
             kinds = (".pt",) if self.table == "complex" else (".safetensors", ".pt")

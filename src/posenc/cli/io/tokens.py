@@ -4,7 +4,6 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -42,6 +41,15 @@ def text_from(text: str | None, file: Path | None) -> Text:
     return lambda: io.TextIOWrapper(io.BytesIO(held), "utf-8-sig")
 
 
+def tokenizer_of(asked: Any, text: Text) -> Tokenizer:
+    """That of ``--tokenizer`` or of the words of ``--vocabulary``; else one trained on the text."""
+    if asked.tokenizer:
+        return _from_file(asked.tokenizer)
+    if asked.vocabulary:
+        return _word_level(_words_in(asked.vocabulary), asked.lowercase)
+    return trained(text, asked.vocabulary_size, asked.lowercase)
+
+
 def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
     """A vocabulary of the ``size`` most frequent words and marks, behind padding and unknown."""
     special = [PADDING[0], UNKNOWN[0]]
@@ -52,18 +60,18 @@ def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
     return tokenizer
 
 
-def from_vocabulary(file: Path, lowercase: bool) -> Tokenizer:
+def _words_in(file: Path) -> dict[str, int]:
     """One's own words: one a line, of which the first has id 0; or JSON, a list or an object."""
-    content = file.read_text("utf-8-sig")
-    lines = (line.strip() or line for line in content.rstrip("\n").split("\n"))
-    held = json.loads(content) if file.suffix == ".json" else list(lines)
+    content = file.read_text("utf-8-sig").rstrip("\n")
+    is_json = file.suffix == ".json"
+    held = json.loads(content) if is_json else [word.strip() for word in content.split("\n")]
     words = held if isinstance(held, dict) else {word: row for row, word in enumerate(held)}
-    if not content.strip() or len(words) != len(held) or len(set(words.values())) != len(held):
+    if len(set(words.values())) != len(held):
         raise UserError(f"{file}: each token needs one line, and an id of its own")
-    return _word_level(words, lowercase)
+    return words
 
 
-def from_file(file: Path) -> Tokenizer:
+def _from_file(file: Path) -> Tokenizer:
     """Any ``tokenizer.json``, without the padding and the cutting that it may ask for."""
     content = file.read_text("utf-8")
     try:
@@ -83,11 +91,6 @@ def _word_level(words: dict[str, int], lowercase: bool) -> Tokenizer:
     if lowercase:
         tokenizer.normalizer = normalizers.Lowercase()  # type: ignore[assignment]
     return tokenizer
-
-
-def words_by_id(tokenizer: Tokenizer) -> dict[str, int]:
-    """Every token with its id, in the order of the ids."""
-    return dict(sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]))
 
 
 def special(words: dict[str, int], names: tuple[str, ...]) -> int | None:
@@ -117,22 +120,3 @@ def rows(text: Text, tokenizer: Tokenizer, most: int) -> Iterator[Row]:
             for (line, _), encoding in zip(together, found, strict=True):
                 for start in range(0, len(encoding), most):
                     yield Row(line, start, encoding.ids[start : start + most])
-
-
-@dataclass
-class Measure:
-    """How many rows and tokens there are, tokens of the longest row, lines and unknown tokens."""
-
-    rows: int = 0
-    tokens: int = 0
-    longest: int = 0
-    sentences: int = 0
-    unknown: int = 0
-
-    def add(self, row: Row, unknown: int | None) -> None:
-        """One row more, where ``unknown`` is the id of words that the vocabulary lacks."""
-        self.rows += 1
-        self.tokens += len(row.ids)
-        self.longest = max(self.longest, len(row.ids))
-        self.sentences += row.start == 0
-        self.unknown += row.ids.count(unknown)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -44,26 +44,24 @@ def random_vectors(words: dict[str, int], dim: int, seed: int, padding: int | No
 def vectors_from(file: Path, name: str | None) -> Vectors:
     """The rows of a matrix in a .safetensors or .npy file; of the latter, where they are needed."""
     if file.suffix == ".npy":
-        held = np.lib.format.open_memmap(file, mode="r")
-        dtype, shape = held.dtype.newbyteorder("="), held.shape
-        floats = dtype.kind == "f" and dtype.itemsize <= 8
+        held: Any = np.load(file, mmap_mode="r")
+        floats = held.dtype.kind == "f"
 
         def look_up(ids: Tensor) -> Tensor:
-            return torch.from_numpy(held[ids.numpy()].astype(dtype))
+            return torch.from_numpy(held[ids.numpy()].astype(np.float64))
     elif file.suffix == ".safetensors":
         with safe_open(file, framework="pt") as opened:
             names = list(opened.keys())
             if name not in names and (name is not None or len(names) > 1):
                 raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
-            matrix = opened.get_tensor(name or names[0])
-        dtype, shape, look_up = matrix.dtype, matrix.shape, matrix.__getitem__
-        floats = dtype.is_floating_point and dtype.itemsize > 1
+            held = opened.get_tensor(name or names[0])
+        floats, look_up = held.dtype.is_floating_point, held.__getitem__
     else:
         raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
-    if not floats or len(shape) != 2:
+    if not floats or held.ndim != 2:
         told = "expected floating-point numbers [tokens, dim]"
-        raise UserError(f"{file} holds {dtype} of shape {list(shape)}; {told}")
-    return Vectors(shape[0], shape[1], look_up)
+        raise UserError(f"{file} holds {held.dtype} of shape {list(held.shape)}; {told}")
+    return Vectors(held.shape[0], held.shape[1], look_up)
 
 
 class Batch(NamedTuple):
@@ -81,19 +79,14 @@ def batches(
     read: Iterator[Row], size: int, vectors: Vectors, encoding: Sinusoidal, dtype: torch.dtype
 ) -> Iterator[Batch]:
     """All rows, ``size`` at a time."""
-    while rows := list(islice(read, size)):
-        with torch.no_grad():
-            yield _batch(rows, vectors, encoding, dtype)
-
-
-def _batch(rows: list[Row], vectors: Vectors, encoding: Sinusoidal, dtype: torch.dtype) -> Batch:
-    ids = torch.tensor([number for row in rows for number in row.ids])
-    positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
     wide = torch.promote_types(dtype, torch.float32)
-    x = vectors.look_up(ids).to(wide)
-    distinct, places = positions.unique(return_inverse=True)
-    table = encoding.table(distinct, dtype=wide)[places]
-    values = encoding.encode(x, table).to(dtype)
-    if not values.isfinite().all():
-        raise UserError(f"some numbers are infinite or NaN in {dtype}; give a wider --dtype")
-    return Batch(rows, ids, positions, x, table, values)
+    while rows := list(islice(read, size)):
+        ids = torch.tensor([number for row in rows for number in row.ids])
+        positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
+        x = vectors.look_up(ids).to(wide)
+        distinct, places = positions.unique(return_inverse=True)
+        table = encoding.table(distinct, dtype=wide)[places]
+        values = encoding.encode(x, table).to(dtype)
+        if not values.isfinite().all():
+            raise UserError(f"some numbers are infinite or NaN in {dtype}; give a wider --dtype")
+        yield Batch(rows, ids, positions, x, table, values)

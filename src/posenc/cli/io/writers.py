@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.cli.errors import UserError
-from posenc.cli.io.tokens import Measure
+from posenc.cli.io.tokens import Row
 from posenc.cli.io.vectors import Batch
 from posenc.cli.rows import digits
 from posenc.inspection.safetensors_header import Entry, Header
@@ -24,21 +24,34 @@ NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch
          torch.int64: "I64", torch.bool: "BOOL"}  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass
 class Manifest:
     """What is known before the first batch."""
 
-    found: Measure  # how many rows and tokens there are
     dim: int
     dtype: torch.dtype  # of the vectors
     padded: bool  # whether rows are padded to the longest, or ragged
     parameters: dict[str, Any]  # how the numbers came about; saved beside them
     words: dict[str, int]  # every token with its id
+    rows: int = 0
+    tokens: int = 0
+    longest: int = 0  # tokens of the longest row
+    sentences: int = 0
+    unknown: int = 0  # words that the vocabulary lacks
+
+    def count(self, rows: Iterable[Row], unknown: int | None) -> None:
+        """Counts them, where ``unknown`` is the id of words that the vocabulary lacks."""
+        for row in rows:
+            self.rows += 1
+            self.tokens += len(row.ids)
+            self.longest = max(self.longest, len(row.ids))
+            self.sentences += row.start == 0
+            self.unknown += row.ids.count(unknown)  # type: ignore[arg-type]
 
     def arrays(self) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
         """dtype and shape of each array of a binary file, the widest numbers first."""
-        rows, wide = self.found.rows, torch.int64
-        each = (rows, self.found.longest) if self.padded else (self.found.tokens,)
+        rows, wide = self.rows, torch.int64
+        each = (rows, self.longest) if self.padded else (self.tokens,)
         counts = {"lengths": (wide, (rows,))} if self.padded else {"offsets": (wide, (rows + 1,))}
         mask = {"mask": (torch.bool, each)} if self.padded else {}
         common = {"lines": (wide, (rows,)), "positions": (wide, each), "ids": (wide, each)}
@@ -51,10 +64,6 @@ class Manifest:
             begin, end = end, end + dtype.itemsize * prod(shape)
             found[name] = Entry(NAMES[dtype], shape, begin, end)
         return found
-
-    def tokens(self) -> dict[int, str]:
-        """The tokens by their ids."""
-        return {number: token for token, number in self.words.items()}
 
 
 def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch]) -> None:
@@ -97,7 +106,7 @@ def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) 
         held["lines"][rows] = torch.tensor([each.line for each in batch.rows])
         flat = {name: getattr(batch, name) for name in ("ids", "positions", "values")}
         if manifest.padded:
-            mask = torch.arange(manifest.found.longest) < lengths.unsqueeze(1)
+            mask = torch.arange(manifest.longest) < lengths.unsqueeze(1)
             held["lengths"][rows], held["mask"][rows] = lengths, mask
             held["ids"][rows] = manifest.parameters["padding_id"]
             for name, values in flat.items():
@@ -112,7 +121,8 @@ def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) 
 def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], form: str) -> None:
     """csv has a line for each token; json is one object with a line for each row."""
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
-    writer, words, count = csv.writer(text, lineterminator="\n"), manifest.tokens(), 0
+    writer, count = csv.writer(text, lineterminator="\n"), 0
+    words = {number: word for word, number in manifest.words.items()}
     about = {"parameters": manifest.parameters, "vocabulary": manifest.words}
     if form == "csv":
         numbers = [f"dim_{number}" for number in range(manifest.dim)]

@@ -7,7 +7,7 @@ import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
 from posenc.cli.encodings import name_of, note_of
-from posenc.cli.errors import check_one_of, check_range
+from posenc.cli.errors import check_one_of
 from posenc.cli.explanation import (
     Explanation,
     Sinusoid,
@@ -33,8 +33,7 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
     """
     rows = rows_of(encoding)
     is_bias, name = rows.counted == "distance", name_of(encoding)
-    check_one_of("head" if is_bias else "dimension", dimension, len(rows.columns))
-    check_range(position, 1, first=rows.first)
+    check_one_of("head" if is_bias else "dimension", dimension, len(rows.names))
     value = rows.between(position, 1, torch.float64)[0, dimension].item()
     if isinstance(encoding, Sinusoidal):
         given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
@@ -42,21 +41,18 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
         return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
     if isinstance(encoding, Rotary):
         return _rotary(encoding, position, dimension, value)
-    asked = f"{rows.counted} {position}"
-    if isinstance(encoding, ALiBi | T5Bias):
-        asked = f"head {dimension} of {encoding.heads}, distance {position}"
-        if isinstance(encoding, ALiBi):
-            steps, title = _alibi(encoding, position, dimension, value), "-m · |query - key|"
-        else:
-            steps = _t5(encoding, position, dimension, value)
-            title = "one learned number a bucket and head"
-        return Explanation(f"{name}: {title}", asked, steps, note_of(encoding))
+    asked = f"{rows.counted} {position}, {rows.names[dimension]}"
+    if isinstance(encoding, ALiBi):
+        return Explanation(name, asked, _alibi(encoding, position, dimension, value))
+    if isinstance(encoding, T5Bias):
+        steps = _t5(encoding, position, dimension, value)
+        return Explanation(name, asked, steps, note_of(encoding))
     # What is known of any encoding: its own equation, and the number.
-    at = f"{asked}, {rows.columns[dimension]}"
     if is_bias and not isinstance(encoding, RelativeBias):
-        at += f", {'the key' if position >= 0 else 'the query'} at 0"
+        asked += f", {'the key' if position >= 0 else 'the query'} at 0"
     # The equation may be of a part alone, as that of scales is: the value is the table's.
-    step = Step("value", f"table({rows.counted})[column]", f"{at} (column {dimension})", value)
+    numbers = f"{asked} (column {dimension})"
+    step = Step("value", f"table({rows.counted})[column]", numbers, value)
     paragraphs = [" ".join(each.split()) for each in (encoding.__doc__ or "").split("\n\n")[:2]]
     equation = next((f": {each}" for each in paragraphs if "=" in each or "→" in each), "")
     return Explanation(name + equation, asked, [step], note_of(encoding))
@@ -73,12 +69,11 @@ def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Ex
     if factor != 1:
         numbers = f"{short(value / factor)} · {short(factor)}"
         steps.append(Step("times the attention factor", "value · a", numbers, value))
-    start = encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
-    one, other = start + 2 * pair, start + 2 * pair + 1
-    if encoding.pairing == "half":
-        one, other = start + pair, start + pair + encoding.rotated_dim // 2
-    name = {"cos": "cosine", "sin": "sine"}[kind]
-    asked = f"column {dimension} is the {name} of pair {pair}; p = {position}"
+    is_half = encoding.pairing == "half"
+    one = pair if is_half else 2 * pair
+    one += encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
+    other = one + (encoding.rotated_dim // 2 if is_half else 1)
+    asked = f"column {dimension} is the {kind} of pair {pair}; p = {position}"
     note = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
     return Explanation(name_of(encoding), asked, steps, note + repeats("2π / ω", omega))
 

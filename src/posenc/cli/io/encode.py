@@ -1,0 +1,145 @@
+"""``posenc encode``: the text is read two or three times, and one batch of it is held."""
+
+import shutil
+import sys
+from collections.abc import Iterable
+from importlib import metadata
+from typing import Any
+
+import torch
+from rich.filesize import decimal
+
+from posenc import Sinusoidal
+from posenc.cli.errors import UserError, check_heeded
+from posenc.cli.files import check, placed
+from posenc.cli.io import tokens
+from posenc.cli.io.vectors import NUMBERS, Batch, Vectors, batches, random_vectors, vectors_from
+from posenc.cli.io.writers import Manifest, write_npz, write_safetensors, write_text
+from posenc.cli.screen import grid, number
+
+BINARY = (".safetensors", ".npz")
+
+SHOWN = 24
+"""Tokens that are printed; more would scroll away."""
+
+
+@torch.no_grad()
+def encode(asked: Any) -> None:
+    """Encodes a text, and prints or writes the vectors."""
+    _check(asked)
+    text, dtype = tokens.text_from(asked.text, asked.file), getattr(torch, asked.dtype)
+    tokenizer = tokens.tokenizer_of(asked, text)
+    words = dict(sorted(tokenizer.get_vocab().items(), key=lambda each: each[1]))
+    padding, unknown = (tokens.special(words, n) for n in (tokens.PADDING, tokens.UNKNOWN))
+    vectors = _vectors(asked, words, padding)
+    about = _parameters(asked, vectors.dim, padding or 0)
+    manifest = Manifest(vectors.dim, dtype, asked.pad, about, words)
+    manifest.count(tokens.rows(text, tokenizer, asked.max_length), unknown)
+    if not manifest.tokens:
+        raise UserError("no text: it holds no token; give at least one word")
+    scale = "sqrt_dim" if asked.scale else None
+    encoding = Sinusoidal(vectors.dim, asked.base, asked.convention, scale=scale)
+    size = asked.batch_size or max(1, NUMBERS // (manifest.longest * vectors.dim))
+    read = tokens.rows(text, tokenizer, asked.max_length)
+    made = batches(read, size, vectors, encoding, dtype)
+    if asked.output is None and asked.format == "text":
+        _show(next(made), encoding, manifest)
+    else:
+        _write(asked, manifest, made)
+    if asked.save_tokenizer is not None:
+        with placed(asked.save_tokenizer) as file:
+            file.write(tokenizer.to_str(pretty=True).encode())
+
+
+def _check(asked: Any) -> None:
+    """What can be refused before anything is read."""
+    read = {n: getattr(asked, n) for n in ("file", "tokenizer", "vocabulary", "embeddings")}
+    if asked.output is not None:
+        saved = asked.save_tokenizer
+        check(asked.output, *BINARY, ".csv", ".json", **read, save_tokenizer=saved)
+    if asked.save_tokenizer is not None:
+        check(asked.save_tokenizer, **read)
+    is_binary = asked.output is not None and asked.output.suffix in BINARY
+    check_heeded(
+        asked,
+        format=asked.output and "beside --output, whose name says it",
+        pad=not is_binary and "but to .safetensors and .npz, which hold rectangles",
+        vocabulary=asked.tokenizer and "beside --tokenizer",
+        lowercase=asked.tokenizer and "beside --tokenizer",
+    )
+    if asked.embeddings and not (asked.tokenizer or asked.vocabulary):
+        raise UserError("--embeddings has a row a token: give --vocabulary or --tokenizer")
+
+
+def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> Vectors:
+    if asked.embeddings is None:
+        return random_vectors(words, 64 if asked.dim is None else asked.dim, asked.seed, padding)
+    vectors, most = vectors_from(asked.embeddings, asked.tensor), max(words.values()) + 1
+    if asked.dim not in (None, vectors.dim) or vectors.tokens < most:
+        held = f"{asked.embeddings} holds [{vectors.tokens}, {vectors.dim}]"
+        raise UserError(f"{held}; expected [{most} or more, {asked.dim or vectors.dim}]")
+    return vectors
+
+
+def _parameters(asked: Any, dim: int, padding: int) -> dict[str, Any]:
+    same = ("base", "convention", "dtype", "seed", "max_length")
+    return {
+        **{name: getattr(asked, name) for name in same},
+        "posenc": metadata.version("posenc"),
+        "encoding": "Sinusoidal",
+        "dim": dim,
+        "scale": "sqrt_dim" if asked.scale else "none",
+        "embeddings": str(asked.embeddings or "random"),
+        "tokenizer": str(asked.tokenizer or asked.vocabulary or "trained on the text"),
+        "padding_id": padding,
+    }
+
+
+def _write(asked: Any, manifest: Manifest, made: Iterable[Batch]) -> None:
+    output = asked.output
+    if output is None:
+        return write_text(sys.stdout.buffer, manifest, made, asked.format)
+    if output.suffix in BINARY:
+        # A map of a file that its disk cannot hold would end the process without a word.
+        size = manifest.entries()["values"].end * (1 if output.suffix == ".safetensors" else 2)
+        if size > (free := shutil.disk_usage(output.absolute().parent).free):
+            raise UserError(f"{output} would take {size:,} bytes; its disk has {free:,} left")
+    with placed(output) as file:
+        if output.suffix == ".safetensors":
+            write_safetensors(file, manifest, made)
+        elif output.suffix == ".npz":
+            write_npz(file, manifest, made, output.resolve().parent)
+        else:
+            write_text(file, manifest, made, output.suffix[1:])
+    of = f"{manifest.tokens:,} vectors of {manifest.dim}, {asked.dtype}"
+    told = [f"{manifest.sentences:,} sentences", f"{manifest.rows:,} rows"]
+    told += [f"{manifest.unknown:,} unknown words"] * bool(manifest.unknown)
+    print(f"wrote {output}: {of}; {', '.join(told)}; {decimal(output.stat().st_size)}")
+
+
+def _show(batch: Batch, encoding: Sinusoidal, manifest: Manifest) -> None:
+    """Token, id, embedding, encoding and their sum of the first tokens."""
+    about, more = manifest.parameters, 0
+    known = {number: word for word, number in manifest.words.items()}
+    lines = [row.line for row in batch.rows for _ in row.ids]
+    places = list(zip(lines, batch.positions.tolist(), batch.ids.tolist(), strict=True))[:SHOWN]
+    words = [known.get(token, "")[:14] for _, _, token in places]
+    told = [[w, *map(str, place)] for w, place in zip(words, places, strict=True)]
+    grid(["token", "line", "position", "id"], told, left=[0])
+    vectors = {
+        "embedding": batch.embeddings * (encoding.factor or 1.0),
+        "+ encoding": batch.table,
+        "= sum": batch.values,
+    }
+    for name, values in vectors.items():
+        numbers = ([number(x, 3) for x in row] for row in values[:SHOWN].tolist())
+        rows = [[word, *row] for word, row in zip(words, numbers, strict=True)]
+        more = grid([name.ljust(10), *map(str, range(manifest.dim))], rows, left=[0])
+    origin = "seeded random vectors" if about["embeddings"] == "random" else about["embeddings"]
+    scaled = ", times sqrt(dim)" if about["scale"] != "none" else ""
+    print(f"embeddings: {origin}{scaled}; encoding: {about['convention']}, base {about['base']:g}.")
+    if len(told) < manifest.tokens:
+        print(f"{len(told)} of {manifest.tokens} tokens; --output or --format csv gives all.")
+    if more:
+        of = f"{manifest.dim - more} of {manifest.dim} dimensions"
+        print(f"{of}; --format csv or json gives all.")

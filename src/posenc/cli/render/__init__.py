@@ -1,1 +1,0 @@
-"""What commands print and draw: grids of numbers, pictures, figures, reports."""

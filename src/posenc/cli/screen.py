@@ -1,0 +1,74 @@
+"""What is printed for a reader: tables that fit the screen, and lines of bars."""
+
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+
+BARS, STEPS = "▁▂▃▄▅▆▇█", "_.-~^"
+
+
+def console() -> Console:
+    """A console on standard output; in a pipe, prose is not folded."""
+    plain: Any = {"highlight": False, "emoji": False, "markup": False, "legacy_windows": False}
+    return Console(**plain, soft_wrap=not sys.stdout.isatty())
+
+
+def is_plain(screen: Console) -> bool:
+    """Whether only ASCII is sure to arrive: in a pipe, or where the encoding has no more."""
+    return not screen.is_terminal or not screen.encoding.lower().startswith("utf")
+
+
+def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> int:
+    """Prints columns, to the right but for those in ``left``; tells how many did not fit."""
+    screen = console()
+    columns = ["\n".join(column).split("\n") for column in zip(headers, *rows, strict=True)]
+    ends = list(accumulate(max(map(cell_len, column)) + 2 for column in columns))
+    shown, end = len(ends), []
+    if ends[-1] > screen.width + 2:
+        shown, end = max(2, sum(each < screen.width for each in ends)), ["…"]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for index, header in enumerate([*headers[:shown], *end]):
+        table.add_column(header, justify="left" if index in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row[:shown], *end)
+    screen.print(table)
+    return len(headers) - shown
+
+
+def print_folded(lines: Iterable[str]) -> None:
+    """Prints lines in 98 characters, what follows deeper; code is copied, so it stays as it is."""
+    for line in lines:
+        deeper = " " * (len(line) - len(line.lstrip()) + 2)
+        how: Any = {"break_long_words": False, "break_on_hyphens": False}
+        is_code = line.lstrip().startswith(">>>")
+        print(line if is_code else textwrap.fill(line, 98, subsequent_indent=deeper, **how))
+
+
+def sparkline(values: Sequence[float], screen: Console) -> str:
+    """A mark for each value: the lowest at −1, the highest at +1."""
+    marks = STEPS if is_plain(screen) else BARS
+    last = len(marks) - 1
+    return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
+
+
+def legend(screen: Console, low: str = "-1", high: str = "+1") -> str:
+    """What the lowest and the highest mark of a sparkline stand for."""
+    lowest, highest = sparkline([-1, 1], screen)
+    return f"{lowest} is {low}, {highest} is {high}."
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number in a fixed width, with a sign only where it is negative.
+
+    Example:
+        >>> number(0.5), number(-0.5), number(-1e-9)
+        (' 0.5000', '-0.5000', ' 0.0000')
+    """
+    text = f"{value: .{digits}f}"
+    return text if text.strip("-0. ") else f" {0:.{digits}f}"
