@@ -6,24 +6,22 @@ from typing import Any
 import torch
 
 from posenc import Sinusoidal
-from posenc.cli.commands.showing import Showing
 from posenc.cli.errors import check_heeded
 from posenc.cli.explanation import Sinusoid
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 
 
-def chosen(asked: Any) -> Encoding:
+def chosen(asked: Any, *, own_width: bool = True) -> Encoding:
     """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
 
-    What an encoding learns is drawn from ``--seed``.
+    What an encoding learns is drawn from ``--seed``. In a walk, ``--dim`` is that of the encoder.
     """
     if asked.encoding is None:
         base = 10_000.0 if asked.base is None else asked.base
         return Sinusoidal(asked.dim, base, asked.convention or "paper")
     why = "beside --encoding"
-    own_width = isinstance(asked, Showing) and why  # in a walk it is that of the encoder
-    check_heeded(asked, dim=own_width, base=why, convention=why)
+    check_heeded(asked, dim=own_width and why, base=why, convention=why)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(asked.seed)
         return encoding_from(asked.encoding)

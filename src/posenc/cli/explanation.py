@@ -1,12 +1,10 @@
 """``posenc explain``: one number of a table; that of a sinusoid needs neither torch nor rich."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from posenc.cli.errors import check_one_of, check_range
-from posenc.cli.formats import print_csv, print_json
-from posenc.encodings.tokens.conventions import CONVENTIONS, Channel, Convention
+from posenc.encodings.tokens.conventions import Channel, Convention
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import FINE_TURN_BITS
 from posenc.numerics.in_integers import nearest_value
@@ -32,38 +30,12 @@ class Explanation:
     note: str = ""
 
 
-def explain(asked: Any) -> None:
-    """Prints all steps to one number."""
-    position, dimension = asked.position, asked.dimension
-    if asked.encoding is None:
-        given = Sinusoid(CONVENTIONS[asked.convention], asked.dim, asked.base)
-        about, found = given.described(), explained_sinusoid(given, position, dimension)
-    else:
-        from posenc.cli.encodings import chosen, described
-        from posenc.cli.shown.explained import explained
-
-        encoding = chosen(asked)
-        about, found = described(encoding), explained(encoding, position, dimension)
-    steps = found.steps
-    if asked.format == "json":
-        about |= {"position": position, "dimension": dimension}
-        print_json(about, steps=list(map(asdict, steps)), value=steps[-1].value)
-    elif asked.format == "csv":
-        rows = ([s.name, s.formula, s.numbers, repr(s.value)] for s in steps)
-        print_csv(["step", "formula", "numbers", "value"], rows)
-    else:
-        rows = [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in steps]
-        rows = [("step", "formula", "numbers put in", "value"), *rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-        print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")
-
-
 @dataclass(frozen=True)
 class Sinusoid:
     """What makes the numbers of a sinusoidal encoding: whole numbers and one division for each.
 
     Example:
+        >>> from posenc.encodings.tokens.conventions import CONVENTIONS
         >>> Sinusoid(CONVENTIONS["paper"], 4, 100.0).value(1, 2)  # sin(1 / 10)
         0.09983341664682815
     """
@@ -110,6 +82,7 @@ def explained_sinusoid(
     """Where the number in row ``position`` and column ``dimension`` comes from.
 
     Example:
+        >>> from posenc.encodings.tokens.conventions import CONVENTIONS
         >>> given = Sinusoid(CONVENTIONS["paper"], 4, 100.0)
         >>> [step.numbers for step in explained_sinusoid(given, 3, 2).steps]
         ['1/2', '100^(1/2)', '3 / 10', 'sin(0.3)']

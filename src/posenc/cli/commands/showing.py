@@ -57,7 +57,7 @@ class Explain(Showing):
     dim: options.Width = 6
     position: Annotated[int, named("P"), Doc("The position; of a bias, query - key.")] = 3
     dimension: Annotated[int, named("J"), Doc("The column, from 0; of a bias, the head.")] = 2
-    where: ClassVar[str] = "posenc.cli.explanation"
+    where: ClassVar[str] = "posenc.cli.shown.explain"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ def walk(asked: Any) -> None:
 
 def _positional(asked: Any) -> Positional:
     """The encoding in its place."""
-    made: Any = chosen(asked)
+    made: Any = chosen(asked, own_width=False)
     if isinstance(made, Positional):
         return made
     place = next(name for name, kind in PLACES.items() if isinstance(made, kind))
