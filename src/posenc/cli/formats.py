@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from posenc.cli.rows import Blocks, Rows
 
 
-def asked(command: Any) -> dict[str, Any]:
+def options_of(command: Any) -> dict[str, Any]:
     """The options of a command that say what was asked for, as JSON repeats them."""
     return {n: value for n, value in asdict(command).items() if n not in ("format", "output")}
 

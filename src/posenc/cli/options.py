@@ -1,15 +1,28 @@
-"""The kinds of options, and those that several commands share; nothing here loads torch.
+"""What a command is, and the options that several share; nothing here loads torch.
 
-A command is a frozen dataclass with ``run``; tyro makes its command line of the fields, and the
-help says what stands in ``Doc``. ``X | None``, and a tuple before None, would make tyro load
+A command is a frozen dataclass; tyro makes its command line of the fields, and the help says what
+stands in ``Doc``. ``X | None``, and a tuple before None, would make tyro load
 typeguard (.06 s).
 """
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
 from typing_extensions import Doc
 from tyro.conf import Positional, arg
+
+
+class Command:
+    """The options of one command; the function of its name in the module ``by`` does the work."""
+
+    by: ClassVar[str]
+
+    def run(self) -> int | None:
+        """Does it, and gives an exit status where that is not always 0."""
+        work = import_module(f"posenc.cli.{self.by}")
+        return getattr(work, type(self).__name__.lower())(self)
+
 
 by_place: Any = Positional
 """Says of a field that it is given by its place, not by its name."""

@@ -1,7 +1,6 @@
-"""The commands: frozen dataclasses of their options with ``run``, one a file but for ``showing``.
+"""The commands: what each takes, as frozen dataclasses of its options. ``posenc.cli.work`` does it.
 
-A file imports what is light at its top and everything else inside ``run``, so that help and
-mistakes answer without torch.
+These files import what is light, so that help and mistakes answer without torch.
 """
 
 from importlib import import_module
@@ -34,7 +33,13 @@ COMMANDS = {
 PARTS = ("numpy", "rich", "safetensors", "tokenizers")
 LAB = (*PARTS, "filelock", "jinja2", "matplotlib", "msgspec", "scipy")
 LIGHT = ("explain", "info")
-SHOWING = ("table", "explain", "heatmap", "curves", "shift", "distance")
+
+FILES = {
+    "models": ("inspect", "convert", "export", "check", "parity"),
+    "running": ("encode", "walk", "lab", "explore", "info"),
+    "showing": ("table", "explain", "heatmap", "curves", "shift", "distance", "binary", "compare"),
+}
+"""Where they stand; a command that is not listed has a file of its own name."""
 
 
 def check_parts(name: str, command: Any) -> None:
@@ -51,5 +56,5 @@ def command_named(name: str) -> type:
         >>> command_named("table").__name__
         'Table'
     """
-    file = "showing" if name in SHOWING else name
+    file = next((file for file, names in FILES.items() if name in names), name)
     return getattr(import_module(f"posenc.cli.commands.{file}"), name.capitalize())

@@ -1,17 +1,16 @@
-"""The commands that show one encoding: their options. ``posenc.cli.shown`` does the work."""
+"""The commands that show encodings: what each takes."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, ClassVar, Literal, Optional, Union
 
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.options import named
+from posenc.cli.options import Command, named
 
 
 @dataclass(frozen=True, kw_only=True)
-class Showing:
+class Showing(Command):
     """What they share; each has its own usual width."""
 
     encoding: options.Expression = None
@@ -20,11 +19,7 @@ class Showing:
     convention: options.Convention = "paper"
     seed: options.Seed = 0
     format: options.Format = "text"
-    where: ClassVar[str] = "posenc.cli.shown.numbers"
-
-    def run(self) -> None:
-        """Calls the function of this name, which may load torch."""
-        getattr(import_module(self.where), type(self).__name__.lower())(self)
+    by: ClassVar[str] = "work.numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +29,7 @@ class Drawing(Showing):
     output: Annotated[options.Output, Doc("Where to write: .png, .svg or .pdf.")] = None
     theme: Annotated[Literal["light", "dark"], Doc("Background of the figure.")] = "light"
     dpi: options.Dpi = None
-    where: ClassVar[str] = "posenc.cli.shown.pictures"
+    by: ClassVar[str] = "work.pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +52,7 @@ class Explain(Showing):
     dim: options.Width = 6
     position: Annotated[int, named("P"), Doc("The position; of a bias, query - key.")] = 3
     dimension: Annotated[int, named("J"), Doc("The column, from 0; of a bias, the head.")] = 2
-    where: ClassVar[str] = "posenc.cli.shown.explain"
+    by: ClassVar[str] = "work.explain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,3 +102,25 @@ class Distance(Showing):
 
     dim: options.Width = 128
     length: Annotated[options.Whole, Doc("Number of distances, from 0 on.")] = 60
+
+
+@dataclass(frozen=True)
+class Binary(Command):
+    """Two dimensions of an encoding are one sine; the fastest comes first."""
+
+    length: options.Length = 16
+    dim: options.Width = 8
+    base: options.Base = 16.0
+    format: options.Format = "text"
+    by: ClassVar[str] = "work.binary"
+
+
+@dataclass(frozen=True)
+class Compare(Command):
+    """Prints bounds, distances, shifts, norms, and how many rows stay distinct in bfloat16."""
+
+    length: options.Length = 512
+    dim: options.Width = 64
+    base: options.Base = 10_000.0
+    format: options.Format = "text"
+    by: ClassVar[str] = "work.numbers"

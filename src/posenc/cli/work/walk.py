@@ -9,8 +9,7 @@ from torch import Tensor
 from posenc import Positional
 from posenc.cli.encodings import chosen, name_of, note_of
 from posenc.cli.errors import UserError, close
-from posenc.cli.formats import asked as options_of
-from posenc.cli.formats import print_json
+from posenc.cli.formats import options_of, print_json
 from posenc.cli.io.tokens import text_from, trained
 from posenc.cli.screen import console, grid, number
 from posenc.encodings.bias import ScoreBias

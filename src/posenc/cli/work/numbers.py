@@ -1,18 +1,22 @@
-"""``posenc table``, ``shift`` and ``distance``: the numbers of whatever encoding."""
+"""``posenc table``, ``shift``, ``distance`` and ``compare``: the numbers of encodings."""
 
+import sys
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from posenc import Sinusoidal
 from posenc.cli.encodings import chosen, described, key_heads, name_of, print_note
 from posenc.cli.errors import UserError
-from posenc.cli.formats import print_csv, print_json, print_rows
+from posenc.cli.formats import options_of, print_csv, print_json, print_rows
 from posenc.cli.rows import rows_of
 from posenc.cli.screen import console, grid, legend, number, sparkline
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
+from posenc.encodings.tokens.conventions import CONVENTIONS
+from posenc.inspection.conventions import properties_of
 from posenc.inspection.shift import ShiftMap, shift_map
 from posenc.inspection.similarity import closest_pair, dot_product_profile
 from posenc.positions import consecutive
@@ -184,3 +188,31 @@ def _told(found: ShiftMap) -> str:
     # A pair is two channels that no other takes part in, unlike those of a plane across many.
     by_pair = (found.matrix.abs() >= ROUNDING).sum(1).max().item() <= 2
     return "the rotation of each pair" if by_pair else "one rotation"
+
+
+def compare(asked: Any) -> None:
+    """Prints what can be computed of each convention, side by side."""
+    found, refused = {}, {}
+    for name in CONVENTIONS:
+        try:
+            encoding = Sinusoidal(asked.dim, asked.base, name)
+        except ValueError as error:
+            refused[name] = str(error)
+        else:
+            found[name] = asdict(properties_of(encoding, asked.length))
+    if not found:
+        told = "; ".join(dict.fromkeys(refused.values()))
+        raise UserError(f"--dim {asked.dim} --base {asked.base:g}: no convention can; {told}")
+    if asked.format == "json":
+        return print_json(options_of(asked), conventions=found, not_at_dim=list(refused))
+    headers = ["convention", *next(iter(found.values()))]
+    if asked.format == "csv":
+        print_csv(headers, ([name, *row.values()] for name, row in found.items()))
+    else:
+        rows = [[name, *(f"{x:.3g}" for x in row.values())] for name, row in found.items()]
+        grid([header.replace("_", "\n") for header in headers], rows, left=[0])
+        formulas = (f"{name}: {CONVENTIONS[name].formula}" for name in found)
+        console().print("", *formulas, sep="\n")
+    if refused:
+        file = sys.stdout if asked.format == "text" else sys.stderr
+        print(f"not at dim {asked.dim}: {', '.join(refused)}", file=file)

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from posenc.audit import CannotCheckError
+from posenc import audit
 from posenc.audit.differences import Difference
-from posenc.audit.parity import Parity, parity
 from posenc.cli.errors import UserError, check_heeded, close
 from posenc.cli.files import check, config_in, placed
 from posenc.cli.formats import print_json
@@ -23,7 +22,7 @@ from posenc.interop.rotary_config import rotary_from_config
 from posenc.numerics.arithmetic import PROFILES
 
 
-def compare(asked: Any) -> int:
+def parity(asked: Any) -> int:
     """Compares, prints, and says by the status whether bits differ."""
     encoding, names = _encoding(asked), (asked.a, asked.b)
     if asked.write is not None:
@@ -38,8 +37,8 @@ def compare(asked: Any) -> int:
     with printed_aside(), warnings.catch_warnings(action="ignore"):
         try:
             sides = map(_target, names)
-            found = parity(*sides, dtype=dtype, said=said, names=names, **of, **given)
-        except CannotCheckError as reason:
+            found = audit.parity(*sides, dtype=dtype, said=said, names=names, **of, **given)
+        except audit.CannotCheckError as reason:
             raise UserError(f"could not compare {asked.a} with {asked.b}: {reason}") from None
     written = [_written(asked, encoding, found.length)] if asked.write else []
     if asked.format == "json":
@@ -86,7 +85,7 @@ def _written(asked: Any, encoding: Any, length: int) -> str:
     return f"wrote {asked.write}: {shapes}".replace("torch.", "")
 
 
-def _lines(found: Parity) -> list[str]:
+def _lines(found: audit.Parity) -> list[str]:
     """The report, a line for each thing."""
     made = [f"A  {found.a[0]}: {found.a[1]}", f"B  {found.b[0]}: {found.b[1]}"]
     made += [f"of {found.encoding}"] if found.encoding else []
@@ -117,7 +116,7 @@ def _lines(found: Parity) -> list[str]:
     elif any(each.score > each.spread / 2 for each in found.effects):
         made.append(
             "That is more than rounding: bases, schedules or pairings differ, or frequencies are "
-            "held in too few bits. `posenc check` says what each side is."
+            "held in too few audit. `posenc check` says what each side is."
         )
     return [*made, f"Bits differ from position {first[0]:,} on ({where})."]
 

@@ -16,7 +16,7 @@ def explain(asked: Any) -> None:
         about, found = given.described(), explained_sinusoid(given, position, dimension)
     else:
         from posenc.cli.encodings import chosen, described
-        from posenc.cli.shown.explained import explained
+        from posenc.cli.work.explained import explained
 
         encoding = chosen(asked)
         about, found = described(encoding), explained(encoding, position, dimension)
