@@ -67,7 +67,7 @@ def _off(fall: Tensor, slopes: Sequence[float]) -> float:
     return (fall / torch.tensor(slopes, dtype=torch.float64) - 1).abs().max().item()
 
 
-def room(given: Tensor, line: Tensor) -> float:
+def room(given: Tensor, line: Tensor | None) -> float:
     """What numbers may be away from a line, as a share: position, slope and product are rounded."""
     return 5 * rounding(given, line) + 1e-4
 

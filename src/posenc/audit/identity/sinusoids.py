@@ -159,7 +159,7 @@ def slip(rows: Tensor) -> tuple[str, str] | None:
         return None
     if dim % 2 == 0:
         pairs = rows.unflatten(1, (-1, 2)).unbind(2), rows.chunk(2, 1)
-        if any(torch.allclose(*both, atol=1e-6) for both in pairs):
+        if any(torch.allclose(one, other, atol=1e-6) for one, other in pairs):
             which = "sine" if rows[0].abs().max() < 1e-6 else "cosine"
             said = f"both channels of each pair hold the same {which}: a shift is no linear map"
             return "sine-twice", said
