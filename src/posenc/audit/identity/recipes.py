@@ -59,7 +59,8 @@ def _call(name: str, published: dict[str, Any], ours: Rotary) -> tuple[int, str]
     }
     told = ", ".join(f"{n}={value}".removeprefix("head_dim=") for n, value in said.items())
     for index, layer in enumerate(_layers(name, **said)):
-        if layer.queries_keys and _rotation(layer.queries_keys[0]) == _rotation(ours):
+        names = "frequencies", "head_dim", "pairing", "rotated"
+        if any(_alike(theirs, ours, *names) for theirs in layer.queries_keys):
             return len(said), f"{name}({told})" + f"[{index}]" * ((name, {}) in BY_LAYER)
     return None
 
@@ -74,10 +75,9 @@ def _layers(name: str, **said: Any) -> tuple[Positional, ...]:
     return (made,) if isinstance(made, Positional) else made
 
 
-def _rotation(encoding: Any) -> tuple[Any, ...]:
-    if not isinstance(encoding, Rotary):
-        return ()
-    return encoding.frequencies, encoding.head_dim, encoding.pairing, encoding.rotated
+def _alike(theirs: object, ours: object, *names: str) -> bool:
+    """Whether what stands under these names is equal."""
+    return all(getattr(theirs, name, None) == getattr(ours, name) for name in names)
 
 
 def of_sinusoidal(ours: Sinusoidal, scale: float | None) -> str:
@@ -85,8 +85,7 @@ def of_sinusoidal(ours: Sinusoidal, scale: float | None) -> str:
     for recipe in (recipes.vaswani2017, recipes.m2m100, recipes.whisper_encoder):
         theirs = recipe(ours.dim).tokens[0]
         wanted = ours.dim**0.5 if theirs.scale == "sqrt_dim" else 1.0
-        names = ("base", "convention", "offset")
-        same = all(getattr(theirs, name) == getattr(ours, name) for name in names)
+        same = _alike(theirs, ours, "base", "convention", "offset")
         if same and abs((scale or 1.0) / wanted - 1) < 1e-3:
             default = inspect.signature(recipe).parameters["dim"].default
             return f"posenc.recipes.{recipe.__name__}({'' if ours.dim == default else ours.dim})"

@@ -132,7 +132,7 @@ def references(shape: Structure) -> Iterator[Rotation]:
 def _powers(shape: Structure) -> Iterator[Rotation]:
     """Powers of the base that fits best, of positions as they are or divided by n/2."""
     omegas, width = shape.speeds, shape.width
-    factor, share = round(1 / float(omegas[0]), 3), 2 * len(omegas) / width
+    factor, share = round(1 / max(float(omegas[0]), 1e-9), 3), 2 * len(omegas) / width
     for plain in plain_schedules(width, omegas * factor):
         base = float(plain.base)
         slip = (
