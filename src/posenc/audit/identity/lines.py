@@ -89,6 +89,8 @@ def of_16_bits(numbers: Tensor) -> set[torch.dtype]:
 
 def parting(row: Tensor, distance: Tensor, fall: Tensor) -> tuple[int, int, float, float] | None:
     """Where a row ``[heads, keys]`` leaves its line: distance, head, and the bias of both there."""
+    if 0 not in distance:  # the query's own key is hidden
+        return None
     made, wanted = row.double(), -fall[:, None] * distance
     seen, largest = made - made[:, -1:], made.abs().amax(1, keepdim=True)
     size = room(row, wanted) * wanted.abs() + (2 * rounding(row, wanted) + 1e-6) * largest

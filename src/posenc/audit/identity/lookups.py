@@ -26,6 +26,7 @@ class Buckets:
     bidirectional: bool
     off: int = 0  # at how many distances another row is read than T5 reads
     first_off: int = 0  # the nearest of them
+    compared: int = 0  # how many distances were held against T5's
 
     @property
     def past(self) -> Tensor:
@@ -41,11 +42,6 @@ class Buckets:
     def knows_later_keys(self) -> bool:
         """Whether keys after the query are hidden, or read the rows that T5's read."""
         return self.bidirectional or bool((self.later[1:] <= 0).all())
-
-    @property
-    def compared(self) -> int:
-        """How many distances are held against T5's, which are none that are hidden."""
-        return int(((self.index if self.bidirectional else self.past) >= 0).sum())
 
     @property
     def said(self) -> str:
@@ -94,14 +90,13 @@ def buckets(index: Tensor, rows: int) -> Buckets:
     n = (len(index) + 1) // 2
     distance, found = torch.arange(-(n - 1), n), []
     for kind, most, bidirectional, read in _rules(distance, index, rows):
-        wrong = (read != index) & (index >= 0)
-        if not bidirectional:
-            wrong &= distance >= 0  # what a causal mask hides does not count
-        if not bool(wrong.any()):
+        seen = (index >= 0) & (bidirectional | (distance >= 0))  # which no causal mask hides
+        wrong = distance[(read != index) & seen].abs()
+        if not len(wrong):
             return Buckets(index, rows, kind, most, bidirectional)
         if kind != "clipped":
-            first = int(distance[wrong].abs().min())
-            found.append(Buckets(index, rows, "off", most, bidirectional, int(wrong.sum()), first))
+            off = len(wrong), int(wrong.min()), int(seen.sum())
+            found.append(Buckets(index, rows, "off", most, bidirectional, *off))
     return min(found, key=lambda rule: rule.off)
 
 

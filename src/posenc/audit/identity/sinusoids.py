@@ -69,15 +69,11 @@ class Form:
 
     convention: Convention
     offset: int
+    first: int  # the number of the first position
     sizes: Tensor  # 0 of a channel that stays empty
     exponents: Tensor
     phases: Tensor  # π/2 of a cosine
     dtype: torch.dtype = torch.float64  # that frequencies are held in
-
-    @property
-    def first(self) -> int:
-        """The number of the first position."""
-        return self.convention.first + self.offset
 
     def off(self, rows: Tensor, base: float) -> float:
         """How far the first rows are from ours.
@@ -114,14 +110,12 @@ def _forms(dim: int) -> list[Form]:
     conventions = (*CONVENTIONS.values(), timestep(shift=1), timestep(flip=False))
     for offset, convention in product((0, 1, 2), conventions):
         with suppress(ValueError):  # a width that it does not have
-            sizes, exponents, phases = torch.tensor(
-                [
-                    (c.function != "zero", c.exponent, (c.function == "cos") * pi / 2)
-                    for c in convention.channels(dim)
-                ],
-                dtype=torch.float64,
-            ).T
-            found.append(Form(convention, offset, sizes, exponents, phases))
+            channels = [
+                (each.function != "zero", each.exponent, (each.function == "cos") * pi / 2)
+                for each in convention.channels(dim)
+            ]
+            columns = torch.tensor(channels, dtype=torch.float64).T
+            found.append(Form(convention, offset, convention.first + offset, *columns))
     usual = [each for each in found if each.convention.name in ("paper", "concatenated")]
     narrow = product((torch.bfloat16, torch.float16), usual)
     return found + [replace(form, dtype=dtype) for dtype, form in narrow]
