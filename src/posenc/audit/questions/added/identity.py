@@ -10,7 +10,6 @@ from posenc.audit.identity.schedules import KNOWN, slipped
 from posenc.audit.questions.added.inquiry import OF_SQUARES, AddedInquiry
 from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.inquiry import ROUNDING
-from posenc.audit.questions.traces import apart
 from posenc.audit.report import NotAskedError
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.positions import Coordinates, grid
@@ -49,7 +48,7 @@ def _has_fractional_rows(table: Tensor) -> bool:
     points[:, 0] += points[:, 1] / side
     forms = (AxialSinusoidal(dim, form, axes=2) for form in OF_SQUARES if dim % 4 == 0)
     made = (form.table(Coordinates(points), dtype=torch.float64) for form in forms)
-    return any(apart(each, table.flatten(0, 1)) < ROUNDING for each in made)
+    return any(bool((each - table.flatten(0, 1)).abs().max() < ROUNDING) for each in made)
 
 
 def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
