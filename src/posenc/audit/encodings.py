@@ -1,6 +1,7 @@
 """What implements one of our own interfaces: the contract battery asks it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -74,15 +75,12 @@ def _points(size: Sequence[int], positions: Tensor) -> Tensor:
 
 def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:
     """How positions become coordinates: for grids each axis is given the same number."""
-    line = torch.arange(4)
     for axes in (0, 2, 3):
         lift = partial(_repeated, axes) if axes else None
-        given = lift(line) if lift else line
-        try:
+        given = lift(torch.arange(4)) if lift else torch.arange(4)
+        with suppress(Exception):
             thing.table(given, given) if isinstance(thing, ScoreEncoding) else thing.table(given)
-        except Exception:
-            continue
-        return lift
+            return lift
     return None
 
 
@@ -96,23 +94,18 @@ def _verdict(one: Check, near: Check) -> Verdict:
     said = name, asks, True
     try:
         reason = one()
-    except Exception as error:  # broken, or it refuses what the battery gives it
-        broken, words = isinstance(error, AssertionError), " ".join(str(error).split())[:160]
-        words = words if broken else f"{type(error).__name__}: {words}"
-        if _holds(near):
-            note = Fault(name, "note", f"{asks} But for {words}: {WEAKER}", 1.0)
-            told = f"{asks} {WEAKER}" + ("" if broken else f"; farther on, {words}")
-            return Verdict(*said, "passed", told, (note,) if broken else ())
-        if not broken:
-            return Verdict(*said, "not asked", words)
-        found = Fault(name, "wrong", f"{asks} But {error}", 1.0)
-        return Verdict(*said, "failed", found.said, (found,))
-    return Verdict(*said, "not asked" if reason else "passed", reason or asks)
-
-
-def _holds(check: Check) -> bool:
-    try:
-        check()
-    except Exception:
-        return False
-    return True
+    except Exception as error:
+        refuses, whole = not isinstance(error, AssertionError), str(error)
+        words = f"{type(error).__name__}: " * refuses + " ".join(whole.split())[:160]
+    else:
+        return Verdict(*said, "not asked" if reason else "passed", reason or asks)
+    with suppress(Exception):
+        near()
+        if refuses:
+            return Verdict(*said, "passed", f"{asks} {WEAKER}; farther on, {words}")
+        note = Fault(name, "note", f"{asks} But for {words}: {WEAKER}", 1.0)
+        return Verdict(*said, "passed", f"{asks} {WEAKER}", (note,))
+    if refuses:
+        return Verdict(*said, "not asked", words)
+    found = Fault(name, "wrong", f"{asks} But {whole}", 1.0)
+    return Verdict(*said, "failed", found.said, (found,))

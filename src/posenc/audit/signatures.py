@@ -52,6 +52,14 @@ ROLES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """For each role the names that public code gives it."""
 
+AXES = {
+    "b": ("b", "batch", "batch_size", "bsz", "bs"),
+    "s": ("s", "seq", "seq_len", "t", "l", "length", "time", "seqlen", "sequence", "n"),
+    "h": ("h", "heads", "num_heads", "n_heads", "n_h"),
+    "d": ("d", "dim", "head_dim", "embed_dim", "embedding_dim", "d_model", "h_d", "c"),
+}
+"""For each axis of a shape in words its names."""
+
 BY_NAME = {name: role for role, names in ROLES.items() for name in names}
 
 
@@ -100,21 +108,10 @@ def declared_layout(thing: Any) -> str | None:
     if isinstance(said, bool):
         return "bsd" if said else "sbd"
     parts = getattr(thing, "func", thing), getattr(type(thing), "forward", None)
-    words = " ".join(part.__doc__ or "" for part in parts if part is not None)
-    for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", words):
-        axes = [AXES.get(part.strip().lower()) for part in shape.split(",")]
-        if len(axes) >= 3 and all(axes) and {"b", "s"} <= set(axes):
-            return "".join(a for a in axes if a)
+    told = " ".join(part.__doc__ or "" for part in parts if part is not None)
+    for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", told):
+        words = [part.strip().lower() for part in shape.split(",")]
+        axes = [axis for word in words for axis, names in AXES.items() if word in names]
+        if len(axes) == len(words) >= 3 and {"b", "s"} <= set(axes):
+            return "".join(axes)
     return None
-
-
-AXES = {
-    name: axis
-    for axis, names in {
-        "b": ("b", "batch", "batch_size", "bsz", "bs"),
-        "s": ("s", "seq", "seq_len", "t", "l", "length", "time", "seqlen", "sequence", "n"),
-        "h": ("h", "heads", "num_heads", "n_heads", "n_h"),
-        "d": ("d", "dim", "head_dim", "embed_dim", "embedding_dim", "d_model", "h_d", "c"),
-    }.items()
-    for name in names
-}

@@ -1,11 +1,16 @@
-"""How a subject is called: which adapter fits, and which fits better."""
+"""How a subject is called: as the user writes it out, or by the first adapter that fits."""
 
+import ast
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from posenc.audit.adapters import added, bias, expression, grid, rotary
+import torch
+
+from posenc.audit.adapters import added, bias, grid, rotary
+from posenc.audit.adapters.calls import Call
 from posenc.audit.report import AddsNothingError, CannotCheckError, NearlyError
+from posenc.audit.signatures import Parameter
 from posenc.audit.subjects import Subject
 
 ACCEPTED = """it fits no form that is known here. Accepted are
@@ -41,12 +46,19 @@ TRIED = {
 """Which adapters are tried for a kind."""
 
 
+NAMES = {
+    name: name for name in ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores",
+                            "length", "dim", "heads")
+} | {"p": "positions"}  # fmt: skip
+"""The names that a call may use, and their roles."""
+
+
 def understood(
     subject: Subject, kind: str | None, layout: str | None, call: str | None, dim: int | None
 ) -> Any:
     """How a subject is called."""
     if call is not None:
-        return expression.called(subject, call, layout, dim, kind)
+        return called(subject, call, layout, dim, kind)
     names: Iterable[str] = ADAPTERS if kind is None else TRIED[kind]
     if kind is None and any(callable(getattr(subject.fresh(), each, None)) for each in ROTATING):
         names = TRIED["rotary"]
@@ -71,3 +83,37 @@ def understood(
     if nearly is not None:
         raise CannotCheckError(f"it fits no form that is known here: {nearly}.")
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
+
+
+def called(
+    subject: Subject, text: str, layout: str | None, dim: int | None, kind: str | None
+) -> Any:
+    """The view of a call that is written out."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise CannotCheckError(f"the call {text!r} is no expression: {error.msg}") from None
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    code = compile(tree, "<call>", "eval")
+
+    def find(thing: Any) -> Callable[..., Any]:
+        scope = {**subject.namespace, "torch": torch, "subject": thing}
+        return lambda **named: eval(code, {**scope, **named})  # the user's own words
+
+    if kind not in ("rotary", "added", "bias"):
+        of_scores = used & {"q_len", "k_len", "scores"}
+        kind = "rotary" if used & {"q", "k"} else "bias" if of_scores else "added"
+    roles = tuple(Parameter(name, NAMES[name], True) for name in sorted(used & set(NAMES)))
+    call = Call(text, find, roles, written=True)
+    try:
+        view = ADAPTERS[kind](subject, layout, dim, call)
+    except (AddsNothingError, NearlyError):
+        raise
+    except CannotCheckError as reason:
+        window = "" if roles else ", as --as bias of one for all tokens of a window"
+        raise CannotCheckError(
+            f"the call {text!r} gives none of the known results: {reason}. Say dim, layout or "
+            f"kind, if they are others{window}"
+        ) from None
+    view.given = {"call": text, "kind": kind, **({"dim": dim} if dim else {})}
+    return view

@@ -49,7 +49,7 @@ class Added:
     dim: int  # width of the embeddings
     layout: str  # the order of axes that it takes
     declared: bool  # whether its author or the caller says that order
-    moves: str | None  # whether positions can be said: "positions", "offset" or nothing
+    moves: str  # how positions are said: "positions", "offset", or "" for not at all
     seq: int  # a length that it takes
     scale: float | None = None  # what embeddings are multiplied with; None for the table alone
     fixed: bool = False  # whether it takes that length alone
@@ -116,23 +116,20 @@ def added_of(
     subject: Subject,
     layout: str | None,
     width: int | None,
+    call: Call | None = None,
     *,
     guess: bool = False,
     fixed: bool = False,
 ) -> Added:
     """How something adds to embeddings; with ``fixed``, at lengths that it seems built for."""
     thing = subject.fresh()
-    declared = declared_layout(thing)
+    declared = declared_layout(thing) if call is None else None
     said = layout or (declared if declared in layouts.OF_EMBEDDINGS else None)
     sure = said or getattr(thing, "padding_idx", None) is not None  # of ids, not positions
-    usual = [call for call in calls_of(thing) if not (call.by_guess and sure)]
-    usual = [call for call in usual if call.by_guess == guess or fixed]
-    return best(_views(subject, usual, said, width, fixed), measured, enough=2)
-
-
-def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> Added:
-    """What a call that is written out adds."""
-    return best(_views(subject, [call], layout, width, fixed=False), measured, enough=2)
+    usual = [each for each in calls_of(thing) if not (each.by_guess and sure)]
+    usual = [each for each in usual if each.by_guess == guess or fixed]
+    calls = usual if call is None else [call]
+    return best(_views(subject, calls, said, width, fixed), measured, enough=2)
 
 
 def _views(
@@ -142,7 +139,7 @@ def _views(
     thing = subject.fresh()
     widths = (width,) if width else widths_of(thing)[:8]
     known = layouts.orders(said, tuple(layouts.OF_EMBEDDINGS))
-    for way in (way for call in calls for way in _uses(call)):
+    for moves, way in (way for call in calls for way in call.ways()):
         if not way.required <= KNOWN or not way.said & SAYS_SIZE:
             continue
         for layout, dim in product(known if "x" in way.said else ("sd",), widths):
@@ -151,20 +148,11 @@ def _views(
             view = None
             for seq in _lengths(thing) if fixed else usual:
                 if seq * dim <= 2**24 and (layout not in GRIDS or _grid(seq)):
-                    view = _view(subject, way, layout, said is not None, dim, seq)
+                    view = _view(subject, way, moves, layout, said is not None, dim, seq)
                     if view.takes(seq):
                         break
             if view is not None:  # where it takes none, it is refused with a reason
                 yield view
-
-
-def _uses(call: Call) -> Iterator[Call]:
-    """With which optional roles: positions if they can be said, or an offset, or nothing."""
-    plain = () if call.required else ("x",) if "x" in call.roles else ("length", "dim")
-    for role in ("positions", "offset"):
-        if role in call.roles:
-            yield call.using(*plain, role)
-    yield call.using(*plain)
 
 
 def _lengths(thing: Any) -> Iterator[int]:
@@ -180,9 +168,10 @@ def _grid(seq: int) -> tuple[int, int] | None:
     return next(((n, seq // n) for n in range(isqrt(seq), 1, -1) if seq % n == 0), None)
 
 
-def _view(subject: Subject, call: Call, layout: str, declared: bool, dim: int, seq: int) -> Added:
+def _view(
+    subject: Subject, call: Call, moves: str, layout: str, declared: bool, dim: int, seq: int
+) -> Added:
     grid = _grid(seq) or (1, seq)
-    moves = next((role for role in ("positions", "offset") if role in call.said), None)
     plain = call.uses - {"positions", "offset"}
     using = lambda *roles: _runner(call.using(*plain, *roles), layout, grid)  # noqa: E731
     is_grid = layout in GRIDS or "grid" in call.required

@@ -1,6 +1,7 @@
 """Something that gives a bias for scores, and how it is called."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.calls import Call, answers, best, calls_of
 from posenc.audit.adapters.sizes import has_zeros
-from posenc.audit.report import AddsNothingError, CallFailedError, NotAskedError
+from posenc.audit.report import AddsNothingError, CallFailedError
 from posenc.audit.signatures import role_of
 from posenc.audit.subjects import GUESSES, Subject
 
@@ -29,12 +30,9 @@ NOTHING = "its bias is 0, as where a table is still of zeros; give it numbers fi
 Run = Callable[..., Tensor]
 
 
-class OtherShapeError(CallFailedError):
-    """The thing answered in a shape that is no bias of so many queries and keys."""
-
-    def __init__(self, made: Tensor, q_len: int, k_len: int) -> None:
-        super().__init__(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
-        self.made = made
+def other_shape(made: Tensor, q_len: int, k_len: int) -> CallFailedError:
+    """What came is no bias of so many queries and keys."""
+    return CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
 
 
 @dataclass
@@ -65,34 +63,19 @@ class BiasView:
         """The bias ``[heads, q_len, k_len]``, in its own dtype."""
         made = self.run(self.subject.fresh() if by is None else by, q_len, k_len, dtype)
         if made.shape[-2] not in (1, q_len) or made.shape[-1] != k_len:
-            raise OtherShapeError(made, q_len, k_len)
+            raise other_shape(made, q_len, k_len)
         return made.expand(-1, q_len, -1)
-
-    def square(self, seq: int) -> Tensor:
-        """The bias of as many queries as keys, float64; masked entries −∞."""
-        seq = self.fixed or seq
-        made = self.bias(seq, seq).double()
-        return made.masked_fill(made < -1e8, -torch.inf)
 
     def seen(self, q_len: int, k_len: int, by: Any = None) -> Tensor:
         """The bias less that of each query's own key: what a softmax can see of it.
 
-        Where that is hidden, less what own keys receive elsewhere; if that is not one number, less
-        that of the nearest key before it that is seen, or after it.
+        Where that is hidden, less that of the nearest key before it that is seen, or after it.
         """
         made = self.bias(q_len, k_len, by=by).double()
         made = made.masked_fill(made < -1e8, -torch.inf)
-        index = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
-        own = made.gather(2, index)
-        away = own.isneginf()
-        if not bool(away.any()):
-            return made - own
-        most, least = own.amax(1, keepdim=True), own.masked_fill(away, torch.inf).amin(1, True)
-        one = most - least <= 1e-5 * most.abs()
-        near = made.gather(2, _nearest(made.isneginf(), index))
-        other = torch.where(one | ~most.isfinite(), most, near)
-        other = other.masked_fill(other.isneginf(), 0.0)
-        return made - torch.where(away.any(1, keepdim=True), other.where(one | away, own), own)
+        own = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
+        base = made.gather(2, _nearest(made.isneginf(), own))
+        return made - base.masked_fill(base.isneginf(), 0.0)
 
     @property
     def understood(self) -> str:
@@ -112,14 +95,12 @@ def _nearest(away: Tensor, own: Tensor) -> Tensor:
 # How it is called.
 
 
-def bias_of(subject: Subject, _layout: str | None, _width: int | None) -> BiasView:
+def bias_of(
+    subject: Subject, _layout: str | None, _width: int | None, call: Call | None = None
+) -> BiasView:
     """How something gives its bias."""
-    return best(_views(subject, _calls(subject.fresh())), measured)
-
-
-def of_call(subject: Subject, call: Call, _layout: str | None, _width: int | None) -> BiasView:
-    """The bias of a call that is written out."""
-    return best(_views(subject, [call]), measured)
+    calls = _calls(subject.fresh()) if call is None else (call,)
+    return best(_views(subject, calls), measured)
 
 
 def _calls(thing: Any) -> Iterator[Call]:
@@ -136,19 +117,15 @@ def _views(subject: Subject, calls: Iterable[Call]) -> Iterator[BiasView]:
     for call in calls:
         view = BiasView(subject, runner(subject, call), call.text, call.said - {"dtype"})
         yield view
-        yield from (replace(view, fixed=n) for n in _sizes(view))
+        yield from (replace(view, fixed=size) for size in _sizes(call, subject.fresh()))
 
 
-def _sizes(view: BiasView) -> Iterator[int]:
+def _sizes(call: Call, thing: Any) -> Iterator[int]:
     """Numbers of tokens for which a module with windows or a fixed length is built."""
-    if not view.takes:
-        try:
-            yield view.bias(SEQ, SEQ).shape[-1]
-        except OtherShapeError as other:
-            yield from other.made.shape[-1:]
-        except CallFailedError:
-            return
-    thing = view.subject.fresh()
+    if not call.parameters:
+        with suppress(CallFailedError):
+            made = call(thing, {})
+            yield from made.shape[-1:] if isinstance(made, Tensor) else ()
     for name, value in vars(thing).items() if isinstance(thing, nn.Module) else ():
         sides = value if isinstance(value, tuple | list) else (value,)
         if all(isinstance(side, int) for side in sides):
@@ -186,7 +163,7 @@ def runner(subject: Subject, call: Call) -> Run:
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
         if gives_slopes and made.numel() != heads:
-            raise OtherShapeError(made, q_len, k_len)
+            raise other_shape(made, q_len, k_len)
         return made
 
     def run(
@@ -220,7 +197,7 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     if made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len:
         return made.permute(2, 0, 1)
     if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
-        raise OtherShapeError(made, q_len, k_len)
+        raise other_shape(made, q_len, k_len)
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
         raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])
@@ -235,8 +212,8 @@ def measured(view: BiasView) -> int | None:
     made = view.bias(seq, seq)
     if not view.fixed:
         view.bias(SEQ + 1, SEQ + 1)
-    elif _is_a_table(view, made):
-        return None
+    elif view.takes and len(made) == 1:
+        return None  # a table that is as wide as long
     if not made.any() and has_zeros(view.subject.fresh()):
         raise AddsNothingError(NOTHING)
     view.heads = len(made)
@@ -244,20 +221,3 @@ def measured(view: BiasView) -> int | None:
     view.key_only = bool((made == made[:, :1]).all())
     view.rows = not view.fixed and answers(lambda: view.bias(1, SEQ + 3))
     return 1
-
-
-def _is_a_table(view: BiasView, made: Tensor) -> bool:
-    """Whether what has the shape of a bias is a table of rows as wide as they are many.
-
-    Of fewer rows it gives fewer, as wide as before; or the number of rows is added to all of it.
-    """
-    seq = made.shape[-1]
-    try:
-        view.bias(seq - 1, seq - 1)
-    except OtherShapeError as other:
-        if other.made.numel() == made.numel():
-            return not torch.equal(other.made.reshape(made.shape), made)
-        return other.made.shape[-2:] == (seq - 1, seq)
-    except NotAskedError:
-        pass
-    return False

@@ -80,6 +80,15 @@ class Call:
         """The same with values for these optional roles."""
         return replace(self, uses=frozenset(roles) & self.roles)
 
+    def ways(self) -> Iterator[tuple[str, "Call"]]:
+        """By which role positions are said, each token's or the first; or empty for none."""
+        plain = () if self.required else ("x",) if "x" in self.roles else ("length", "dim")
+        for role in ("positions", "offset"):
+            if role in self.roles:
+                yield role, self.using(*plain, role)
+        if not {"positions", "offset"} & self.required:
+            yield "", self.using(*plain)
+
     def unsaid(self, *roles: str) -> list[Parameter]:
         """The parameters of these roles that get no value."""
         return [p for p in self.parameters if p.role in roles and p.role not in self.said]
@@ -205,17 +214,18 @@ def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
 def best(views: Iterable[Any], fit: Callable[[Any], int | None], enough: int = 1) -> Any:
     """The first view that fits well enough, or the one that fits best."""
     found: Any = None
-    other: set[str] = set()  # calls that give something else, whatever they are given
+    other: set[tuple[str, str]] = set()  # what gives something else, whatever it is given
     problem, unfit = "", ""
     for view in views:
-        if view.text in other:
+        way = view.text, getattr(view, "moves", "")
+        if way in other:
             continue
         try:
             fits = fit(view)
         except UnfitError as reason:
             unfit = unfit or str(reason)
         except OtherResultError as reason:
-            other.add(view.text)
+            other.add(way)
             problem = problem or str(reason)
         except NotAskedError as reason:
             problem = problem or str(reason)

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.calls import answers
-from posenc.audit.adapters.rotary import rotary_of
-from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
+from posenc.audit.adapters.rotary import HEADS, Both, RotaryView, rotary_of
 from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import Subject
@@ -71,7 +70,7 @@ def readings(
     thing = subject.fresh()
     for form in (Form(2, True), Form(3, True), Form(3, False)):
         try:
-            view = rotary_of(subject, layout, width, form.points)
+            view = rotary_of(subject, layout, width, points=form.points)
         except CannotCheckError:
             continue
         # with other coordinates a head would be wider than it says

@@ -1,8 +1,9 @@
-"""How something is called that rotates queries and keys."""
+"""Something that rotates queries and keys, and how it is called."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import torch
@@ -10,10 +11,10 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts, tables
 from posenc.audit.adapters.calls import Call, answers, best, calls_of
-from posenc.audit.adapters.rotary_view import BATCH, HEADS, SEQ, Both, RotaryView, Run, Way
-from posenc.audit.adapters.sizes import varies, widths_of
+from posenc.audit.adapters.sizes import lengths_of, varies, widths_of
+from posenc.audit.adapters.tables import Points, Way
 from posenc.audit.identity import structures
-from posenc.audit.report import CallFailedError, UnfitError
+from posenc.audit.report import CallFailedError, NotAskedError, UnfitError
 from posenc.audit.signatures import declared_layout
 from posenc.audit.subjects import Subject
 
@@ -22,13 +23,142 @@ KNOWN = {"x", "q", "k", "positions", "offset", "length", "dim", "mask", "dtype"}
 UNSEEN = """which of several functions beside it applies its cosines and sines was not seen, and \
 none that could be tried makes a rotation of them. Check the function that rotates"""
 
+BATCH, HEADS, SEQ = 2, 4, 6
+
+Both = tuple[Tensor, Tensor | None]
+Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
+
+
+@dataclass
+class RotaryView:
+    """Something that rotates ``[batch, heads, seq, head_dim]``.
+
+    ``run`` takes a copy, q, k and positions ``[batch, seq]``, and gives both rotated; None for keys
+    that it does not return.
+    """
+
+    subject: Subject
+    run: Run
+    text: str  # how it is called, as Python
+    dim: int  # width of a head
+    layout: str  # the order of axes that it takes
+    declared: bool  # whether its author or the caller says that order
+    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
+    sees_keys: bool  # whether keys go through the call beside queries
+    kv_heads: int  # key heads that it takes beside the query heads
+    applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
+    unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
+    unsaid: Run | None = None  # the same call without positions, where these may be left out
+    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
+    left: tuple[str, ...] = ()  # other parameters that may move positions, which are never said
+    order: Tensor | None = None  # where each channel comes out, if in another order
+    limit: int | None = None  # how many positions it takes, where that was seen
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
+    fit: int = -1  # how well it fits
+
+    kind = "rotary"
+    fixed = False
+    seq = SEQ
+
+    def both(self, q: Tensor, k: Tensor, positions: Tensor | None = None, by: Any = None) -> Both:
+        """Queries and keys rotated; positions ``[batch, seq]``, from 0 on if not given."""
+        if positions is None:
+            positions = torch.arange(q.shape[2]).expand(len(q), -1)
+        thing = self.subject.fresh() if by is None else by
+        q, k = q.clone(), k.clone()
+        if self.layout in layouts.ONE_ROW and len(q) > 1:
+            rows = zip(q.split(1), k.split(1), positions.split(1), strict=True)
+            each = [self.both(*row, by=thing) for row in rows]
+            kept = [key for _, key in each if key is not None]
+            return torch.cat([query for query, _ in each]), torch.cat(kept) if kept else None
+        queries, keys = self.run(thing, q, k, positions)
+        if self.order is not None:
+            queries = queries[..., self.order]
+            keys = None if keys is None else keys[..., self.order]
+        return queries, keys
+
+    def turned(
+        self, x: Tensor, start: int = 0, by: Any = None, side: str = "q", at: Tensor | None = None
+    ) -> Tensor:
+        """x as queries (or keys), its tokens at start, start + 1, … or at ``at``."""
+        line = torch.arange(start, start + x.shape[2]) if at is None else at
+        keys = x[:, : self.kv_heads] if x.shape[1] == HEADS else x
+        made = self.both(x, keys, line.expand(len(x), -1), by)[side == "k"]
+        if made is None:
+            raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
+        return made
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Queries, and keys where they are seen, for what is asked of both."""
+        return ("q", "k") if self.sees_keys else ("q",)
+
+    def matrices(self, seq: int, side: str = "q", by: Any = None) -> Tensor:
+        """What tokens at 0 … seq − 1 are multiplied with, ``[seq, dim, dim]``, float64."""
+        basis = torch.eye(self.dim)[:, None, None].expand(-1, HEADS, seq, -1).contiguous()
+        return self.turned(basis, by=by, side=side)[:, 0].permute(1, 2, 0).double()
+
+    def at(self, positions: list[int], probe: Tensor, side: str = "q", by: Any = None) -> Tensor:
+        """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64."""
+        content = lambda seq: probe.expand(1, HEADS, seq, -1).contiguous()  # noqa: E731
+        if self.moves:
+            runs = [positions] if self.moves != "offset" else _consecutive(positions)
+            made = [self.turned(content(len(run)), 0, by, side, torch.tensor(run)) for run in runs]
+            return torch.cat([each[0, 0] for each in made]).double()
+        seq = max(positions) + 1
+        if seq * self.dim * HEADS > 2**26:
+            raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
+        return self.turned(content(seq), side=side, by=by)[0, 0, positions].double()
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether another function beside it could apply its cosines and sines as well."""
+        return "several" in self.applied
+
+    @property
+    def gives_tables(self) -> bool:
+        """Whether it gives cosines and sines whose use was not seen."""
+        return self.applied.startswith("it gives")
+
+    @property
+    def built_for(self) -> int | None:
+        """The length that it says it is built for."""
+        return self.limit or next(iter(lengths_of(self.subject.fresh())), None)
+
+    @property
+    def understood(self) -> str:
+        """How it was called and what came."""
+        what = "queries and keys" if self.sees_keys else "queries"
+        if self.order is not None:
+            what += " (which come out in another order of channels, as products do not see)"
+        said = {"rows": ", positions by row", "line": ", positions said", "": ""}
+        where = said.get(self.moves, ", first position said by offset")
+        told = self.applied and not self.is_one_of_several  # which the line below says
+        tail = f"; {self.applied}" if told else ""
+        tail += f"; never said: {', '.join(self.left)}" if self.left else ""
+        axes = layouts.SAID[self.layout]
+        return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"
+
+
+def _consecutive(positions: list[int]) -> list[list[int]]:
+    """Runs of positions that follow each other."""
+    runs = groupby(enumerate(positions), key=lambda each: each[1] - each[0])
+    return [[position for _, position in run] for _, run in runs]
+
+
+# How it is called.
+
 
 def rotary_of(
-    subject: Subject, layout: str | None, width: int | None, points: tables.Points | None = None
+    subject: Subject,
+    layout: str | None,
+    width: int | None,
+    call: Call | None = None,
+    points: Points | None = None,
 ) -> RotaryView:
     """How something rotates queries and keys; with ``points``, such as positions become these."""
     thing = subject.fresh()
-    declared = declared_layout(thing)
+    declared = declared_layout(thing) if call is None else None
     said = layout or (declared if declared in layouts.LAYOUTS else None)
     told = [subject.arguments.get(name) for name in ("head_dim", "head_size")]
     found = (*(n for n in told if isinstance(n, int)), *widths_of(thing)[:10])
@@ -36,36 +166,26 @@ def rotary_of(
 
     def views() -> Iterator[RotaryView]:
         tried = []
-        for call in calls_of(thing):
-            if call.required <= KNOWN and call.required & {"x", "q"}:
-                for view in _views(subject, _ways(call, points), said, widths):
+        for each in calls_of(thing) if call is None else (call,):
+            if each.required <= KNOWN and each.required & {"x", "q"}:
+                for view in _views(subject, _ways(each, points), said, widths):
                     tried.append(view)
                     yield view
-        if max((view.fit for view in tried), default=0) < 2:
+        if call is None and max((view.fit for view in tried), default=0) < 2:
             yield from _views(subject, tables.applied(subject, thing, points), said, widths)
 
     return best(views(), measured, enough=3)
 
 
-def of_call(subject: Subject, call: Call, layout: str | None, width: int | None) -> RotaryView:
-    """How a call that is written out rotates."""
-    widths = (width,) if width else tuple(widths_of(subject.fresh())[:8])
-    return best(_views(subject, _ways(call), layout, widths), measured, enough=3)
-
-
-def _ways(call: Call, points: tables.Points | None = None) -> Iterator[Way]:
+def _ways(call: Call, points: Points | None) -> Iterator[Way]:
     """Positions by row, in a line, by the first, or not at all."""
-    if "positions" in call.roles:
-        for moves in ("rows", "line"):
-            yield Way(call.using("positions"), moves, partial(_positions, moves, points))
-    if "offset" in call.roles:
-        yield Way(call.using("offset"), "offset", partial(_positions, "offset", points))
-    if not call.required & {"positions", "offset"}:
-        yield Way(call.using(), "", partial(_positions, "", points))
+    for role, way in call.ways():
+        for moves in ("rows", "line") if role == "positions" else (role,):
+            yield Way(way, moves, partial(_positions, moves, points))
 
 
 def _positions(
-    moves: str, points: tables.Points | None, _thing: Any, q: Tensor, positions: Tensor, layout: str
+    moves: str, points: Points | None, _thing: Any, q: Tensor, positions: Tensor, layout: str
 ) -> dict[str, Any]:
     """Positions in the shape that goes with an order of axes."""
     said = positions[0]

@@ -21,37 +21,37 @@ def _parts(thing: Any) -> list[Any]:
     return list(thing.modules()) if isinstance(thing, nn.Module) else [thing]
 
 
-def _tensors(part: Any, *, kept: bool = False) -> list[Tensor]:
-    """Parameters and buffers of one module, and what it keeps else."""
-    if not isinstance(part, nn.Module):
-        return []
-    own = [*part.parameters(recurse=False), *part.buffers(recurse=False)]
-    return own + [v for v in vars(part).values() if kept and isinstance(v, Tensor)]
+def _tensors(thing: Any) -> list[Tensor]:
+    """Parameters and buffers of each module."""
+    parts = _parts(thing) if isinstance(thing, nn.Module) else []
+    return [t for part in parts for t in (*part.parameters(False), *part.buffers(False))]
 
 
 def widths_of(thing: Any) -> list[int]:
     """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
-    parts = _parts(thing)
-    found = [getattr(part, name, None) for part in parts for name in WIDTH_NAMES]
-    tensors = [t for part in parts for t in _tensors(part) if t.ndim]
-    for t in tensors:
-        found += [t.shape[-1], 2 * t.shape[-1]] if t.ndim > 1 else [2 * len(t), len(t)]
-        # flattened: cos | sin caches, real views of complex numbers
-        found += [t.shape[-2] * 2] if t.ndim > 2 and t.shape[-1] == 2 else []
+    found = [getattr(part, name, None) for part in _parts(thing) for name in WIDTH_NAMES]
+    for t in _tensors(thing):
+        if t.ndim == 1:
+            found += [2 * len(t), len(t)]
+        elif t.ndim:
+            found += [t.shape[-1], 2 * t.shape[-1]]
+            # flattened: cos | sin caches, real views of complex numbers
+            found += [t.shape[-2] * 2] if t.ndim > 2 and t.shape[-1] == 2 else []
     found = [w for w in found if isinstance(w, int) and 1 < w <= 8192]
     return list(dict.fromkeys((*found, *USUAL_WIDTHS)))
 
 
 def lengths_of(thing: Any) -> list[int]:
     """Lengths that a thing may be built for: what it says, and the rows of its tensors."""
-    found: list[Any] = []
-    rows: list[int] = []
+    said: list[Any] = []
+    tensors = _tensors(thing)
     for part in _parts(thing):
-        found += [getattr(part, name, None) for name in LENGTH_NAMES]
-        found.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
-        rows += [n for t in _tensors(part, kept=True) for n in t.shape[:-1] if n >= 4]
-    said = [n for n in found if isinstance(n, int) and not isinstance(n, bool) and n > 1]
-    return list(dict.fromkeys((*said, *sorted(rows, reverse=True))))
+        said += [getattr(part, name, None) for name in LENGTH_NAMES]
+        said.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
+        if isinstance(part, nn.Module):
+            tensors += [v for v in vars(part).values() if isinstance(v, Tensor)]
+    rows = sorted((n for t in tensors for n in t.shape[:-1] if n >= 4), reverse=True)
+    return list(dict.fromkeys((*(n for n in said if type(n) is int and n > 1), *rows)))
 
 
 def most_taken(takes: Callable[[int], bool], bound: int) -> int:

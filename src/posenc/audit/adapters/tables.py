@@ -1,6 +1,7 @@
 """Cosines and sines that are applied to queries and keys by another function, or by nobody yet."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
@@ -10,7 +11,6 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import Call, as_tensor, calls, calls_of, first_answer
-from posenc.audit.adapters.rotary_view import Way
 from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import parameters_of
@@ -45,6 +45,24 @@ Points = Callable[[Tensor], Tensor]
 
 Rows = Callable[[Any, Tensor, Tensor], Table]
 """From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to call something, at positions that are said or applied."""
+
+    call: Call
+    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
+    # from a copy, queries, positions [batch, seq] and a layout: what is said beside content
+    beside: Callable[[Any, Tensor, Tensor, str], dict[str, Any]]
+    orders: tuple[str, ...] = layouts.LAYOUTS
+    source: str = ""  # where cosines and sines come from, as Python
+    applied: str = ""  # who applies them, where the subject gives only these, in words
+
+    @property
+    def text(self) -> str:
+        """How it is called, as Python."""
+        return f"{self.call.name}({self.source})" if self.source else self.call.text
 
 
 def applied(subject: Subject, thing: Any, points: Points | None) -> Iterator[Way]:
@@ -134,11 +152,7 @@ def _own(call: Call, points: Points | None) -> Iterator[tuple[str, Rows]]:
 
 
 def _by_positions(
-    call: Call,
-    points: Points | None,
-    thing: Any,
-    x: Tensor,
-    positions: Tensor,
+    call: Call, points: Points | None, thing: Any, x: Tensor, positions: Tensor
 ) -> Table:
     values = {"x": x, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
 
@@ -148,19 +162,17 @@ def _by_positions(
         made = call(thing, {**values, "positions": some if points is None else points(some)})
         if isinstance(made, Tensor) and made.shape[:-1] == some.shape and not made.is_complex():
             raise CallFailedError("it gives one table, not cosines and sines")
-        first, second = _parts(made)
-        return _at(first, positions), None if second is None else _at(second, positions)
+        return _parts(made, at_each)
+
+    def at_each(part: Tensor) -> Tensor:
+        """Rows for each position ``[batch, seq, width]``, or for a line of them."""
+        rows, seq = part.flatten(0, -2), positions.shape[1]
+        if len(rows) not in (seq, positions.numel()):
+            raise CallFailedError(f"its cosines have the shape {tuple(part.shape)}")
+        return rows.unflatten(0, (-1, seq)).expand(len(positions), -1, -1)
 
     shapes = (positions, positions[0], positions.float())
     return first_answer(lambda some=some: at(some) for some in shapes)
-
-
-def _at(part: Tensor, positions: Tensor) -> Tensor:
-    """Rows for each position ``[batch, seq, width]``, or for a line of them."""
-    rows, seq = part.flatten(0, -2), positions.shape[1]
-    if len(rows) not in (seq, positions.numel()):
-        raise CallFailedError(f"its cosines have the shape {tuple(part.shape)}")
-    return rows.unflatten(0, (-1, seq)).expand(len(positions), -1, -1)
 
 
 def _by_length(call: Call, thing: Any, x: Tensor, positions: Tensor) -> Table:
@@ -172,31 +184,30 @@ def _by_length(call: Call, thing: Any, x: Tensor, positions: Tensor) -> Table:
         x = x[:, :, :1].expand(-1, -1, length, -1)
     values = {"length": length, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4, "offset": 0}
 
-    def of(order: str) -> Table:
-        parts = _parts(call(thing, {**values, "x": layouts.laid_out(x, order)}))
-        every = [part if part is None else part.flatten(0, -2) for part in parts]
-        if (count := len(every[0])) < length:
-            raise CallFailedError(f"its table ends at {count} positions")
-        first, second = (rows if rows is None else rows[positions] for rows in every)
-        return first, second
+    def rows(part: Tensor) -> Tensor:
+        every = part.flatten(0, -2)
+        if len(every) < length:
+            raise CallFailedError(f"its table ends at {len(every)} positions")
+        return every[positions]
 
     orders = ("bhsd", "bshd") if "x" in call.roles else ("bhsd",)
-    return first_answer(lambda order=order: of(order) for order in orders)
+    contents = (layouts.laid_out(x, order) for order in orders)
+    return first_answer(
+        lambda some=some: _parts(call(thing, {**values, "x": some}), rows) for some in contents
+    )
 
 
-def _parts(made: Any) -> Table:
-    """Cosines and sines that came as two tensors or stacked, or complex numbers."""
+def _parts(made: Any, rows: Callable[[Tensor], Tensor]) -> Table:
+    """The rows of cosines and sines that came as two tensors or stacked, or complex numbers."""
     made = as_tensor(made)
-    if isinstance(made, Tensor):
-        axis = next((a for a in (-1, 0) if made.ndim > 2 and made.shape[a] == 2), None)
-        is_stack = axis is not None and not made.is_complex()
-        made = made.unbind(axis) if is_stack else (made,)
+    if isinstance(made, Tensor) and made.is_complex() and made.ndim > 1:
+        return rows(made), None
+    if isinstance(made, Tensor) and made.ndim > 2 and 2 in (made.shape[-1], made.shape[0]):
+        made = made.unbind(-1 if made.shape[-1] == 2 else 0)
     match made:
-        case (Tensor() as cis,) if cis.is_complex() and cis.ndim > 1:
-            return cis, None
         case (Tensor() as cos, Tensor() as sin) if cos.shape == sin.shape and cos.ndim > 1:
             if not cos.is_complex() and bool((cos.square() + sin.square() <= 16).all()):
-                return cos, sin
+                return rows(cos), rows(sin)
     raise CallFailedError("it gives no cosines and sines")
 
 

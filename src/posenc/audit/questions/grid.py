@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
-from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
+from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import (

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.rotary_view import HEADS, RotaryView
+from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows

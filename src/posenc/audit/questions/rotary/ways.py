@@ -9,7 +9,7 @@ from torch import Tensor
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import asking
-from posenc.audit.adapters.rotary_view import HEADS
+from posenc.audit.adapters.rotary import HEADS
 from posenc.audit.questions.ways import Way
 from posenc.audit.report import NotAskedError
 
