@@ -1,14 +1,14 @@
 """How a subject is called: as the user writes it out, or by the first adapter that fits."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 
 from posenc.audit.adapters import added, bias, grid, rotary
-from posenc.audit.adapters.calls import Call
+from posenc.audit.adapters.calls import ROTATING, Call
 from posenc.audit.report import AddsNothingError, CannotCheckError, NearlyError
 from posenc.audit.signatures import Parameter
 from posenc.audit.subjects import Subject
@@ -26,9 +26,6 @@ ACCEPTED = """it fits no form that is known here. Accepted are
 Say which: kind (--as), layout (--layout), dim (--dim), or the call itself:
 call="subject(q, k, position_ids=p)". Of attention or a whole layer, check the part inside."""
 
-ROTATING = ("rotate_queries_or_keys", "apply_rotary", "rotate", "rotate_queries_and_keys")
-"""Methods that rotate, whatever a call of the thing itself gives."""
-
 ADAPTERS: dict[str, Callable[..., Any]] = {
     "bias": bias.bias_of,
     "added": added.added_of,
@@ -37,14 +34,8 @@ ADAPTERS: dict[str, Callable[..., Any]] = {
     "added, of one length": partial(added.added_of, fixed=True),
 }
 
-TRIED = {
-    "added": ("added", "added, by guess", "added, of one length"),
-    "rotary": ("rotary",),
-    "bias": ("bias",),
-    "table": ("added", "added, by guess", "rotary"),
-}
-"""Which adapters are tried for a kind."""
-
+KINDS = {"table": ("added", "rotary")}
+"""Kinds that are one of several."""
 
 NAMES = {
     name: name for name in ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores",
@@ -59,11 +50,11 @@ def understood(
     """How a subject is called."""
     if call is not None:
         return called(subject, call, layout, dim, kind)
-    names: Iterable[str] = ADAPTERS if kind is None else TRIED[kind]
-    if kind is None and any(callable(getattr(subject.fresh(), each, None)) for each in ROTATING):
-        names = TRIED["rotary"]
-    elif layout is not None or dim is not None:
-        names = sorted(names, key=lambda name: name == "bias")
+    rotates = any(callable(getattr(subject.fresh(), method, None)) for method in ROTATING)
+    wanted = kind or ("rotary" if rotates else "")
+    names = [n for n in ADAPTERS if n.startswith(KINDS.get(wanted, wanted))]
+    if layout is not None or dim is not None:  # a bias has none
+        names.sort(key=lambda name: name == "bias")
     nearly: NearlyError | None = None
     for name in names:
         try:

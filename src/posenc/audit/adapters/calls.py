@@ -22,10 +22,8 @@ from posenc.audit.report import (
 )
 from posenc.audit.signatures import Parameter, parameters_of
 
-METHODS = (
-    "compute_bias", "rotate_queries_and_keys", "rotate_queries_or_keys", "apply_rotary", "rotate",
-)  # fmt: skip
-"""Methods that serve where a thing cannot be called itself."""
+ROTATING = ("rotate_queries_and_keys", "rotate_queries_or_keys", "apply_rotary", "rotate")
+"""Methods that rotate, whatever a call of the thing itself gives."""
 
 UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
     0: ((),),
@@ -105,18 +103,19 @@ class Call:
 
 def calls_of(thing: Any) -> Iterator[Call]:
     """The ways to call a thing, or one of its methods, most likely first."""
-    for name in METHODS:
+    for name in ("compute_bias", *ROTATING):
         if callable(getattr(thing, name, None)):
             find = lambda thing, name=name: getattr(thing, name)  # noqa: E731
-            yield from calls(f"subject.{name}", find, getattr(thing, name))
+            yield from calls(f"subject.{name}", getattr(thing, name), find)
     if isinstance(thing, nn.Module) and type(thing).forward is nn.Module.forward:
         return
     if callable(thing):
-        yield from calls("subject", lambda thing: thing, thing)
+        yield from calls("subject", thing, lambda thing: thing)
 
 
-def calls(name: str, find: Callable[[Any], Any], function: Any) -> Iterator[Call]:
+def calls(name: str, function: Any, find: Callable[[Any], Any] | None = None) -> Iterator[Call]:
     """Calls of a function, with roles for parameters whose names say nothing."""
+    find = find or (lambda _: function)
     parameters = tuple(parameters_of(function))
     unknown = [p for p in parameters if p.required and p.role is None]
     for guess in UNKNOWN.get(len(unknown), ()):

@@ -102,13 +102,13 @@ def _appliers(subject: Subject, thing: Any) -> Iterator[tuple[Call, str]]:
     beside = []
     for name, function in subject.namespace.items():
         if applies(name) and callable(function):
-            call = next(calls(name, lambda _, f=function: f, function), None)
+            call = next(calls(name, function), None)
             if call and call.roles & {"x", "q"} and call.roles & {"cos", "cis"}:
                 beside.append(call)
     one = ", one of several" if len(beside) > 1 else ""
     yield from ((call, f"applied by {call.name} beside it{one}") for call in beside)
     if not one:
-        yield next(calls("rotated", lambda _: rotated, rotated)), UNSEEN
+        yield next(calls("rotated", rotated)), UNSEEN
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -127,28 +127,26 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _sources(subject: Subject, thing: Any, points: Points | None) -> Iterator[tuple[str, Rows]]:
     """How the subject itself gives cosines, or its module, or we do; as Python."""
-    if not {p.role for p in parameters_of(thing)} & {"cos", "cis"}:
-        for call in calls_of(thing):
-            yield from _own(call, points)
-        return
-    for name, function in subject.namespace.items():
-        builds = any(word in name.lower() for word in BUILDERS) and not name.startswith("apply")
-        if builds and callable(function) and not isinstance(function, type | nn.Module):
-            for call in calls(name, lambda _, f=function: f, function):
-                yield from _own(call, points)
-    for form in ("half", "interleaved", "pairs"):
+    is_applier = bool({p.role for p in parameters_of(thing)} & {"cos", "cis"})
+    for call in _builders(subject) if is_applier else calls_of(thing):
+        if not call.required <= ROLES:
+            continue
+        if "positions" in call.roles:
+            by_positions = partial(_by_positions, call.using("positions"), points)
+            yield f"{call.name}(positions)", by_positions
+        if "length" in call.roles or "x" in call.required:
+            uses = ("length",) if "x" in call.required else ("length", "dim")
+            yield f"{call.name}(length)", partial(_by_length, call.using(*uses))
+    for form in ("half", "interleaved", "pairs") if is_applier else ():
         yield f"exact cosines and sines, {form}", partial(_ours, form)
 
 
-def _own(call: Call, points: Points | None) -> Iterator[tuple[str, Rows]]:
-    if not call.required <= ROLES:
-        return
-    if "positions" in call.roles:
-        by_positions = partial(_by_positions, call.using("positions"), points)
-        yield f"{call.name}(positions)", by_positions
-    if "length" in call.roles or "x" in call.required:
-        uses = ("length",) if "x" in call.required else ("length", "dim")
-        yield f"{call.name}(length)", partial(_by_length, call.using(*uses))
+def _builders(subject: Subject) -> Iterator[Call]:
+    """Calls of functions beside the subject that build cosines and sines, by their names."""
+    for name, function in subject.namespace.items():
+        builds = any(word in name.lower() for word in BUILDERS) and not name.startswith("apply")
+        if builds and callable(function) and not isinstance(function, type | nn.Module):
+            yield from calls(name, function)
 
 
 def _by_positions(
