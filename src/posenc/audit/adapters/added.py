@@ -193,8 +193,9 @@ def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
         here = grid if grid[0] * grid[1] == seq else (1, seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
-            "x": layouts.embeddings_laid_out(x, layout, here), "offset": int(line.flatten()[0]),
-            "length": seq, "dim": dim, "dtype": x.dtype, "grid": here[0],
+            "x": layouts.arranged(x.unflatten(1, here), "byxd", layouts.OF_EMBEDDINGS[layout]),
+            "offset": int(line.flatten()[0]), "length": seq, "dim": dim, "dtype": x.dtype,
+            "grid": here[0],
             "mask": torch.ones(len(x), seq, dtype=torch.long) if mask is None else mask,
         }  # fmt: skip
 

@@ -159,7 +159,7 @@ def runner(subject: Subject, call: Call) -> Run:
             "q_positions": keys[before:], "k_positions": keys,
             "q": blank[:, :, before:], "k": blank,
         }  # fmt: skip
-        made = beside(thing, values | told)
+        made = beside(thing, values | {role: value.clone() for role, value in told.items()})
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
         if gives_slopes and made.numel() != heads:

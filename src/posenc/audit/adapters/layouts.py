@@ -1,7 +1,6 @@
 """The orders of axes in which content is kept, and the ways to say positions."""
 
 from math import prod
-from typing import Any
 
 from torch import Tensor
 
@@ -41,7 +40,7 @@ def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
     return known if said is None else tuple(each for each in known if each == said)
 
 
-def _arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
+def arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
     """A tensor of these axes in another order, some of them as one; of one row without a batch."""
     groups, letters = wanted.split(), wanted.replace(" ", "")
     if "b" not in letters:
@@ -53,18 +52,13 @@ def _arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
 
 def laid_out(x: Tensor, layout: str) -> Tensor:
     """``[batch, heads, seq, head_dim]`` in another order; of one row where that has no batch."""
-    made, lie = _arranged(x, "bhsd", AXES[layout]), MANNER.get().lie
+    made, lie = arranged(x, "bhsd", AXES[layout]), MANNER.get().lie
     return made if lie is None else lie(made)
-
-
-def embeddings_laid_out(x: Tensor, layout: str, grid: tuple[int, int]) -> Tensor:
-    """``[batch, seq, dim]`` in another order of axes."""
-    return _arranged(x.unflatten(1, grid), "byxd", OF_EMBEDDINGS[layout])
 
 
 def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
     """What came in that order as ``[batch, heads, seq, head_dim]`` again."""
-    wanted = _arranged(like, "bhsd", AXES[layout]).shape
+    wanted = arranged(like, "bhsd", AXES[layout]).shape
     if not isinstance(made, Tensor):
         raise OtherResultError(f"it gives {type(made).__name__}")
     if made.shape != wanted and made.squeeze(0).shape != wanted:
@@ -75,15 +69,6 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
     size = dict(zip("bhsd", like.shape, strict=True))
     made = made.reshape([size[axis] for axis in letters])
     return made.permute([letters.index(axis) for axis in "bhsd"])
-
-
-def both_taken_back(
-    made: Any, pairs: bool, layout: str, q: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor | None]:
-    """Queries as they were laid out, and keys where pairs come back."""
-    if pairs and isinstance(made, tuple | list) and len(made) > 1:
-        return taken_back(made[0], layout, q), taken_back(made[1], layout, k)
-    return taken_back(made, layout, q), None
 
 
 def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tensor:

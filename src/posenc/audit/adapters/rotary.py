@@ -249,7 +249,10 @@ def runner(way: Way, layout: str) -> Run:
         values = {"q": x, "x": x, "k": layouts.laid_out(k, layout)}
         values |= {"dim": q.shape[-1], "dtype": q.dtype}
         made = call(thing, values | way.beside(thing, q, positions, layout))
-        return layouts.both_taken_back(made, pairs, layout, q, k)
+        if pairs and isinstance(made, tuple | list) and len(made) > 1:
+            queries, keys, *_ = made
+            return layouts.taken_back(queries, layout, q), layouts.taken_back(keys, layout, k)
+        return layouts.taken_back(made, layout, q), None
 
     return run
 
