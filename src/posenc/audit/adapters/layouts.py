@@ -1,4 +1,4 @@
-"""The orders of axes in which content is kept, and the ways to say positions."""
+"""The orders of axes in which content is kept."""
 
 from math import prod
 

@@ -22,21 +22,18 @@ def _parts(thing: Any) -> list[Any]:
 
 
 def _tensors(thing: Any) -> list[Tensor]:
-    """Parameters and buffers of each module."""
-    parts = _parts(thing) if isinstance(thing, nn.Module) else []
-    return [t for part in parts for t in (*part.parameters(False), *part.buffers(False))]
+    own = (*thing.parameters(), *thing.buffers()) if isinstance(thing, nn.Module) else ()
+    return [t for t in own if t.ndim]
 
 
 def widths_of(thing: Any) -> list[int]:
     """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
     found = [getattr(part, name, None) for part in _parts(thing) for name in WIDTH_NAMES]
     for t in _tensors(thing):
-        if t.ndim == 1:
-            found += [2 * len(t), len(t)]
-        elif t.ndim:
-            found += [t.shape[-1], 2 * t.shape[-1]]
-            # flattened: cos | sin caches, real views of complex numbers
-            found += [t.shape[-2] * 2] if t.ndim > 2 and t.shape[-1] == 2 else []
+        width = t.shape[-1]
+        found += [2 * width, width] if t.ndim == 1 else [width, 2 * width]
+        if t.ndim > 2 and width == 2:  # cos and sin in pairs
+            found.append(2 * t.shape[-2])
     found = [w for w in found if isinstance(w, int) and 1 < w <= 8192]
     return list(dict.fromkeys((*found, *USUAL_WIDTHS)))
 

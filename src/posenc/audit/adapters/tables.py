@@ -34,7 +34,7 @@ SHAPES: tuple[Shape, ...] = (
     lambda t: t[0][:, None, None],  # [seq, 1, 1, width]
     lambda t: t[0][:, None],  # [seq, 1, width]
 )
-
+"""How they lie beside content."""
 
 ORDERS = ("bhsd", "bshd", "sbhd", "bsd", "thd")
 
