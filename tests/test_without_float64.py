@@ -54,16 +54,15 @@ def near(found, expected, bound: float = 1e-6) -> None:
 def test_every_encoding_gives_what_it_gives_on_the_cpu(case):
     subject, positions = case.subject(), torch.arange(6)
     content = tuple(x.requires_grad_() for x in subject.content(6))
-    module = case.module()
-    learning = [p for p in module.parameters() if p.requires_grad]
-    expected = subject.run(module, content, positions)
+    learning = [p for p in subject.module.parameters() if p.requires_grad]
+    expected = subject.run(content, positions)
     slopes = torch.autograd.grad(
         sum(part.square().sum() for part in expected), [*content, *learning], allow_unused=True
     )
     with playing() as device:
         moved = case.module().to(device)
         given = tuple(x.detach().to(device).requires_grad_() for x in content)
-        made = subject.run(moved, given, positions.to(device))
+        made = subject.of(moved).run(given, positions.to(device))
         own = [p for p in moved.parameters() if p.requires_grad]
         found = torch.autograd.grad(
             sum(part.square().sum() for part in made), [*given, *own], allow_unused=True

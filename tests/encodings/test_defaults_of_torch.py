@@ -43,7 +43,7 @@ def same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def table(case, module: torch.nn.Module) -> torch.Tensor:
     torch.manual_seed(0)
-    return case.subject().tables(module, consecutive(6, device="cpu"))
+    return case.subject().of(module).tables(consecutive(6, device="cpu"))
 
 
 @pytest.mark.slow("more of its kind", spares=4)

@@ -19,10 +19,11 @@ class Used(nn.Module):
 
     def __init__(self, case):
         super().__init__()
-        self.module, self.subject = case.module().double(), case.subject()
+        self.subject = case.subject()
+        self.module = self.subject.module.double()
 
     def forward(self, positions, *contents):
-        made = self.subject.run(self.module, contents, positions)
+        made = self.subject.run(contents, positions)
         return tuple(part for part in made if part.is_floating_point())
 
     def contents(self):

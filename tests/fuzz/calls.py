@@ -18,7 +18,6 @@ from tests.fuzz.encodings import (
 from torch import Tensor
 
 from posenc import Positional, RemappedRotary, Rotary, ScoreEncoding
-from posenc.testing.reference import documents_of
 
 DTYPES = (torch.float64, torch.float64, torch.float64, torch.float64, torch.float32,
           torch.bfloat16, torch.float16)  # fmt: skip
@@ -217,6 +216,11 @@ def _positions(batch: int, k_len: int, *, wild: bool) -> st.SearchStrategy[list]
         st.sampled_from(STARTS), moves,
     )  # fmt: skip
     return one | st.lists(one, min_size=batch, max_size=batch)
+
+
+def documents_of(ids: list[int]) -> list[int]:
+    """The number of each token's document: a new one begins where the id changes."""
+    return torch.unique_consecutive(torch.tensor(ids), return_inverse=True)[1].tolist()
 
 
 def _begun_anew(ids: list[int], apart: int) -> list[int]:

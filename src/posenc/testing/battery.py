@@ -6,10 +6,10 @@ from inspect import isfunction
 from types import ModuleType
 
 from posenc.testing import claims, compilation, differentiation, purity, reals, serving, shapes
-from posenc.testing.cases import FEWEST, Case
+from posenc.testing.cases import FEWEST, Case, Subject
 
 
-def _checks(*modules: ModuleType) -> tuple[Callable[[Case], str | None], ...]:
+def _checks(*modules: ModuleType) -> tuple[Callable[[Subject], str | None], ...]:
     """The public functions of modules."""
     return tuple(
         each
@@ -36,7 +36,7 @@ class Check:
     """
 
     case: Case
-    function: Callable[[Case], str | None]
+    function: Callable[[Subject], str | None]
     compiles: bool = False
 
     @property
@@ -47,7 +47,7 @@ class Check:
     def __call__(self) -> str | None:
         limit = self.case.limit
         try:
-            return self.function(self.case)
+            return self.function(self.case.subject())
         except (ValueError, IndexError) as refusal:
             if limit is None or limit >= FEWEST:
                 raise

@@ -5,26 +5,27 @@ A claim that is true must hold near and far. A claim that is false must have a c
 
 from collections.abc import Callable
 from functools import partial
-from operator import lt
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case, QueriesKeys, Subject, Tokens
+from posenc.testing.cases import QueriesKeys, Scores, Subject, Tensors, Tokens
 
 SHIFTS = (1, 1_000, 10**6, 2**40)
 TOLERANCE = 1e-6  # in float64: far above rounding, far below any effect
 ROUNDINGS = 256 * torch.finfo(torch.float64).eps  # of a position, by which a far angle is off
 
 
-def claims(case: Case) -> str | None:
+def claims(subject: Subject) -> str | None:
     """Each claim is true exactly where the search finds no counter-example."""
-    subject, module, unasked = case.subject(), case.module().double(), list[str]()
-    for name, holds in _claims_of(subject).items():
-        claimed = getattr(module, name, False)  # most encodings do not name it
-        found = holds(case, subject)
+    subject.module.double()
+    searches, unasked = SEARCHES[type(subject)], list[str]()
+    for name, holds in searches.items():
+        if name in OF_VECTORS and not subject.claims("is_pointwise", True):
+            continue  # its table is the positions
+        claimed, found = subject.claims(name), holds(subject)
         if found is None:
             unasked.append(name)
             continue
@@ -34,57 +35,35 @@ def claims(case: Case) -> str | None:
     return f"too few positions to check {', '.join(unasked)}" if unasked else None
 
 
-def _claims_of(subject: Subject) -> dict[str, Callable[[Case, Subject], bool | None]]:
-    changes_values, changes_output = (partial(_changes, part) for part in ("values", "output"))
-    if isinstance(subject, Tokens):
-        shifts = {"keeps_norm": _keeps_norm, "keeps_shift": _keeps_shift}
-        if not getattr(subject.case.module(), "is_pointwise", True):
-            shifts = {}  # its table is the positions
-        return {**shifts, "is_pointwise": _tokens_are_pointwise}
-    if isinstance(subject, QueriesKeys):
-        return {
-            "is_relative": _is_relative,
-            "changes_values": changes_values,
-            "changes_output": changes_output,
-        }
-    return {
-        "is_relative": _is_relative,
-        "is_pairwise": _scores_are_pairwise,
-        "reads_neighbors": _documents_matter,
-        "reads_later": _later_keys_matter,
-        "changes_output": changes_output,
-    }
+def _content(subject: Subject, seq: int) -> Tensors:
+    return subject.content(seq, (1,), torch.float64)
 
 
-def _scattered(case: Case, count: int) -> Tensor:
+def _scattered(subject: Subject, count: int) -> Tensor:
     """Distinct positions: the first ones, and random ones far out."""
-    generator = torch.Generator().manual_seed(1)
-    if case.limit is not None:
-        return torch.randperm(max(case.limit - 3, 0), generator=generator)[:count]
+    generator, limit = torch.Generator().manual_seed(1), subject.case.limit
+    if limit is not None:
+        return torch.randperm(max(limit - 3, 0), generator=generator)[:count]
     far = torch.randint(2**40, (count - 4,), generator=generator)
     return torch.cat([consecutive(4), far])[torch.randperm(count, generator=generator)]
 
 
-def _keeps_norm(case: Case, subject: Subject) -> bool | None:
-    positions = _scattered(case, 50)
+def _keeps_norm(subject: Subject) -> bool | None:
+    positions = _scattered(subject, 50)
     if len(positions) < 2:
         return None
-    table = subject.tables(case.module().double(), positions, torch.float64)
-    norms = table.norm(dim=-1)
+    norms = subject.tables(positions, torch.float64).norm(dim=-1)
     return bool((norms.max() - norms.min()) < TOLERANCE * norms.max())
 
 
-def _keeps_shift(case: Case, subject: Subject) -> bool | None:
+def _keeps_shift(subject: Subject) -> bool | None:
     """Fit M on half of the rows and test it on the other half.
 
     Few rows are all fitted; ``None`` where any M fits them.
     """
-    module = case.module().double()
-    positions = _scattered(case, 8 * module.dim)  # type: ignore[operator]
-    before, after = (
-        subject.tables(module, positions + shift, torch.float64).detach() for shift in (0, 3)
-    )
-    rows, dim = len(positions), before.shape[-1]
+    positions = _scattered(subject, 8 * subject.module.dim)
+    before, after = (subject.tables(positions + shift, torch.float64).detach() for shift in (0, 3))
+    rows, dim = before.shape[0], before.shape[-1]
     if rows <= dim:
         return None
     fitted, tested = (rows // 2, rows // 2) if rows >= 4 * dim else (rows, 0)
@@ -92,93 +71,73 @@ def _keeps_shift(case: Case, subject: Subject) -> bool | None:
     return bool((before[tested:] @ shift_map - after[tested:]).abs().max() < TOLERANCE)
 
 
-def _tokens_are_pointwise(case: Case, subject: Subject) -> bool:
+def _tokens_are_pointwise(subject: Subject) -> bool:
     """Without some tokens, the others must stay as they were."""
-    module, positions = case.module().double(), consecutive(9)
-    content = subject.content(9, (1,), torch.float64)
-    whole = subject.run(module, content, positions)
-    for some in ([4], [8, 3], [0, 1, 2, 3, 4]):
-        rows = torch.tensor(some)
-        alone = subject.run_rows(module, content, positions, rows)[0]
-        if (alone - subject.rows(whole, rows)[0]).abs().max() >= TOLERANCE:
-            return False
-    return True
+    content, line = _content(subject, 9), consecutive(9)
+    whole = subject.run(content, line)
+    parts = [torch.tensor(some) for some in ([4], [8, 3], [0, 1, 2, 3, 4])]
+    return all(
+        _equal(subject.alone(content, line, rows, ())[0], subject.rows(whole, rows)[0])
+        for rows in parts
+    )
 
 
-def _is_relative(case: Case, subject: Subject) -> bool | None:
+def _is_relative(subject: Subject) -> bool | None:
     """Whether tokens give the same scores farther on; ``None`` if there is no farther."""
-    module = case.module().double()
 
     def scores(positions: Tensor) -> Tensor:
-        content = subject.content(len(positions), (1,), torch.float64)
-        made = subject.call(module, content, positions)
-        if not isinstance(subject, QueriesKeys):
-            return made[0]
-        q, k = made
-        return q @ k.repeat_interleave(q.shape[-3] // k.shape[-3], dim=-3).mT
+        q, *keys = subject.call(_content(subject, len(positions)), positions)
+        return q @ keys[0].repeat_interleave(q.shape[-3] // keys[0].shape[-3], -3).mT if keys else q
 
-    positions = torch.tensor([0, 1, 2, 3, 4, 5, *case.far(300, 5000, ahead=1)])
+    positions = torch.tensor([0, 1, 2, 3, 4, 5, *subject.case.far(300, 5000, ahead=1)])
     here, last = scores(positions), int(positions[-1])
-    ends = case.far(*(last + shift for shift in SHIFTS))
-    rooms = [max(TOLERANCE, ROUNDINGS * end) for end in ends]
-    off = [(scores(positions + end - last) - here).abs().max() for end in ends]
-    return all(map(lt, off, rooms)) if ends else None
+    ends = subject.case.far(*(last + shift for shift in SHIFTS))
+    shifted = (_equal(scores(positions + end - last), here, ROUNDINGS * end) for end in ends)
+    return all(shifted) if ends else None
 
 
-def _scores_are_pairwise(case: Case, subject: Subject) -> bool:
-    """Some queries and keys, in another order, must have the scores that they had among all."""
-    module = case.module().double()
-    content, positions = subject.content(9, (1,), torch.float64), consecutive(9)
-    whole = subject.run(module, content, positions)[0]
-    for some_q, some_k in (([8, 3], [0, 3, 8]), ([5], [5, 2]), ([4, 7, 1], [6, 8, 7, 1, 0])):
-        (scores, q), (k, *hidden) = subject.rows(content[:2], torch.tensor(some_q)), content[2:]
-        scores, k = scores[..., some_k], k[..., some_k, :]
-        places = [subject.lifted(positions[chosen]) for chosen in (some_q, some_k)]
-        read = {}
-        if hidden:
-            sides = {"q_hidden": some_q, "k_hidden": some_k}
-            read = {name: hidden[0][..., chosen, :] for name, chosen in sides.items()}
-        alone = module(scores, *places, q=q, k=k, **read)
-        if (alone - whole[..., some_q, :][..., some_k]).abs().max() >= TOLERANCE:
+def _scores_are_pairwise(subject: Scores) -> bool:
+    """Some queries and keys must have the scores that they had among all."""
+    content, line = _content(subject, 9), consecutive(9)
+    whole = subject.run(content, line)[:1]
+    for q, k in (([8, 3], [0, 3, 8]), ([5], [2, 5]), ([4, 7, 1], [0, 1, 6, 7, 8])):
+        rows, keys = torch.tensor(q), torch.tensor(k)
+        alone = subject.alone(content, line, rows, [keys])[0]
+        if not _equal(alone, subject.rows(whole, rows)[0][..., keys]):
             return False
     return True
 
 
-def _documents_matter(case: Case, subject: Subject) -> bool:
+def _documents_matter(subject: Scores) -> bool:
     """Whether other documents before and behind one change its scores."""
-    module, own = case.module().double(), slice(4, 8)
-    scores, *tokens = subject.content(12, (1,), torch.float64)
+    own = slice(4, 8)
+    scores, *tokens = _content(subject, 12)
     others = -scores, *(-part for part in tokens)
     others[0][..., own, own] = scores[..., own, own]
     for part, held in zip(tokens, others[1:], strict=True):
         held[..., own, :] = part[..., own, :]
     here, there = (
-        subject.pick(subject.run(module, content, consecutive(12))[0], own)
+        subject.pick(subject.run(content, consecutive(12))[0], own)
         for content in ((scores, *tokens), others)
     )
-    return bool((here - there).abs().max() >= TOLERANCE)
+    return not _equal(here, there)
 
 
-def _later_keys_matter(case: Case, subject: Subject) -> bool:
+def _later_keys_matter(subject: Scores) -> bool:
     """Whether scores change when the last tokens are left out."""
-    module, content = case.module().double(), subject.content(9, (1,), torch.float64)
-    whole = subject.call(module, content, consecutive(9))[0]
-    for count in (1, 5, 8):
-        scores, *tokens = content
-        first = scores[..., :count, :count], *(part[..., :count, :] for part in tokens)
-        alone = subject.call(module, first, consecutive(count))[0]
-        before = whole[..., :count, :count]
-        if (alone - before).masked_fill(alone == before, 0.0).tril().abs().max() >= TOLERANCE:
-            return True
-    return False
+    content, line = _content(subject, 9), consecutive(9)
+    whole = subject.called(content, line)
+    firsts = [line[:count] for count in (1, 5, 8)]
+    alone = [subject.alone(content, line, first, [first])[0] for first in firsts]
+    among = [subject.pick(whole, first) for first in firsts]
+    return not all(_equal(a.tril(), b.tril()) for a, b in zip(alone, among, strict=True))
 
 
-def _changes(part: str, case: Case, subject: Subject) -> bool:
+def _changes(part: str, subject: Subject) -> bool:
     """Whether ``encode_values`` or ``encode_output`` changes what it is given."""
-    module: Any = case.module().double()
-    content = subject.content(6, (1,), torch.float64)
-    table = subject.tables(module, consecutive(6), torch.float64)
-    encode = getattr(module, f"encode_{part}")
+    content = _content(subject, 6)
+    table = subject.tables(consecutive(6), torch.float64)
+    encode = getattr(subject.module, f"encode_{part}")
     if isinstance(subject, QueriesKeys):
         (x,) = subject.laid_out(content[1:] if part == "values" else content[:1])
         made = encode(x, table)
@@ -187,3 +146,32 @@ def _changes(part: str, case: Case, subject: Subject) -> bool:
         made = encode(x, content[0].softmax(-1), table)
     assert made.shape == x.shape, f"{part} became {tuple(made.shape)}"
     return not torch.equal(made, x)
+
+
+def _equal(one: Tensor, other: Tensor, room: float = 0.0) -> bool:
+    """Whether numbers are equal within ``room`` or the tolerance; infinities are."""
+    apart = (one - other).masked_fill(one == other, 0.0)
+    return bool(apart.abs().max() < max(TOLERANCE, room))
+
+
+OF_VECTORS = ("keeps_norm", "keeps_shift")
+SEARCHES: dict[type, dict[str, Callable[[Any], bool | None]]] = {
+    Tokens: {
+        "keeps_norm": _keeps_norm,
+        "keeps_shift": _keeps_shift,
+        "is_pointwise": _tokens_are_pointwise,
+    },
+    QueriesKeys: {
+        "is_relative": _is_relative,
+        "changes_values": partial(_changes, "values"),
+        "changes_output": partial(_changes, "output"),
+    },
+    Scores: {
+        "is_relative": _is_relative,
+        "is_pairwise": _scores_are_pairwise,
+        "reads_neighbors": _documents_matter,
+        "reads_later": _later_keys_matter,
+        "changes_output": partial(_changes, "output"),
+    },
+}
+"""What holds of an encoding of each place, by the search for a counter-example."""

@@ -11,32 +11,34 @@ ROUNDINGS = {torch.float16: 4, torch.bfloat16: 4, torch.float32: 128}
 
 def assert_same(got: Tensors | Tensor, want: Tensors | Tensor, what: str, *, bitwise: bool) -> None:
     """Assert that two results are equal, bit for bit or within a few roundings."""
-    got = got if isinstance(got, tuple) else (got,)
-    want = want if isinstance(want, tuple) else (want,)
-    for one, other in zip(got, want, strict=True):
-        assert one.shape == other.shape, (
-            f"{what}: shape {tuple(one.shape)}, not {tuple(other.shape)}"
-        )
-        assert one.dtype == other.dtype, f"{what}: dtype {one.dtype}, not {other.dtype}"
-        if one.numel() == 0 or one.is_meta:
-            continue
-        far = (one.double() - other.double()).abs().max().item()
-        slack = 0.0
-        if not bitwise and one.is_floating_point():  # whole numbers are not rounded
-            slack = 16 * torch.finfo(one.dtype).eps * max(1.0, other.abs().max().item())
-        assert far <= slack, f"{what}: differs by {far:.3g} (allowed: {slack:.3g})"
+    for one, other in _together(got, want):
+        form = f"{what}: {one.dtype} {tuple(one.shape)}, not {other.dtype} {tuple(other.shape)}"
+        assert (one.shape, one.dtype) == (other.shape, other.dtype), form
+        if one.numel() and not one.is_meta:
+            rounded = one.is_floating_point() and not bitwise  # whole numbers are not rounded
+            assert_near(one, other, 16 * torch.finfo(one.dtype).eps if rounded else 0.0, what)
 
 
-def assert_rounded(got: Tensor, want: Tensor, dtype: torch.dtype, what: str) -> None:
-    """Assert that a result is that in float64, but for some roundings of content in ``dtype``.
+def assert_rounded(
+    got: Tensors | Tensor, want: Tensors | Tensor, dtype: torch.dtype, what: str
+) -> None:
+    """Assert that results are those in float64, but for some roundings of content in ``dtype``.
 
     Numbers that ``dtype`` does not hold are compared as its largest.
     """
-    most = torch.finfo(dtype).max
-    got, want = got.double().clamp(-most, most), want.double().clamp(-most, most)
-    far = (got - want).abs().max().item() if got.numel() else 0.0
-    slack = ROUNDINGS[dtype] * torch.finfo(dtype).eps * max(1.0, want.abs().max().item())
-    assert far <= slack, f"{what}: differs from float64 by {far:.3g} (allowed: {slack:.3g})"
+    info = torch.finfo(dtype)
+    for one, other in _together(got, want):
+        one, other = (x.double().clamp(-info.max, info.max) for x in (one, other))
+        assert_near(one, other, ROUNDINGS[dtype] * info.eps, f"{what}, beside float64")
+
+
+def assert_near(got: Tensor, want: Tensor, share: float, what: str, least: float = 1.0) -> None:
+    """Assert that numbers differ by no more than a share of the largest, or of ``least``."""
+    if got.numel():
+        got, want = got.double(), want.double()
+        far = (got - want).abs().max().item()
+        slack = share * max(least, want.abs().max().item())
+        assert far <= slack, f"{what}: differs by {far:.3g} (allowed: {slack:.3g})"
 
 
 def assert_differs(got: Tensors, other: Tensors, what: str) -> None:
@@ -46,3 +48,8 @@ def assert_differs(got: Tensors, other: Tensors, what: str) -> None:
         for a, b in zip(got, other, strict=True)
     )
     assert not same, what
+
+
+def _together(got: Tensors | Tensor, want: Tensors | Tensor) -> list[tuple[Tensor, Tensor]]:
+    one, other = (x if isinstance(x, tuple) else (x,) for x in (got, want))
+    return list(zip(one, other, strict=True))

@@ -4,23 +4,23 @@ import torch
 from torch.autograd.gradcheck import GradcheckError
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case, Tensors
+from posenc.testing.cases import Subject, Tensors
 from posenc.testing.compare import assert_rounded, assert_same
 
 MANY = 256
 """Beyond so many numbers, differences are taken along random directions."""
 
 
-def gradients(case: Case) -> None:
+def gradients(subject: Subject) -> None:
     """Gradients by content and by parameters agree with finite differences."""
-    module, subject = case.module().double(), case.subject()
-    content = tuple(part.requires_grad_() for part in subject.content(5, (2,), torch.float64))
-    leaves = (*content, *module.parameters())
+    double = subject.fresh(torch.float64)
+    content = tuple(part.requires_grad_() for part in double.content(5, (2,), torch.float64))
+    leaves = (*content, *double.module.parameters())
 
-    def run(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def run(*_: torch.Tensor) -> Tensors:
         # Keeps results in the graph whose own graph is cut.
         none = 0 * torch.stack([leaf.sum() for leaf in leaves]).sum()
-        return tuple(part + none for part in subject.run(module, content, consecutive(5)))
+        return tuple(part + none for part in double.run(content, consecutive(5)))
 
     many = sum(leaf.numel() for leaf in leaves) > MANY
     try:
@@ -29,63 +29,56 @@ def gradients(case: Case) -> None:
         raise AssertionError(f"gradients are wrong: {wrong}") from wrong
 
 
-def gradients_change_nothing(case: Case) -> None:
+def gradients_change_nothing(subject: Subject) -> None:
     """Results are the same with gradients, under no_grad and in inference mode."""
-    subject, content = case.subject(), case.subject().content(5)
+    content = subject.content(5)
     with torch.enable_grad():
-        asked = tuple(part.clone().requires_grad_() for part in content)
-        want = subject.run(case.module(), asked, None)
+        want = subject.run(tuple(part.clone().requires_grad_() for part in content))
     for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
         with mode():
-            got = subject.run(case.module(), content, None)
+            got = subject.fresh().run(content)
         assert_same(got, want, f"without gradients, in {mode.__name__}", bitwise=False)
 
 
-def gradients_stay_finite(case: Case) -> None:
+def gradients_stay_finite(subject: Subject) -> None:
     """Every parameter, and the content that matters, gets a finite gradient of its dtype."""
     for dtype in (torch.float32, torch.bfloat16):
-        module, subject = case.module(), case.subject()
-        parts = subject.content(5, dtype=dtype)
-        content = tuple(part.requires_grad_() for part in parts)
-        made = subject.run(module, content, None)
-        torch.stack([part.float().square().sum() for part in made]).sum().backward()
-        named = {f"part {index} of the content": part for index, part in enumerate(content)}
-        for name, leaf in (*named.items(), *module.named_parameters()):
+        run = subject.fresh()
+        content = tuple(part.requires_grad_() for part in run.content(5, dtype=dtype))
+        torch.stack([part.float().square().sum() for part in run.run(content)]).sum().backward()
+        parts = {f"part {index} of the content": index for index in range(len(content))}
+        named = dict(zip(parts, content, strict=True)) | dict(run.module.named_parameters())
+        for name, leaf in named.items():
             if leaf.grad is None:
-                used = name not in named or _depends_on(case, int(name.split()[1]))
+                used = name not in parts or _depends_on(run, parts[name])
                 assert not used, f"no gradient reached {name} in {dtype}"
                 continue
             assert leaf.grad.dtype == leaf.dtype, f"{name} has a {leaf.grad.dtype} gradient"
             assert torch.isfinite(leaf.grad).all(), f"a gradient in {dtype} is not finite"
 
 
-def gradients_of_narrow_content(case: Case) -> None:
+def _depends_on(subject: Subject, index: int) -> bool:
+    """Whether the result changes with one part of the content."""
+    content = subject.content(5)
+    other = tuple(part + (at == index) for at, part in enumerate(content))
+    return not all(map(torch.equal, subject.run(content), subject.run(other)))
+
+
+def gradients_of_narrow_content(subject: Subject) -> None:
     """Gradients in float32 and bfloat16 equal those in float64 up to rounding."""
-    subject = case.subject()
     content = subject.content(6, (3,), torch.bfloat16)  # the same numbers in every dtype
-    exact = _gradients(case, content, torch.float64)
+    exact = _gradients(subject.fresh(torch.float64), content, torch.float64)
     for dtype in (torch.float32, torch.bfloat16):
-        for got, want in zip(_gradients(case, content, dtype), exact, strict=True):
+        for got, want in zip(_gradients(subject.fresh(), content, dtype), exact, strict=True):
             if got is not None and want is not None:
                 assert_rounded(got, want, dtype, f"a gradient in {dtype}")
 
 
-def _gradients(case: Case, content: Tensors, dtype: torch.dtype) -> list[torch.Tensor | None]:
+def _gradients(subject: Subject, content: Tensors, dtype: torch.dtype) -> list[torch.Tensor | None]:
     """Gradients of a random sum of the results by content and parameters."""
-    module, subject = case.module(), case.subject()
-    module = module.double() if dtype == torch.float64 else module
     leaves = tuple(part.to(dtype).requires_grad_() for part in content)
     generator = torch.Generator().manual_seed(0)
-    made = [part.double() for part in subject.run(module, leaves, None)]
+    made = [part.double() for part in subject.run(leaves)]
     weights = [torch.randn(part.shape, generator=generator).double() for part in made]
     torch.stack([(p * w).sum() for p, w in zip(made, weights, strict=True)]).sum().backward()
-    return [leaf.grad for leaf in (*leaves, *module.parameters())]
-
-
-def _depends_on(case: Case, index: int) -> bool:
-    """Whether the result changes with one part of the content."""
-    module, subject = case.module(), case.subject()
-    content = subject.content(5)
-    other = tuple(part + (at == index) for at, part in enumerate(content))
-    before, after = (subject.run(module, given, None) for given in (content, other))
-    return any(not torch.equal(one, two) for one, two in zip(before, after, strict=True))
+    return [leaf.grad for leaf in (*leaves, *subject.module.parameters())]

@@ -95,45 +95,23 @@ def reference_attention(
         of_scores.append(lambda out, w, e=encoding, t=table: e.encode_output(out, w, t))
     if added is not None:
         scores = scores + added.double().expand_as(scores)
-    weights = _softmax(scores, _hidden(scores, visible), sinks)
+    weights = _softmax(scores, visible, sinks)
     out = torch.einsum("bhqk,bhkd->bhqd", weights, values)
     for change in (*of_scores, *after):
         out = change(out, weights)
     return out
 
 
-def _hidden(scores: Tensor, visible: Visible | None) -> Tensor:
-    batch, _, q_len, k_len = scores.shape
-    hidden = torch.zeros(batch, 1, q_len, k_len, dtype=torch.bool)
-    if visible is not None:
-        for row, q, k in product(range(batch), range(q_len), range(k_len)):
-            hidden[row, 0, q, k] = not visible(row, q, k)
-    return hidden.to(scores.device)
-
-
-def _softmax(scores: Tensor, hidden: Tensor, sinks: Tensor | None) -> Tensor:
+def _softmax(scores: Tensor, visible: Visible | None, sinks: Tensor | None) -> Tensor:
     """Softmax over visible scores and the sink; zero where nothing is visible."""
-    scores = scores.masked_fill(hidden, -torch.inf)
-    shape = (*scores.shape[:-1], 1)
-    sink = scores.new_full(shape, -torch.inf)
-    if sinks is not None:
-        sink = sinks.double().view(1, -1, 1, 1).expand(shape)
-    top = torch.cat((scores, sink), dim=-1).amax(-1, keepdim=True).detach()
-    top = torch.where(top == -torch.inf, 0.0, top)
-    exponentials = (scores - top).exp()
-    total = exponentials.sum(-1, keepdim=True) + (sink - top).exp()
-    return exponentials / torch.where(total == 0, 1.0, total)
-
-
-def documents_of(ids: Sequence[int]) -> list[int]:
-    """The number of each token's document: a new one begins where the id changes.
-
-    Example:
-        >>> documents_of([7, 7, 3, 7])
-        [0, 0, 1, 2]
-    """
-    numbers, current = [], -1
-    for index, one in enumerate(ids):
-        current += index == 0 or one != ids[index - 1]
-        numbers.append(current)
-    return numbers
+    batch, _, q_len, k_len = scores.shape
+    if visible is not None:
+        places = product(range(batch), range(q_len), range(k_len))
+        shown = torch.tensor([visible(*place) for place in places], dtype=torch.bool)
+        shown = shown.view(batch, 1, q_len, k_len).to(scores.device)
+        scores = scores.masked_fill(~shown, -torch.inf)
+    sink = scores.new_full((1,), -torch.inf) if sinks is None else sinks.double()
+    sink = sink.view(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
+    scores = torch.cat((scores, sink), dim=-1)
+    nothing = scores.isneginf().all(-1, keepdim=True)
+    return scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)[..., :-1]
