@@ -1,10 +1,11 @@
 """One call: everything that can be asked of somebody's own implementation."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import nn
@@ -31,10 +32,8 @@ from posenc.audit.report import (
     merged,
 )
 from posenc.audit.subjects import Subject, subject_of
-from posenc.audit.understanding import understood
+from posenc.audit.understanding import TRIED, understood
 from posenc.testing.seeding import seed
-
-Kind = Literal["added", "rotary", "bias", "table"]
 
 KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
 """Older names of kinds."""
@@ -45,6 +44,7 @@ LENGTH = 8_192
 FAULTS = frozenset(REMEDIES) | NOTES
 """The names of all faults and notes."""
 
+INQUIRIES = {"added": AddedInquiry, "rotary": RotaryInquiry, "bias": BiasInquiry}
 ORDERS = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}
 
 
@@ -145,7 +145,7 @@ def _names(given: str | Iterable[str]) -> frozenset[str]:
 
 def _check_names(said: Said, ignored: Iterable[str]) -> None:
     for what, names, known in (
-        ("kind", [said.kind] if said.kind else [], get_args(Kind)),
+        ("kind", [said.kind] if said.kind else [], TRIED),
         ("layout", [said.layout] if said.layout else [], ORDERS),
         ("fault", ignored, FAULTS),
         ("question", said.only, {q.name for each in QUESTIONS.values() for q in each}),
@@ -168,29 +168,23 @@ def _of_part(part: models.Part, said: Said) -> Report:
 def _report(subject: Subject, said: Said) -> Report:
     try:
         view = understood(subject, said.kind, said.layout, said.call, said.dim)
-    except AddsNothingError:
-        raise
     except CannotCheckError as reason:
-        if said.call is not None or said.kind not in (None, "rotary"):
+        is_said = said.call is not None or said.kind not in (None, "rotary")
+        if is_said or isinstance(reason, AddsNothingError):
             raise
         return _on_a_grid(subject, said, reason)
     if isinstance(said.config, dict | str):
         view.given = {**view.given, "config": said.config}  # to be said again
     length = said.length or _built_for(subject.fresh(), view)
-    if view.kind == "added":
-        inquiry: Any = AddedInquiry(view, length)
-    elif view.kind == "rotary":
-        inquiry = RotaryInquiry(view, length, models.meant(subject, said.config))
-    else:
-        inquiry = BiasInquiry(view, length)
+    meant = (models.meant(subject, said.config),) if view.kind == "rotary" else ()
+    inquiry: Any = INQUIRIES[view.kind](view, length, *meant)
     verdicts, told = said.verdicts(inquiry), view.understood
     if subject.guessed:
         given = ", ".join(f"{name}={value!r}" for name, value in subject.guessed.items())
         told += f" (built with {given}, by the names of its arguments)"
-    try:
+    identity = ""
+    with suppress(NotAskedError):
         identity = inquiry.identity
-    except NotAskedError:
-        identity = ""
     return Report(subject.name, view.kind, told, identity, verdicts, inquiry.errors, length)
 
 

@@ -68,15 +68,11 @@ def _is_config(thing: Any) -> bool:
 def _read(path: Path) -> Any:
     try:
         from transformers import AutoConfig
-    except ImportError:
-        raise CannotCheckError("a configuration is built with transformers; install it") from None
-    if not path.exists():
-        raise CannotCheckError(f"{path} is no file or folder; give the path of a config.json")
-    try:
+
         return AutoConfig.from_pretrained(str(path), local_files_only=True)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
-        raise CannotCheckError(f"{path} is no configuration: {told}") from error
+        raise CannotCheckError(f"{path} is no configuration that can be read: {told}") from error
 
 
 def _built(config: Any) -> tuple[Any, Any]:
@@ -93,10 +89,8 @@ def _built(config: Any) -> tuple[Any, Any]:
         with torch.device("meta"):
             return AutoModel.from_config(small), text
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise CannotCheckError(
-            f"transformers cannot build {type(config).__name__}: {told}"
-        ) from error
+        told = f"{type(config).__name__}: {type(error).__name__}: {error}"
+        raise CannotCheckError(f"transformers cannot build {told}") from error
 
 
 def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:

@@ -43,88 +43,56 @@ class UnfitError(OtherResultError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is found.
+    """One thing that is found."""
 
-    Attributes:
-        name: A short name that stays the same, for scripts: words joined by hyphens.
-        severity: ``wrong``, ``lossy`` or ``note``.
-        said: A sentence for people, with the number in it.
-        number: The number that shows it.
-        expected: What it would be without the fault.
-        remedy: What to do.
-        reproduction: The smallest reproduction, some lines of Python; ``subject`` is the thing.
-    """
-
-    name: str
+    name: str  # a short name that stays the same, for scripts: words joined by hyphens
     severity: Severity
-    said: str
-    number: float
-    expected: float = 0.0
-    remedy: str = ""
-    reproduction: str = ""
+    said: str  # a sentence for people, with the number in it
+    number: float  # the number that shows it
+    expected: float = 0.0  # what it would be without the fault
+    remedy: str = ""  # what to do
+    reproduction: str = ""  # the smallest one, some lines of Python; ``subject`` is the thing
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A question with its outcome.
+    """A question with its outcome."""
 
-    Attributes:
-        question: Its name.
-        asks: The sentence that it asks.
-        essential: Whether a run without it has learned nothing.
-        outcome: ``passed``, ``failed`` or ``not asked``.
-        told: What was measured, or why it could not be.
-        faults: What was found.
-    """
-
-    question: str
-    asks: str
-    essential: bool
+    question: str  # its name
+    asks: str  # the sentence that it asks
+    essential: bool  # whether a run without it has learned nothing
     outcome: Outcome
-    told: str
-    faults: tuple[Fault, ...] = ()
+    told: str  # what was measured, or why it could not be
+    faults: tuple[Fault, ...] = ()  # what was found
 
 
 @dataclass
 class Report:
-    """All that was found.
+    """All that was found."""
 
-    Attributes:
-        subject: What was checked.
-        kind: ``added``, ``rotary``, ``bias``, ``encoding`` (one of our interfaces) or ``model``.
-        understood: How it was called.
-        identity: What it is; empty where nothing fits.
-        verdicts: One for each question.
-        errors: Largest error of what it gives against exact values, by position.
-        length: Up to where precision was judged.
-        ignored: Names of faults that do not count.
-        strict: Whether what is lossy counts.
-    """
-
-    subject: str
-    kind: str
-    understood: str
-    identity: str = ""
-    verdicts: list[Verdict] = field(default_factory=list)
+    subject: str  # what was checked
+    kind: str  # added, rotary, bias, encoding (one of our interfaces) or model
+    understood: str  # how it was called
+    identity: str = ""  # what it is; empty where nothing fits
+    verdicts: list[Verdict] = field(default_factory=list)  # one for each question
+    # the largest error of what it gives against exact values, by position
     errors: dict[int, float] = field(default_factory=dict)
-    length: int = 0
-    ignored: frozenset[str] = frozenset()
-    strict: bool = False
-
-    def _every(self) -> list[Fault]:
-        """Everything that was found, the worst first."""
-        every = [fault for verdict in self.verdicts for fault in verdict.faults]
-        return sorted(every, key=lambda fault: get_args(Severity).index(fault.severity))
+    length: int = 0  # up to where precision was judged
+    ignored: frozenset[str] = frozenset()  # names of faults that do not count
+    strict: bool = False  # whether what is lossy counts
 
     @property
     def found(self) -> list[Fault]:
         """Everything that was found and not ignored, notes too; the worst first."""
-        return [fault for fault in self._every() if fault.name not in self.ignored]
+        every = [fault for verdict in self.verdicts for fault in verdict.faults]
+        counted = [fault for fault in every if fault.name not in self.ignored]
+        return sorted(counted, key=lambda fault: get_args(Severity).index(fault.severity))
 
     @property
     def left_out(self) -> list[str]:
         """Names of what was found and is ignored."""
-        return sorted({fault.name for fault in self._every()} & self.ignored)
+        names = {fault.name for verdict in self.verdicts for fault in verdict.faults}
+        return sorted(names & self.ignored)
 
     @property
     def faults(self) -> list[Fault]:
