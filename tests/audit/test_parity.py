@@ -14,8 +14,6 @@ from posenc.frequencies import Geometric, Linear
 
 SMALL, SCALED = Rotary(16), Rotary(Linear(Geometric(16), 3))
 SIZE = {"hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 1}
-
-
 SEEN = [(), ()]
 
 

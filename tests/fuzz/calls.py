@@ -97,9 +97,8 @@ class AttentionCase:
     @property
     def numbers(self) -> Tensor:
         """The document of each key, ``[batch, k_len]``."""
-        if self.documents is None:
-            return torch.zeros(self.batch, self.k_len, dtype=torch.int64)
-        return torch.tensor([documents_of(row) for row in self.documents])
+        rows = self.documents or [[0] * self.k_len] * self.batch
+        return torch.tensor([documents_of(row) for row in rows], dtype=torch.int64)
 
     @property
     def are_keys(self) -> bool:

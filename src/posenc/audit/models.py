@@ -188,8 +188,7 @@ def meant(subject: Subject, config: Any) -> Rotary | MultimodalRotary | None:
     """The rotary encoding that the configuration beside a subject means, where it is one of all."""
     from posenc.interop.rotary_config import rotary_from_config
 
-    found = _by_configuration(subject, config, rotary_from_config)
-    return found if isinstance(found, Rotary | MultimodalRotary) else None
+    return _by_configuration(subject, config, rotary_from_config)
 
 
 def expected_scale(subject: Subject) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inspect import isfunction
 from types import ModuleType
 
-from posenc.testing import claims, compilation, differentiation, purity, reals, serving, shapes
+from posenc.testing import claims, compilation, differentiation, purity, serving, shapes
 from posenc.testing.cases import FEWEST, Case, Subject
 
 
@@ -19,7 +19,7 @@ def _checks(*modules: ModuleType) -> tuple[Callable[[Subject], str | None], ...]
     )
 
 
-PLAIN = _checks(shapes, purity, serving, differentiation, claims, reals)
+PLAIN = _checks(shapes, purity, serving, differentiation, claims)
 COMPILING = _checks(compilation)
 
 

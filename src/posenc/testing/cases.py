@@ -14,7 +14,6 @@ from posenc.testing.seeding import seed
 
 Tensors = tuple[Tensor, ...]
 Rows = slice | list[int] | Tensor
-EVERY = slice(None)
 
 FEWEST = 13
 """Positions that every check needs: 8 tokens in a row, from 5 on at the latest."""

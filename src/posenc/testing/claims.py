@@ -1,20 +1,24 @@
 """Claims of an encoding, tested both ways.
 
-A claim that is true must hold near and far. A claim that is false must have a counter-example.
+A claim that is true must hold near and far. A claim that is false must have a counter-example, and
+real coordinates must be refused where they are not encoded exactly.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from posenc.positions import consecutive
+from posenc.positions import Coordinates, consecutive
 from posenc.testing.cases import QueriesKeys, Scores, Subject, Tensors, Tokens
+from posenc.testing.compare import assert_differs, assert_same
 
 SHIFTS = (1, 1_000, 10**6, 2**40)
 TOLERANCE = 1e-6  # in float64: far above rounding, far below any effect
+HALF = Fraction(1, 2)
 ROUNDINGS = 256 * torch.finfo(torch.float64).eps  # of a position, by which a far angle is off
 
 
@@ -33,6 +37,32 @@ def claims(subject: Subject) -> str | None:
             f"{name} is {claimed}, but the search found {'no' if found else 'a'} counter-example"
         )
     return f"too few positions to check {', '.join(unasked)}" if unasked else None
+
+
+def reals(subject: Subject) -> None:
+    """Whole coordinates equal whole positions and halves lie between them, or all are refused."""
+    positions = torch.tensor([0, 1, 4, 9, *subject.case.far(2**24 + 1, 2**40 + 1)])
+    points = subject.lifted(positions)
+    whole, finer = Coordinates(points), Coordinates(2 * points, scale=HALF)
+    if not subject.module.takes_reals:
+        try:
+            subject.tables(whole)
+        except TypeError:
+            return
+        raise AssertionError("takes_reals is False, but real coordinates were not refused")
+    table = subject.tables(positions)
+    assert_same(subject.tables(whole), table, "whole coordinates", bitwise=True)
+    assert_same(subject.tables(finer), table, "whole numbers of halves", bitwise=False)
+
+    others = (whole,) if isinstance(subject, Scores) else ()
+    between, *neighbors = (
+        subject.module.table(whole + step, *others) for step in (HALF, Fraction(0), Fraction(1))
+    )
+    for neighbor in neighbors:
+        assert_differs((between,), (neighbor,), "a half was rounded to a whole position")
+    content = subject.content(len(positions))
+    got, want = (subject.run(content, each) for each in (finer, positions))
+    assert_same(got, want, "content at coordinates", bitwise=False)
 
 
 def _content(subject: Subject, seq: int) -> Tensors:

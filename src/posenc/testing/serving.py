@@ -10,7 +10,7 @@ from torch import Tensor
 from posenc import positions as lay_out
 from posenc.encodings.positional import Positional
 from posenc.positions import consecutive
-from posenc.testing.cases import EVERY, QueriesKeys, Rows, Scores, Subject, Tensors
+from posenc.testing.cases import QueriesKeys, Rows, Scores, Subject, Tensors
 from posenc.testing.compare import assert_differs, assert_same
 
 SEQ = 8
@@ -94,8 +94,8 @@ def neighbors_do_not_matter(subject: Subject) -> None:
         table, batch = subject.tables(run), subject.tables(torch.stack([run, run.flip(0)]))
         for rows in (slice(2, 5), order):
             _same_tokens(subject, table, rows, run[rows])
-        for row in range(2):
-            _same_tokens(subject, batch[row], (EVERY, back)[row], run)
+        for row, rows in ((0, slice(SEQ)), (1, back)):
+            _same_tokens(subject, batch[row], rows, run)
     if subject.case.limit is None:
         # Enough rows for a faster way of building them, which must not show.
         many = 700 if isinstance(subject, Scores) else 40_000
