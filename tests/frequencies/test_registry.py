@@ -11,7 +11,7 @@ from posenc.frequencies import (
 )
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.interop.huggingface import rope_dictionary
-from posenc.interop.rope_types import rope_type_of, schedule_of
+from posenc.interop.rope_types import rope_type_of
 
 WRITTEN = [
     Geometric(16, 5e5),
@@ -31,5 +31,5 @@ def test_what_is_written_is_read_back(schedule):
     width = int(32 * said.get("partial_rotary_factor", 1.0))
     trained = said.get("original_max_position_embeddings")
     rope = Rope(rope_type, said, 32, width, said["rope_theta"], trained, None)
-    assert schedule_of(rope) == schedule
+    assert rope.rope_type.read(rope, None) == schedule
     assert set(said) <= COMMON | set(rope_type.keys)

@@ -13,7 +13,6 @@ from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
 from posenc.interop.configurations import read, warn_of_strays
 from posenc.interop.fields import check_length
-from posenc.interop.rope_types import schedule_of
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
 
@@ -149,7 +148,8 @@ def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Rota
 
 def _trained(rope: Rope) -> Schedule:
     """The frequencies that go with the trained length, as the file has it."""
-    schedule = schedule_of(rope)  # with which transformers starts: no stretch, the short factors
+    # With which transformers starts: no stretch, the short factors.
+    schedule = rope.rope_type.read(rope, None)
     if rope.kind == "longrope" or not rope.rope_type.keeps_trained_length:
         return schedule
     while isinstance(inner := getattr(schedule, "of", None), Schedule):

@@ -193,18 +193,17 @@ def unheeded(config: Configuration) -> list[str]:
         other = given.get("seq_length", config.get("longest")) != config.get("longest")
         read = (*SIGNS, "rope_interleave", "use_mem_rope")
         return [*(n for n in spoken if n not in read), *(["seq_length"] if other else [])]
-    switched = [name for name in SWITCHED if name in given and name not in config.own]
-    if not rotates(config):
-        return [*(name for name in strange(config) if name in given), *switched]
-    base, rope = heeded(config, "base"), config.dictionary("rope_parameters")
-    share = heeded(config, "share") if config.facts.get("partly") else ()
-    usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
-    means = {**dict.fromkeys(FIELDS["base"], usual), **dict.fromkeys(FIELDS["share"], 1)}
-    if not config.facts.get("rotary_dim") and not share:
-        means["rotary_dim"] = width_of_head(config)
-    read = {*base, *share, *config.own}
-    stray = [n for n, value in means.items() if n in given and n not in read and given[n] != value]
-    return [*stray, *switched]
+    means, read = dict.fromkeys(strange(config)), config.own
+    if rotates(config):
+        base, rope = heeded(config, "base"), config.dictionary("rope_parameters")
+        share = heeded(config, "share") if config.facts.get("partly") else ()
+        usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
+        means = {**dict.fromkeys(FIELDS["base"], usual), **dict.fromkeys(FIELDS["share"], 1)}
+        if not config.facts.get("rotary_dim") and not share:
+            means["rotary_dim"] = width_of_head(config)
+        read = {*base, *share, *read}
+    means |= dict.fromkeys(SWITCHED)
+    return [n for n, value in means.items() if n in given and n not in read and given[n] != value]
 
 
 def check_unheeded(config: Configuration, length: int | None) -> None:

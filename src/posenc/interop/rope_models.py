@@ -90,7 +90,11 @@ def of_its_own_code(config: Configuration) -> Configuration:
 
 def temperature_keys(config: Configuration) -> tuple[str, ...]:
     """``TEMPERATURE`` for models whose code reads it, whatever the type of the dictionary."""
-    return TEMPERATURE if config.facts.get("temperature") == "mistral" else ()
+    return (
+        TEMPERATURE
+        if TEMPERATURE[0] in config.facts.get("temperature", {}).get("fields", ())
+        else ()
+    )
 
 
 def pairing_of(config: Configuration) -> Pairing:

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
-from posenc.frequencies.huggingface import COMMON, Rope, RopeType
+from posenc.frequencies.huggingface import COMMON, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.frequencies.schedule import Rescaled
 from posenc.interop.rope_models import TEMPERATURE
@@ -29,16 +29,6 @@ def rope_type_of(values: Mapping[str, Any], family: str = "") -> RopeType:
         named = ", ".join(map(repr, unknown))
         raise ValueError(f"The rope dictionary has the unknown key {named}.")
     return found
-
-
-def schedule_of(rope: Rope, length: int | None = None) -> Schedule:
-    """The frequencies that a rope dictionary means.
-
-    Args:
-        rope: The dictionary, read.
-        length: Of the sequences, for the types that depend on it; if not given, the trained length.
-    """
-    return rope.rope_type.read(rope, length)
 
 
 def rope_dictionary(schedule: Schedule, head_dim: int) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from posenc.interop.rope_layers import (
     width_of_head,
 )
 from posenc.interop.rope_models import checked, pairing_is_known, pairing_of, softmax_scale
-from posenc.interop.rope_types import Backwards, schedule_of
+from posenc.interop.rope_types import Backwards
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,7 @@ def _one_of(found: Sequence[tuple[Any, Any]], layer_type: str | None) -> Any:
 
 
 def softmax_scale_from_config(config: Config, *, layer_type: str | None = None) -> float:
-    """What attention multiplies the scores of rotated queries and keys with.
-
-    Args:
-        config: As of ``rotary_from_config``.
-        layer_type: Which layers, where these differ in it.
-
-    Example:
-        >>> softmax_scale_from_config({"model_type": "granite", "attention_multiplier": 0.0078125,
-        ...                            "hidden_size": 256, "num_attention_heads": 4})
-        0.0078125
-    """
+    """What attention multiplies the scores of rotated queries and keys with."""
     found = layers_by_type(checked(read(config)))
     kind = layer_type if layer_type in found else None
     return _one_of([(kind, layer.softmax_scale) for kind, layer in found.items()], kind)
@@ -118,10 +108,6 @@ def rotaries_from_config(
 
     None stands for NoPE layers (SmolLM3, Llama 4, Cohere 2) and for layers without attention.
     Layers of one type share one encoding.
-
-    Args:
-        config: As of ``rotary_from_config``.
-        length: As of ``rotary_from_config``.
 
     Example:
         >>> config = {"model_type": "smollm3", "hidden_size": 64, "num_attention_heads": 4,
@@ -194,7 +180,7 @@ def layer_of(
     config: Configuration, layer_type: str | None, rope: Rope, length: int | None
 ) -> RotaryLayer:
     """The layers of one type, of whose rope dictionary this was read."""
-    schedule, width = schedule_of(rope, length), width_of_head(config, layer_type)
+    schedule, width = rope.rope_type.read(rope, length), width_of_head(config, layer_type)
     if config.facts.get("backwards"):
         schedule = Backwards(schedule)
     # DeepSeek's heads are what does not turn, then what does.

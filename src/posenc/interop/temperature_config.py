@@ -4,9 +4,9 @@ from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.temperature import LogTemperature
 from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration
-from posenc.interop.layer_types import layer_types, unrotated
+from posenc.interop.layer_types import layer_types
 from posenc.interop.rope_layers import width_of_head
-from posenc.interop.rope_models import TEMPERATURE
+from posenc.interop.rotary_config import read_layers_of
 
 QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
 
@@ -32,45 +32,31 @@ def temperatures_from_config(config: Config) -> QueryTemperatures:
     return temperatures_of(read(config))
 
 
-def temperatures_of(known: Configuration) -> QueryTemperatures:
-    """The same, of a configuration that is read already."""
-    types = layer_types(known) or [None] * known.whole("layers")
-    reader = READERS.get(known.facts.get("temperature", ""))
-    return (None,) * len(types) if reader is None else reader(known, types)
+def temperatures_of(config: Configuration) -> QueryTemperatures:
+    """The same, of a configuration that is read already.
 
-
-def _llama4(config: Configuration, types: list) -> QueryTemperatures:
-    if config.get("attn_temperature_tuning") is False:
+    ``temperature`` of the facts has a form, and the fields of its scale and its period.
+    """
+    types, said = (
+        layer_types(config) or [None] * config.whole("layers"),
+        config.facts.get("temperature"),
+    )
+    if said is None or config.get("attn_temperature_tuning") is False:
         return (None,) * len(types)
-    scale, floor = config.get("attn_scale") or 0.1, config.get("floor_scale") or 8192
-    made = QueryTemperature(width_of_head(config), scale, floor)
-    return tuple(made if none else None for none in unrotated(config, types, len(types)))
-
-
-def _mistral(config: Configuration, types: list) -> QueryTemperatures:
     rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
-    beta, period = map(rope.get, TEMPERATURE)
-    if beta is None or period is None:
-        raise ValueError(f"{' or '.join(TEMPERATURE)} is not given.")
-    return (QueryTemperature(width_of_head(config), beta, period, form="mistral"),) * len(types)
-
-
-def _beam(config: Configuration, types: list) -> QueryTemperatures:
-    rope = config.dictionary("rope_parameters") or {"full_attention": None}
-    made = QueryTemperature(width_of_head(config), 0.1, 2048, form="beam")
-    return tuple(made if kind in rope and rope[kind] is None else None for kind in types)
-
-
-def _inkling(config: Configuration, types: list) -> QueryTemperatures:
-    first, alpha = config.family == "inkling", config.get("log_scaling_alpha") or 0.1
-    floor = config.get("log_scaling_n_floor") or (None if first else 128_000)
-    if floor is None:
+    given = [rope.get(name, config.get(name)) for name in said["fields"]]
+    pairs = zip(given, said["usual"], strict=True)
+    scale, period = (usual if each is None else each for each, usual in pairs)
+    if said["form"] == "log" and period is None:
         return (None,) * len(types)
-    wide = LogTemperature(config.whole("heads"), floor, alpha)
-    narrow = LogTemperature(config.whole("swa_num_attention_heads"), floor, alpha)
-    local = None if first else narrow
-    return tuple(local if kind == "hybrid_sliding" else wide for kind in types)
-
-
-READERS = {"llama4": _llama4, "mistral": _mistral, "beam": _beam, "inkling": _inkling}
-"""By what ``families.json`` says of a type."""
+    if None in (scale, period):
+        raise ValueError(f"{' or '.join(said['fields'])} is not given.")
+    if said["form"] == "log":
+        wide = LogTemperature(config.whole("heads"), period, scale)
+        narrow = LogTemperature(config.whole("swa_num_attention_heads"), period, scale)
+        local = narrow if said["local"] else None
+        return tuple(local if kind == "hybrid_sliding" else wide for kind in types)
+    made = QueryTemperature(width_of_head(config), scale, period, form=said["form"])
+    if said["form"] == "mistral":
+        return (made,) * len(types)
+    return tuple(None if layer else made for layer in read_layers_of(config))
