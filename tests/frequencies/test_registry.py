@@ -11,7 +11,7 @@ from posenc.frequencies import (
 )
 from posenc.frequencies.huggingface import COMMON, Rope
 from posenc.interop.huggingface import rope_dictionary
-from posenc.interop.rope_types import rope_type_of
+from posenc.interop.rope_layers import rope_type_of
 
 WRITTEN = [
     Geometric(16, 5e5),

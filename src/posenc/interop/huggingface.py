@@ -8,11 +8,14 @@ from posenc.interop.dropping import drop_rotary
 from posenc.interop.patching import Patch, patch, unpatch
 from posenc.interop.position_ids import multimodal_positions
 from posenc.interop.registry import register, unregister
-from posenc.interop.rope_types import rope_dictionary
-from posenc.interop.rotary_config import rotaries_from_config, rotary_from_config
+from posenc.interop.rope_layers import rope_dictionary
+from posenc.interop.rotary_config import (
+    rotaries_from_config,
+    rotary_from_config,
+    temperatures_from_config,
+)
 from posenc.interop.setup import LayerSetup, Part, PositionalSetup
 from posenc.interop.setup_reading import positional_setup
-from posenc.interop.temperature_config import temperatures_from_config
 from posenc.interop.weights import (
     ConvertedPairing,
     RowOrder,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.oracle.encodings import bare
-from posenc.interop.rope_types import OURS
+from posenc.interop.rope_layers import OURS
 from posenc.interop.rotary_config import rotary_from_config
 
 OF_THEIR_OWN = ("phi3", "phi4_multimodal")

@@ -1,14 +1,17 @@
-"""From the configuration of a Hugging Face model to its rotary encoding, exact at any position."""
+"""From the configuration of a Hugging Face model to its rotary encoding and its temperatures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.queries_keys.multimodal import Arrangement, MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary, Rotated
+from posenc.encodings.queries_keys.temperature import QueryTemperature
+from posenc.encodings.scores.temperature import LogTemperature
 from posenc.frequencies.huggingface import Rope
-from posenc.frequencies.registry import ROPE_TYPES
+from posenc.frequencies.schedule import Rescaled
 from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
@@ -20,7 +23,6 @@ from posenc.interop.rope_layers import (
     width_of_head,
 )
 from posenc.interop.rope_models import checked, pairing_is_known, pairing_of, softmax_scale
-from posenc.interop.rope_types import Backwards
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,8 @@ def rotary_from_config(
     known = checked(read(config))
     check_unheeded(known, length)
     found: list[tuple[Any, Any]] = [*layers_by_type(known, length).items()]
-    if _of_each(known) is not None:
-        layers = read_layers_of(known, length)
-        found = [*zip(layer_types(known) or [None] * len(layers), layers, strict=True)]
+    if known.get(known.facts.get("one_by_one", "")) is not None:
+        found = [(layer and layer.layer_type, layer) for layer in read_layers_of(known, length)]
     return _one_of([(kind, layer.encoding) for kind, layer in found if layer], layer_type)
 
 
@@ -131,40 +132,32 @@ def read_layers_of(
 ) -> tuple[RotaryLayer | None, ...]:
     """The same, of a configuration that is read already."""
     known = checked(config)
-    count, types = known.whole("layers"), layer_types(known)
+    count, types, told = known.whole("layers"), layer_types(known), dictionaries(known)
     if types is not None and len(types) != count:
         raise ValueError(f"layer_types names {len(types)} layers, and there are {count}.")
-    told: dict[Any, RotaryLayer | None] = {
-        **dict.fromkeys(dictionaries(known)),
-        **layers_by_type(known, length),
-    }
     layers: list[RotaryLayer | None] = []
-    for kind, none in zip(types or [None] * count, unrotated(known, types, count), strict=True):
+    made: dict[Any, RotaryLayer] = {}
+    absent = unrotated(known, types, count)
+    for index, kind in enumerate(types or [None] * count):
         kind = kind if kind in told else None
-        if not none and kind not in told:
-            raise ValueError(f"rope_parameters has no dictionary for layers of type {kind!r}.")
-        layers.append(None if none else told[kind])
-    if (given := _of_each(known)) is None:
-        return tuple(layers)
-    made: dict[tuple[float, str], RotaryLayer] = {}  # those with one dictionary share it
-    for index, layer in enumerate(layers):
-        if layer is not None:
-            rope = _own(known, layer.rope, index, given)
-            key = (rope.base, rope.kind)
-            layers[index] = made.setdefault(key, layer_of(known, None, rope, length))
+        if not absent[index] and kind not in told:
+            raise ValueError("rope_parameters has no dictionary for the type of a layer.")
+        dictionary = None if absent[index] else _of_layer(known, told[kind], index)
+        key = (kind, repr(dictionary))
+        if dictionary is not None and key not in made:
+            made[key] = layer_of(known, kind, rope_of(known, kind, dictionary), length)
+        layers.append(made.get(key))
     return tuple(layers)
 
 
-def _of_each(config: Configuration) -> Sequence[Any] | None:
-    """What a file says of the rotation of each layer, whatever its type; None of most."""
-    return config.listed(config.facts.get("one_by_one", ""))
-
-
-def _own(config: Configuration, rope: Rope, index: int, given: Sequence[Any]) -> Rope:
+def _of_layer(config: Configuration, dictionary: Any, index: int) -> Any:
     """The rope dictionary of one layer: with its own base, or without scaling where not listed."""
-    if config.facts["one_by_one"] == "layer_rope_theta":
-        return replace(rope, base=float(given[index]))
-    return rope if index in given else replace(rope, rope_type=ROPE_TYPES["default"], values={})
+    given = config.listed(field := config.facts.get("one_by_one", ""))
+    if given is None or dictionary is None:
+        return dictionary
+    if field == "layer_rope_theta":
+        return {**dictionary, "rope_theta": given[index]}
+    return dictionary if index in given else {"rope_theta": dictionary.get("rope_theta")}
 
 
 def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any, RotaryLayer]:
@@ -174,6 +167,14 @@ def layers_by_type(config: Configuration, length: int | None = None) -> dict[Any
         for kind, dictionary in dictionaries(config).items()
         if dictionary is not None
     }
+
+
+@dataclass(frozen=True)
+class Backwards(Rescaled):
+    """−ω_i: every pair turns the other way, as in nanochat."""
+
+    def radians(self) -> tuple[Decimal, ...]:
+        return tuple(-w for w in self.of.radians())
 
 
 def layer_of(
@@ -219,3 +220,59 @@ def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
     apart = len(sections)
     rest = [len(range(i, min(n * apart, pairs), apart)) for i, n in enumerate(sections)][1:]
     return pairs - sum(rest), *rest
+
+
+# Temperatures of queries --------------------------------------------------------------------------
+
+QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
+
+
+def temperatures_from_config(config: Config) -> QueryTemperatures:
+    """The query temperature of each layer, and None for layers that have none.
+
+    Llama 4 (``attn_temperature_tuning``) and Beam have one in their layers without rotary
+    positions, Ministral 3 and Mistral 4 (``llama_4_scaling_beta``) in all layers, Inkling
+    (``log_scaling_n_floor``) in those that see the whole text, Inkling 2 in all. Layers of other
+    models have none. A ``LogTemperature`` is an encoding of scores, since Inkling's changes
+    relative logits, too; the others act on queries.
+
+    Args:
+        config: A PreTrainedConfig, a dictionary, or the path of a config.json.
+
+    Example:
+        >>> config = {"model_type": "llama4_text", "head_dim": 16, "num_hidden_layers": 4}
+        >>> temperatures_from_config(config)
+        (None, None, None, QueryTemperature(16))
+    """
+    warn_of_strays(config)
+    return temperatures_of(read(config))
+
+
+def temperatures_of(config: Configuration) -> QueryTemperatures:
+    """The same, of a configuration that is read already.
+
+    ``temperature`` of the facts has a form, and the fields of its scale and its period.
+    """
+    types, said = (
+        layer_types(config) or [None] * config.whole("layers"),
+        config.facts.get("temperature"),
+    )
+    if said is None or config.get("attn_temperature_tuning") is False:
+        return (None,) * len(types)
+    rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
+    given = [rope.get(name, config.get(name)) for name in said["fields"]]
+    pairs = zip(given, said["usual"], strict=True)
+    scale, period = (usual if each is None else each for each, usual in pairs)
+    if said["form"] == "log" and period is None:
+        return (None,) * len(types)
+    if None in (scale, period):
+        raise ValueError(f"{' or '.join(said['fields'])} is not given.")
+    if said["form"] == "log":
+        wide = LogTemperature(config.whole("heads"), period, scale)
+        narrow = LogTemperature(config.whole("swa_num_attention_heads"), period, scale)
+        local = narrow if said["local"] else None
+        return tuple(local if kind == "hybrid_sliding" else wide for kind in types)
+    made = QueryTemperature(width_of_head(config), scale, period, form=said["form"])
+    if said["form"] == "mistral":
+        return (made,) * len(types)
+    return tuple(None if layer else made for layer in read_layers_of(config))

@@ -16,7 +16,7 @@ from posenc.frequencies.schedule import Number
 from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import refuse, rotating_model
-from posenc.interop.rope_types import schedule_of
+from posenc.interop.rope_layers import schedule_of
 from posenc.positions import checked, consecutive
 
 TARGET = "A choice by length"

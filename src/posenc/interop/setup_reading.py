@@ -12,10 +12,9 @@ from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
 from posenc.interop.rope_layers import unheeded
 from posenc.interop.rope_models import of_its_own_code, refusal, rotates
-from posenc.interop.rotary_config import RotaryLayer, read_layers_of
+from posenc.interop.rotary_config import RotaryLayer, read_layers_of, temperatures_of
 from posenc.interop.schemes import parts_of_schemes
 from posenc.interop.setup import LayerSetup, Part, PositionalSetup
-from posenc.interop.temperature_config import temperatures_of
 
 TEXTS = ("text_config", "llm_config", "language_config")
 """Fields of parts that are called ``text``; others by their own name, less ``_config``."""

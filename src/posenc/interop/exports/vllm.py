@@ -6,7 +6,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import YaRN
 from posenc.interop.configurations import Config, parts_of, read_whole
 from posenc.interop.exports.subject import beside_yarns, refuse, rotating_model, share_of
-from posenc.interop.rope_types import rope_dictionary
+from posenc.interop.rope_layers import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
 KNOWN = frozenset({"default", "linear", "llama3", "yarn"})

@@ -17,8 +17,8 @@ from posenc.interop.oracle.encodings import bare, same_angles
 from posenc.interop.patching.admission import GROWING, Admitted, Unlike, measured
 from posenc.interop.patching.angles import ALL
 from posenc.interop.patching.wanted import OUTSIDE, completed
+from posenc.interop.rope_layers import rope_dictionary
 from posenc.interop.rope_models import checked
-from posenc.interop.rope_types import rope_dictionary
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 
 Layers = Mapping[str, RotaryLayer]

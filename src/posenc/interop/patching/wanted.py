@@ -18,9 +18,8 @@ from posenc.interop.oracle.encodings import (
     with_frequencies,
 )
 from posenc.interop.patching.admission import GROWING, Admitted
-from posenc.interop.rope_layers import rope_of
+from posenc.interop.rope_layers import rope_of, rope_type_of
 from posenc.interop.rope_models import softmax_scale, temperature_keys
-from posenc.interop.rope_types import rope_type_of
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 
 Single = Rotary | MultimodalRotary | Schedule | Mapping[str, Any]
