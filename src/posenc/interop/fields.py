@@ -29,8 +29,6 @@ class Configuration:
 
     values: Mapping[str, Any]  # its fields
     model_type: str  # as the file has it; ``""`` where it does not say
-    # fields that the class in transformers fills in, which is not installed
-    missing: tuple[str, ...] = ()
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -104,7 +102,7 @@ class Configuration:
 
 
 def _filled(config: Configuration) -> Configuration:
-    """With what only the class in transformers makes of a file; told as missing without it.
+    """With what only the class in transformers makes of a file.
 
     Classes whose layers differ mix a dictionary by layer type with what stands beside it, each in
     a way of its own.
@@ -122,7 +120,10 @@ def _filled(config: Configuration) -> Configuration:
     try:
         from transformers import CONFIG_MAPPING
     except ImportError:
-        return replace(config, missing=tuple(needed))
+        raise ValueError(
+            f"This configuration of {config.model_type} leaves {', '.join(needed)} to its class. "
+            f"Install transformers, or write it down."
+        ) from None
     try:
         made = CONFIG_MAPPING[config.model_type].from_dict(deepcopy(dict(config.values))).to_dict()
     except Exception as error:  # whatever a class raises of its fields

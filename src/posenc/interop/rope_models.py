@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from posenc.interop.configurations import NESTS
 from posenc.interop.fields import Configuration, has_own_class
-from posenc.numerics.pairing import Pairing, checked_pairing
+from posenc.numerics.pairing import Pairing
 
 SIGNS = (
     "rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rope_pct", "rotary_emb_base",
@@ -28,9 +28,6 @@ def checked(config: Configuration) -> Configuration:
         why = "it turns by the coordinates of an image, see positional_setup"
     elif why is None and not turns and "parts" in facts:
         why = f"it is made of parts ({', '.join(facts['parts'])}), pass one of them"
-    elif why is None and turns and config.missing:
-        left = ", ".join(config.missing)
-        why = f"it leaves {left} to its class, install transformers or write it down"
     kind = given.model_type or "a model without model_type"
     if why is not None:
         raise ValueError(f"The rotation of {kind} cannot be read: {why}.")
@@ -95,12 +92,6 @@ def temperature_keys(config: Configuration) -> tuple[str, ...]:
         if TEMPERATURE[0] in config.facts.get("temperature", {}).get("fields", ())
         else ()
     )
-
-
-def pairing_of(config: Configuration) -> Pairing:
-    """Which channels form a pair: by the code of a model, or as its weights were converted."""
-    converted = config.get("posenc_pairing")
-    return pairing_of_code(config) if converted is None else checked_pairing(converted)
 
 
 def pairing_of_code(config: Configuration) -> Pairing:

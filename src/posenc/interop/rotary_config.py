@@ -22,7 +22,8 @@ from posenc.interop.rope_layers import (
     rope_of,
     width_of_head,
 )
-from posenc.interop.rope_models import checked, pairing_is_known, pairing_of, softmax_scale
+from posenc.interop.rope_models import checked, pairing_is_known, pairing_of_code, softmax_scale
+from posenc.numerics.pairing import checked_pairing
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,8 @@ def layer_of(
         schedule = Backwards(schedule)
     # DeepSeek's heads are what does not turn, then what does.
     place: Rotated = "suffix" if latent_width(config) else "prefix"
-    rotary = Rotary(schedule, head_dim=width, pairing=pairing_of(config), rotated=place)
+    pairing = checked_pairing(config.get("posenc_pairing") or pairing_of_code(config))
+    rotary = Rotary(schedule, head_dim=width, pairing=pairing, rotated=place)
     return RotaryLayer(
         layer_type,
         rope,

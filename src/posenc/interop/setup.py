@@ -78,12 +78,7 @@ class PositionalSetup:
     parts: tuple[Part, ...]
 
     def __getitem__(self, name: str) -> Part:
-        for part in self.parts:
-            if part.name == name:
-                return part
-        raise KeyError(
-            f"There is no part {name!r}; this model has {', '.join(p.name for p in self.parts)}."
-        )
+        return {part.name: part for part in self.parts}[name]
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)
