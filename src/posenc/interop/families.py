@@ -3,17 +3,19 @@
 The file is written by ``python -m tests.oracle_models --write``, from the classes of transformers
 and from small models of them that ran. A type has, as far as it differs from most:
 
-``defaults names parts usual flat dropped filled derived kept theta sense partly``
+``defaults names parts usual untyped flat dropped filled derived kept theta sense``
     What its class has by default, how it calls its fields, and what its parts are.
-``pairing backwards sections scale indexer refused rotates``
-    Its rotation: pairs, direction, axes, scale of scores, and whether it can be read.
-``by_type own rotary_dim head full_head_dim share_inside share_needed``
-    The fields of its bases and widths, where they have names of their own.
-``layers listing nope ends_full one_by_one needs``
+``pairing backwards sections scale temperature indexer refused refused_by rotates``
+    Its rotation: pairs, direction, axes, scales of scores, and whether it can be read.
+``by_type own unread by_length longest_if share partly share_inside share_needed``
+    The fields of its bases, lengths and shares, where they are not the usual ones.
+``rotary_dim head full_head_dim width``
+    Those of its widths.
+``layers listing nope nope_windowed ends_full one_by_one needs``
     Which layers are alike, and which fields only its class in transformers fills in.
-``window switch slides window_words``
+``window switch slides halved window_words``
     Which layers slide, and by which fields.
-``tokens scores patches axial table none words note verified``
+``tokens scores patches axial axial_words none words note decoder_note verified``
     What else it does, in objects or in words, and whether it was held against a running model.
 """
 

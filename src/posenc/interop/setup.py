@@ -12,24 +12,17 @@ Certainty = Literal["verified", "read", "assumed"]
 
 @dataclass(frozen=True)
 class LayerSetup:
-    """What one layer does with positions.
+    """What one layer does with positions; None where nothing says.
 
-    Attributes:
-        layer_type: As the configuration names it; None where all layers are alike.
-        positional: The encodings; those of tokens stand before the first layer, and are told in
-            each. None where no object of the library says what the layer does.
-        softmax_scale: What attention multiplies its scores with; None where nothing says.
-        window: A query sees the keys at distances below this; None for all of them.
-        chunk: Queries see keys of their own chunk of so many positions; None without chunks.
-        rope: The rope dictionary as it was read; None without one.
+    Encodings of tokens stand before the first layer, and are told in each.
     """
 
-    layer_type: str | None
-    positional: Positional | None
-    softmax_scale: float | None = None
-    window: int | None = None
-    chunk: int | None = None
-    rope: Rope | None = None
+    layer_type: str | None  #: as the configuration names it; None where all layers are alike
+    positional: Positional | None  #: its encodings; None where no object of the library says them
+    softmax_scale: float | None = None  #: what attention multiplies its scores with
+    window: int | None = None  #: a query sees the keys at distances below this; None for all
+    chunk: int | None = None  #: queries see keys of their own chunk of so many positions
+    rope: Rope | None = None  #: the rope dictionary as it was read
 
     @property
     def encodings(self) -> list[Any]:
@@ -40,41 +33,27 @@ class LayerSetup:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a model.
+    """One part of a model: ``"text"``, ``"vision"``, ``"encoder"``, ``"decoder"``, and so on.
 
-    Attributes:
-        name: ``"text"``, ``"vision"``, ``"encoder"``, ``"decoder"``, ``"cross-attention"``,
-            ``"indexer"``, or what the file calls it.
-        model_type: Of the part.
-        layers: One a layer.
-        trained_length: Positions before any extension; None where nothing says.
-        certainty: ``"verified"`` where this was held against the running model, ``"read"`` where
-            it stands in its code or its file, ``"assumed"`` where the model is not known, or the
-            file names code of its own by ``auto_map``.
-        notes: What else there is to say, in words.
-        strays: Fields beside the parts, where the class of the whole in transformers does not look
-            for them; ``notes`` say whether they were read here.
+    It is ``"verified"`` where it was held against the running model, ``"read"`` where it stands in
+    its code or its file, ``"assumed"`` where the model is not known, or the file names code of its
+    own by ``auto_map``.
     """
 
-    name: str
-    model_type: str
-    layers: tuple[LayerSetup, ...]
-    trained_length: int | None = None
+    name: str  #: also ``"cross-attention"``, ``"indexer"``, or what the file calls it
+    model_type: str  #: of the part
+    layers: tuple[LayerSetup, ...]  #: one a layer
+    trained_length: int | None = None  #: positions before any extension; None where nothing says
     certainty: Certainty = "read"
-    notes: tuple[str, ...] = ()
-    strays: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: what else there is to say, in words
+    strays: tuple[str, ...] = ()  #: fields beside the parts where the class does not look for them
 
 
 @dataclass(frozen=True)
 class PositionalSetup:
-    """What a model does with positions.
+    """What a model does with positions: its parts, that of text first."""
 
-    Attributes:
-        model_type: As the configuration names it.
-        parts: Its parts, that of text first.
-    """
-
-    model_type: str
+    model_type: str  #: as the configuration names it
     parts: tuple[Part, ...]
 
     def __getitem__(self, name: str) -> Part:
