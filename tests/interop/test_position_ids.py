@@ -10,10 +10,10 @@ import torch
 from transformers import CONFIG_MAPPING
 
 from posenc.interop.huggingface import multimodal_positions
-from posenc.interop.position_ids import FRAMES_APART, MERGED_FRAMES, OMNI, PLAIN, SECONDS
+from posenc.interop.position_ids import FAMILIES
 
 IMAGE, VIDEO = 1, 2
-BY_TYPES = sorted(FRAMES_APART | SECONDS | MERGED_FRAMES | PLAIN)
+BY_TYPES = sorted(name for name, way in FAMILIES.items() if way != "hears")
 
 
 class Drawn:
@@ -40,9 +40,9 @@ class Drawn:
         return torch.cat(parts)
 
     def _video(self, frames: int, h: int, w: int) -> list[torch.Tensor]:
-        merged = 2 if self.family in MERGED_FRAMES else 1
+        merged = 2 if FAMILIES[self.family] == "frames merged" else 1
         self.videos.append((frames * merged, 2 * h, 2 * w))
-        if self.family not in FRAMES_APART:
+        if FAMILIES[self.family] != "frames apart":
             return [torch.full((frames * h * w,), VIDEO)]
         frame = torch.full((h * w,), VIDEO)
         stamp = torch.zeros(2, dtype=torch.long)
@@ -85,7 +85,7 @@ def test_they_are_those_of_the_model(family, left):
         images, videos = drawn.grids()
         given = {"image_grid_thw": images, "video_grid_thw": videos, "attention_mask": mask}
         ours_given = {}
-        if family in SECONDS and videos is not None:
+        if FAMILIES[family] == "seconds" and videos is not None:
             seconds = torch.rand(len(videos), generator=drawn.generator) * 3
             given["second_per_grid_ts"] = ours_given["seconds"] = seconds
         wanted, _ = model.get_rope_index(types, types, **given)
@@ -107,7 +107,7 @@ def omni(model_type: str):
     return model, whole
 
 
-@pytest.mark.parametrize("family", sorted(OMNI))
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - BY_TYPES))
 def test_omni_sees_and_reads_as_its_model_does(family):
     """Tokens stand between those that begin and end an image."""
     model, whole = omni(family)

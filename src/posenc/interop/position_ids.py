@@ -8,26 +8,27 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from posenc.interop.configurations import read_whole
-from posenc.interop.fields import Configuration
 from posenc.positions.modalities import After, mixed_modalities
 
-FRAMES_APART = frozenset({
-    "cohere_compass", "glm46v", "glm4v", "glm4v_moe", "glm_ocr", "qwen3_5", "qwen3_5_moe",
-    "qwen3_vl", "qwen3_vl_moe",
-})  # fmt: skip
-"""Models that put a time stamp in words before each frame: frames are images of their own."""
-
-SECONDS = frozenset({"qwen2_5_vl"})
-"""Models whose frames stand as far apart as the seconds between them."""
-
-OMNI = frozenset({"qwen2_5_omni", "qwen3_omni_moe"})
-"""Models that hear too: audio counts as text, and what follows a video stands behind its time."""
-
-MERGED_FRAMES = frozenset({"ernie4_5_vl_moe"})
-"""Models that merge frames of videos, as all merge patches."""
-
-PLAIN = frozenset({"qwen2_vl", "paddleocr_vl"})
-"""Models whose frames stand one apart."""
+FAMILIES = {
+    # A time stamp in words stands before each frame: frames are images of their own.
+    **dict.fromkeys(
+        (
+            "cohere_compass", "glm46v", "glm4v", "glm4v_moe", "glm_ocr", "qwen3_5", "qwen3_5_moe",
+            "qwen3_vl", "qwen3_vl_moe",
+        ),
+        "frames apart",
+    ),
+    # Frames stand as far apart as the seconds between them.
+    "qwen2_5_vl": "seconds",
+    # These hear too: audio counts as text, and what follows a video stands behind its time.
+    **dict.fromkeys(("qwen2_5_omni", "qwen3_omni_moe"), "hears"),
+    # Frames are merged, as all merge patches.
+    "ernie4_5_vl_moe": "frames merged",
+    # Frames stand one apart.
+    **dict.fromkeys(("qwen2_vl", "paddleocr_vl"), "plain"),
+}  # fmt: skip
+"""How the families count the frames of videos."""
 
 IMAGE, VIDEO = 1, 2
 
@@ -72,64 +73,59 @@ def multimodal_positions(
         [[[0, 0, 0], [1, 1, 1], [1, 1, 2], [3, 3, 3]]]
     """
     known = read_whole(config)
-    family = known.family.removesuffix("_thinker")
-    if family not in FRAMES_APART | SECONDS | OMNI | MERGED_FRAMES | PLAIN:
+    way = FAMILIES.get(known.family.removesuffix("_thinker"))
+    if way is None:
         raise ValueError(f"How {known.model_type} counts its tokens is not known here.")
-    grids = {
-        IMAGE: _merged(known, family, image_grids, is_video=False),
-        VIDEO: _merged(known, family, video_grids, is_video=True),
+    whole = known.dictionary("thinker_config") or known.values
+    vision = whole.get("vision_config") or whole
+    side = vision.get("spatial_merge_size", 2)
+    frames = vision.get("temporal_merge_size", 2) if way == "frames merged" else 1
+    grids = {IMAGE: _merged(image_grids, 1, side), VIDEO: _merged(video_grids, frames, side)}
+    if way == "frames apart":
+        grids[VIDEO] = [(1, height, width) for t, height, width in grids[VIDEO] for _ in range(t)]
+    timed = {
+        "seconds": (_spread, vision.get("tokens_per_second", 4)),
+        "hears": (_heard, whole.get("position_id_per_seconds", 25)),
     }
     times = {}
-    if family in SECONDS | OMNI:
+    if way in timed:
+        place, rate = timed[way]
         # A number or a tensor: by its kind the models round.
         apart = [1] * len(grids[VIDEO]) if seconds is None else [*seconds]
         several = zip(grids[VIDEO], apart, strict=True)
-        times[VIDEO] = [_times(known, family, grid[0], second) for grid, second in several]
-    usual = "all" if family in OMNI else "sides"
+        times[VIDEO] = [place(grid[0], second, rate) for grid, second in several]
     return mixed_modalities(
         token_types,
         grids,
         times=times,
-        after=usual if after is None else after,
+        after=after or ("all" if way == "hears" else "sides"),
         mask=mask,
         document_ids=document_ids,
     )
 
 
-def _merged(
-    config: Configuration, family: str, grids: Any, *, is_video: bool
-) -> list[tuple[int, int, int]]:
-    """The grids in tokens."""
-    side = _vision(config, "spatial_merge_size", 2)
-    frames = _vision(config, "temporal_merge_size", 2) if family in MERGED_FRAMES else 1
-    found, merged = [], frames if is_video else 1
+def _merged(grids: Any, frames: int, side: int) -> list[tuple[int, int, int]]:
+    """Grids of patches in tokens."""
+    found = []
     for t, h, w in [] if grids is None else torch.as_tensor(grids, device="cpu").tolist():
-        if h % side or w % side or t % merged:
+        if h % side or w % side or t % frames:
             raise ValueError(
-                f"A grid of {t} × {h} × {w} patches cannot be merged by {merged} × {side} × {side}."
+                f"A grid of {t} × {h} × {w} patches cannot be merged by {frames} × {side} × {side}."
             )
-        whole = (t // merged, h // side, w // side)
-        apart = is_video and family in FRAMES_APART
-        found += [(1, *whole[1:])] * whole[0] if apart else [whole]
+        found.append((t // frames, h // side, w // side))
     return found
 
 
-def _vision(config: Configuration, name: str, usual: int) -> int:
-    """A size of the model's vision part."""
-    for field in ("thinker_config", "vision_config"):
-        config = Configuration(config.dictionary(field) or config.values, config.model_type)
-    return config.values.get(name, usual)
-
-
-def _times(config: Configuration, family: str, frames: int, second: Any) -> Tensor:
-    """Where the frames of a video stand, rounded as the models round."""
+def _spread(frames: int, second: Any, rate: int) -> Tensor:
+    """Where the frames of a video stand, rounded as Qwen2.5-VL rounds."""
     index = torch.arange(frames, device="cpu")
-    second = second.cpu() if isinstance(second, Tensor) else second
-    if family in SECONDS:
-        interval = _vision(config, "tokens_per_second", 4) * second
-        if isinstance(interval, Tensor | int):  # in the dtype of a tensor
-            return (index * interval).long()
-        return (index.float() * float(interval)).long()
-    values = config.dictionary("thinker_config") or config.values
+    interval = rate * (second.cpu() if isinstance(second, Tensor) else second)
+    if isinstance(interval, Tensor | int):  # in the dtype of a tensor
+        return (index * interval).long()
+    return (index.float() * float(interval)).long()
+
+
+def _heard(frames: int, second: Any, rate: int) -> Tensor:
+    """The same as Omni models round."""
     apart = torch.tensor(float(second), dtype=torch.float32, device="cpu")
-    return (index * apart * values.get("position_id_per_seconds", 25)).long()
+    return (torch.arange(frames, device="cpu") * apart * rate).long()

@@ -15,7 +15,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.guards import demand, graph_looks, may_look
-from posenc.kernels.rotary.front import RotaryLayout
+from posenc.kernels.rotary.front import RotaryLayout, rotate
 from posenc.kernels.rows import rows_at
 from posenc.numerics.pairing import Pairing
 from posenc.positions import checked, consecutive
@@ -52,33 +52,17 @@ def rotary_embedding(
         >>> rotary_embedding(torch.randn(2, 8, 16, 64), cos[:16], sin[:16]).shape
         torch.Size([2, 8, 16, 64])
     """
-    if cos.shape != sin.shape or not cos.ndim or 2 * cos.shape[-1] != x.shape[-1]:
-        raise ValueError(
-            f"cos has shape {tuple(cos.shape)} and sin {tuple(sin.shape)}; both must have "
-            f"{x.shape[-1] / 2:g} columns, one a pair."
-        )
     cos, sin = (each.to(working_dtype(x.dtype)) for each in (cos, sin))
     if position_ids is not None:
         ids = checked(position_ids, "position_ids")
-        if may_look(ids) and ids.numel() and int(ids.min()) < 0:
-            raise IndexError(f"Position {int(ids.min())} is not a row.")
         cos, sin = rows_at(cos, ids), rows_at(sin, ids)
-    elif cos.ndim > 2 and cos.shape[-3] != 1:
-        return _by_head(x, cos, sin, interleaved)
+    elif cos.ndim > 2 and cos.shape[-3] != 1:  # heads have angles of their own
+        return rotate(x, cos, sin, pairing="interleaved" if interleaved else "half")
     elif cos.ndim > 2:
         cos, sin = cos.squeeze(-3), sin.squeeze(-3)
     rows = torch.broadcast_shapes(cos.shape, (x.shape[-2], 1))
     table = torch.stack([cos.expand(rows), sin.expand(rows)], -2)
     return rotate_heads(x, table, RotaryLayout(interleaved, False, True), x.shape[-1], x.shape[-1])
-
-
-def _by_head(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Where heads have angles of their own."""
-    wide = x.to(cos.dtype)
-    a, b = (wide[..., 0::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
-    turned = (a * cos - b * sin, b * cos + a * sin)
-    joined = torch.stack(turned, -1).flatten(-2) if interleaved else torch.cat(turned, -1)
-    return joined.to(x.dtype)
 
 
 class RotaryPositionalEmbeddings(nn.Module):
@@ -124,12 +108,7 @@ class RotaryPositionalEmbeddings(nn.Module):
         *,
         input_pos: Int[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch seq heads head_dim"]:
-        """``x`` rotated; without ``input_pos``, tokens stand at 0, 1, 2, …
-
-        Args:
-            x: Queries or keys.
-            input_pos: ``[batch, seq]``, or ``[seq]``.
-        """
+        """``x`` rotated; without ``input_pos``, tokens stand at 0, 1, 2, …"""
         if input_pos is None:
             input_pos = consecutive(x.shape[1], device=x.device)
         positions = checked(input_pos, "input_pos")
@@ -176,13 +155,12 @@ class ComplexRoPE(nn.Module):
         if positions is None:
             positions = consecutive(query.shape[0], device=query.device)
         positions = checked(positions)
-        if (graph := graph_looks(positions)) or may_look(positions):
-            inside = ((positions >= 0) & (positions < length)).all()
-            words = f"Positions leave 0 … {length - 1}, for which this module was built."
-            if graph:
-                demand(inside, words)
-            elif not bool(inside):
-                raise IndexError(words)
+        inside = (positions >= 0) & (positions < length)
+        words = f"Positions leave 0 … {length - 1}, for which this module was built."
+        if graph_looks(positions):
+            demand(inside.all(), words)
+        elif may_look(positions) and not inside.all():
+            raise IndexError(words)
         rows = self.tables.rows(self.rotary, positions, dtype=dtype, below=length)
         return self.rotary.encode_queries(query, rows), self.rotary.encode_keys(key, rows)
 
