@@ -102,7 +102,7 @@ def attend(
     if isinstance(position_bias, Tensor):
         _add(told, position_bias[..., : key.shape[-2]])
     elif position_bias is not None and position_bias.encoding is not None:
-        row = _row(mask, position_bias, query) if isinstance(mask, ToldMask) else None
+        row = _by_key(mask, position_bias, query) if isinstance(mask, ToldMask) else None
         if row is not None:
             _add(told, row)
         else:
@@ -155,27 +155,22 @@ def _add(told: dict[str, Any], bias: Tensor) -> None:
     told["attn_mask"] = bias
 
 
-def _row(mask: ToldMask, told: ToldBias, query: Tensor) -> Tensor | None:
+def _by_key(mask: ToldMask, told: ToldBias, query: Tensor) -> Tensor | None:
     """What all queries alike add for each key; ``None`` where each adds its own.
 
-    So it is where there is one, and where a model that adds m · j lets queries see later keys. For
-    one query it is built once for all layers; but not where a bias learns, since layers that are
-    run again would share its graph.
+    So it is where there is one, and where a model that adds m · j lets queries see later keys.
     """
     bias: Any = told.encoding
+    rises = told.first is None and not mask.is_causal
     holes = not told.counts_padding and mask.has_holes()
-    if told.first is None and not mask.is_causal and mask.q_len > 1:
-        keys = _among_real(mask)["k_positions"] if holes else mask.positions(query.device)[1]
-        table = bias.table(keys[..., -1:], keys, dtype=working_dtype(query.dtype))
-        return table if holes else table.unsqueeze(0)
-    if holes or mask.q_len != 1 or torch.is_grad_enabled() or torch.compiler.is_compiling():
+    if (mask.q_len > 1 and not rises) or (mask.q_len == 1 and holes):
         return None
-    name = id(bias), mask.k_len, query.device, query.dtype
-    if name not in mask.kept:
-        places = mask.positions(query.device)
-        # With the bias itself, so that its address stays its own.
-        mask.kept[name] = bias, bias.table(*places, dtype=working_dtype(query.dtype)).unsqueeze(0)
-    return mask.kept[name][1]
+    queries, keys = mask.positions(query.device)
+    if mask.q_len > 1:
+        keys = _among_real(mask)["k_positions"] if holes else keys
+        queries = keys[..., -1:]
+    table = bias.table(queries, keys, dtype=working_dtype(query.dtype))
+    return table if holes else table.unsqueeze(0)
 
 
 def _among_real(mask: ToldMask) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 """The masks of ``transformers``, told in a few numbers where they are usually drawn as matrices."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -30,8 +30,6 @@ class ToldMask:
     # ``[batch, q_len]``: the document, or the chunk, of each query
     q_documents: Tensor | None = None
     documents: Tensor | None = None  # ``[batch, k_len]``: that of each key
-    # what layers that share it need not compute each anew
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     ndim = 4  # that of the matrix it stands for
 
     def to(self, *_: Any, **__: Any) -> "ToldMask":
@@ -118,14 +116,11 @@ def told_or_drawn(
     places = q_length, kv_length, q_offset, kv_offset
     known = all(isinstance(n, int) or (isinstance(n, Tensor) and may_look(n)) for n in places)
     if known and not torch.compiler.is_compiling() and (rules := _rules(function)) is not None:
-        q_first, k_first = int(q_offset), int(kv_offset)
-        sizes = batch_size, int(q_length), int(kv_length)
-        return _told(*sizes, q_first, k_first, rules, attention_mask)
+        bare = ToldMask(int(q_length), int(kv_length), int(q_offset), int(kv_offset))
+        return _told(batch_size, bare, rules, attention_mask)
     never: dict[str, Any] = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     draw = eager_mask if getattr(others.get("config"), "model_type", "") == "mpt" else sdpa_mask
-    return draw(  # type: ignore[return-value]
-        batch_size, *places, function, attention_mask, **others | never
-    )
+    return draw(batch_size, *places, function, attention_mask, **others | never)  # type: ignore[return-value]
 
 
 Rules = dict[str, Mapping[str, Any]]
@@ -183,34 +178,33 @@ def _codes() -> dict[Any, str]:
     return {function.__code__: kind for kind, function in made.items()}
 
 
-def _told(
-    batch: int,
-    q_len: int,
-    k_len: int,
-    first_query: int,
-    first_key: int,
-    rules: Rules,
-    attention_mask: Tensor | None,
-) -> ToldMask:
+def _told(batch: int, bare: ToldMask, rules: Rules, attention_mask: Tensor | None) -> ToldMask:
+    """The mask of these queries and keys."""
     window, is_causal = None, "causal" in rules
     if "earlier" in rules:
         window = rules["earlier"]["sliding_window"]
     elif "around" in rules:  # it counts the distance, we the positions with the query's own
         window = rules["around"]["sliding_window"] + 1
-    if window is not None and is_causal and window > first_query + q_len - 1 - first_key:
+    last = bare.first_query + bare.q_len - 1
+    if window is not None and is_causal and window > last - bare.first_key:
         window = None  # it reaches past all keys
     documents = q_documents = None
     if "packed" in rules:
         documents = q_documents = rules["packed"]["packed_sequence_mask"].expand(batch, -1)
     elif "chunk" in rules:
         size, begin = rules["chunk"]["chunk_size"], rules["chunk"]["left_padding"].view(-1, 1)
-        rows = torch.arange(first_query, first_query + q_len, device=begin.device) - begin
-        keys = torch.arange(first_key, first_key + k_len, device=begin.device) - begin
-        q_documents = rows.div(size, rounding_mode="floor").expand(batch, -1)
-        documents = keys.div(size, rounding_mode="floor").expand(batch, -1)
-    padding = _padding(attention_mask, batch, first_key, k_len)
-    places = q_len, k_len, first_query, first_key
-    return ToldMask(*places, is_causal, window, padding, q_documents, documents)
+        q_documents, documents = (
+            (x - begin).div(size, rounding_mode="floor").expand(batch, -1)
+            for x in bare.positions(begin.device)
+        )
+    return replace(
+        bare,
+        is_causal=is_causal,
+        window=window,
+        padding=_padding(attention_mask, batch, bare.first_key, bare.k_len),
+        q_documents=q_documents,
+        documents=documents,
+    )
 
 
 def _padding(mask: Tensor | None, batch: int, first: int, count: int) -> Tensor | None:
