@@ -74,7 +74,8 @@ def read_header(path: Path) -> Header:
 
 def shards_of(index: Path) -> list[str]:
     """The names of the files that an index (``model.safetensors.index.json``) speaks of."""
-    names = sorted({*json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+    told = json.loads(index.read_text(encoding="utf-8")).get("weight_map", {})
+    names = sorted({*told.values()})
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise ValueError(f"{index} names {name}, which is in another folder.")

@@ -19,23 +19,13 @@ from posenc.interop.modes import in_evaluation
 from posenc.interop.oracle.watching import Record, watched
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
-from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrder, RowOrders, row_orders
+from posenc.interop.weights.checkpoint import MARK, PLACE, RowOrders, row_orders
 from posenc.numerics.pairing import Pairing, checked_pairing, convert_channels
 
 EQUAL, APART = 1e-5, 1e-3
 """Softmax in float32 leaves 1e-7 of the outputs; a wrong order leaves a tenth of them and more."""
 
 Functions = dict[str, Callable[..., Any]]
-
-
-@dataclass(frozen=True)
-class Attention:
-    """One module that rotates."""
-
-    path: str
-    module: nn.Module
-    layer: Rotary  # in the pairing of its code
-    orders: dict[str, RowOrder]  # by the names of its tensors
 
 
 @dataclass(eq=False, repr=False)
@@ -133,43 +123,30 @@ def _turned(model: nn.Module, to: Pairing) -> RowOrders:
     known = read(model.config)
     # Without duplicates: a projection that two layers share is permuted once.
     orders = row_orders(model.config, {name: x.shape for name, x in model.named_parameters()})
-    own = replace(known, values={k: v for k, v in known.values.items() if k != MARK})
-    layers = read_layers_of(own, None)
-    found: dict[str, Attention] = {}
-    for name, order in orders.items():
-        place: Any = PLACE.match(name)
-        path, rotary = place["attention"], layers[int(place["layer"])].rotary  # type: ignore[union-attr]
-        each = found.setdefault(path, Attention(path, model.get_submodule(path), rotary, {}))
-        each.orders[name.removeprefix(f"{path}.")] = order
+    for name in orders:
         if not model.get_parameter(name).is_floating_point():
             raise ValueError(f"{name} is no floating parameter; quantized models are not served.")
-        if "forward" in vars(each.module) and not calls_others(each.module):
-            raise ValueError(f"{path} has a forward pass of its own, set on it; remove that first.")
     if to == pairing_of_code(known):
-        for each in found.values():
-            vars(each.module).pop("forward", None)
+        for module in filter(calls_others, model.modules()):
+            del vars(module)["forward"]
         return orders
-    for module, functions in _measured(model, list(found.values()), to):
-        with_functions(module, functions)
-    return orders
-
-
-def _measured(
-    model: nn.Module, found: list[Attention], to: Pairing
-) -> list[tuple[nn.Module, Functions]]:
-    """For each module, the functions that it must call; measured once for modules of a kind."""
-    kinds = {each.path: (repr(each.module), repr(each.layer)) for each in found}
-    functions: dict[tuple[str, str], Functions] = {}
-    path = type(model).__name__
+    own = replace(known, values={k: v for k, v in known.values.items() if k != MARK})
+    layers: Any = read_layers_of(own)
+    places = {each["attention"]: each["layer"] for each in map(PLACE.match, orders) if each}
+    modules, functions, path = {}, {}, type(model).__name__
     try:
         with in_evaluation(model):
             record = watched(model)
-        for each in found:
-            path, kind = each.path, kinds[each.path]
-            functions[kind] = functions.get(kind) or measured(each, record, to)
+        for path, layer in places.items():
+            module, rotary = model.get_submodule(path), layers[int(layer)].rotary
+            modules[module] = kind = repr(module), repr(rotary)  # measured once for all of a kind
+            if kind not in functions:
+                functions[kind] = _measured(path, module, rotary, orders, record, to)
     except Exception as error:  # whatever a model raises
         raise ValueError(f"{path} cannot be converted: {type(error).__name__}: {error}") from error
-    return [(each.module, functions[kinds[each.path]]) for each in found]
+    for module, kind in modules.items():
+        with_functions(module, functions[kind])
+    return orders
 
 
 @dataclass(frozen=True)
@@ -201,22 +178,26 @@ class OtherPairing:
 
 
 @torch.no_grad()
-def measured(each: Attention, record: Record, to: Pairing) -> Functions:
+def _measured(
+    path: str, module: nn.Module, rotary: Rotary, orders: RowOrders, record: Record, to: Pairing
+) -> Functions:
     """The functions with which permuted random weights give the outputs of those in order."""
-    named, functions = _plain_forward(each.module).__code__.co_names, Functions()
+    if "forward" in vars(module):
+        raise ValueError("a forward pass of its own was set on it; remove that first")
+    named, functions = _plain_forward(module).__code__.co_names, Functions()
     for call in record.rotated:
-        rotates = call.path == each.path and call.name in named
+        rotates = call.path == path and call.name in named
         if rotates and (rotation := call.rotation(record.positions)) is not None:
-            made = OtherPairing(call.function, each.layer, not rotation.reorders, call.contents)
+            made = OtherPairing(call.function, rotary, not rotation.reorders, call.contents)
             functions[call.name] = made
     if not functions:
         raise ValueError("its forward pass calls no function that rotates")
-    args, kwargs = tree_map(_wide, record.given[each.path])
-    copy = _random_copy(each.module)
+    args, kwargs = tree_map(_wide, record.given[path])
+    copy = _random_copy(module)
     wanted = _first(copy(*args, **kwargs))
-    tensors = dict(copy.named_parameters())
-    for name, order in each.orders.items():
-        tensors[name].copy_(order.converted(tensors[name], to))
+    for name, weight in copy.named_parameters():
+        if order := orders.get(f"{path}.{name}"):
+            weight.copy_(order.converted(weight, to))
     blind = _first(copy(*args, **kwargs))
     with_functions(copy, functions)
     given = _first(copy(*args, **kwargs))
