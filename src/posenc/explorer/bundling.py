@@ -67,28 +67,7 @@ def _hash(text: str) -> str:
 
 
 def joined(entry: str, read: Callable[[str], str]) -> str:
-    """One script that does what the module ``entry`` does; ``read`` gives the text of a path.
-
-    Example:
-        >>> files = {
-        ...     "main.js": 'import { two } from "./two.js";\\nconsole.log(two);\\n',
-        ...     "two.js": "export const two = 2;\\n",
-        ... }
-        >>> print(joined("main.js", files.__getitem__))
-        "use strict";
-        // two.js
-        const $two = (() => {
-        const two = 2;
-        return { two };
-        })();
-        // main.js
-        const $main = (() => {
-        const { two } = $two;
-        console.log(two);
-        return {  };
-        })();
-        <BLANKLINE>
-    """
+    """One script that does what the module ``entry`` does; ``read`` gives the text of a path."""
     parts: dict[str, str] = {}
 
     def visit(path: str) -> None:

@@ -161,12 +161,7 @@ Value = TypeVar("Value")
 
 
 def grouped(values: Sequence[Value]) -> list[tuple[list[int], Value]]:
-    """Equal values once, each with where it stands, in the order of first appearance.
-
-    Example:
-        >>> grouped(["a", "b", "a"])
-        [([0, 2], 'a'), ([1], 'b')]
-    """
+    """Equal values once, each with where it stands, in the order of first appearance."""
     groups: dict[Value, list[int]] = {}
     for index, value in enumerate(values):
         groups.setdefault(value, []).append(index)
