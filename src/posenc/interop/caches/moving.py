@@ -13,7 +13,6 @@ from posenc.frequencies import Schedule
 from posenc.frequencies.given import Difference
 from posenc.interop.caches.storage import (
     ALIKE,
-    BY_LENGTH,
     KeyStorage,
     by_layer,
     measured_storage,
@@ -22,6 +21,7 @@ from posenc.interop.caches.storage import (
 )
 from posenc.interop.configurations import read
 from posenc.interop.oracle.encodings import Encoding, bare, points_of, with_frequencies
+from posenc.interop.patching.admission import GROWING
 from posenc.interop.patching.patch import patch
 from posenc.interop.patching.wanted import fitting
 from posenc.interop.rotary_config import read_layers_of
@@ -163,7 +163,7 @@ def _positions_of(layer: Any, given: Tensor | None, device: Any) -> Tensor:
 
 
 def _check_reach(held: KeyStorage, reach: int) -> None:
-    if held.rope_type in BY_LENGTH and held.trained_length and reach > held.trained_length:
+    if held.rope_type in GROWING and held.trained_length and reach > held.trained_length:
         raise ValueError(
             f"Tokens of the cache reach position {reach - 1}, and frequencies of rope type "
             f"{held.rope_type!r} change beyond {held.trained_length} positions."

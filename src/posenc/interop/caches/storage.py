@@ -24,9 +24,6 @@ from posenc.numerics.pairing import Pairing
 
 Held = Literal["keys", "values"]
 
-BY_LENGTH = ("dynamic", "longrope")
-"""Rope types whose frequencies transformers changes while a sequence grows."""
-
 LONGEST = 100
 """Positions stay below it: near enough for float32."""
 
