@@ -164,12 +164,8 @@ class OtherPairing:
         for name in self.contents:
             bound.arguments[name] = self._reordered(bound.arguments[name], self.layer.pairing)
         out = self.function(*bound.args, **bound.kwargs)
-        if not self.keeps_order:
-            return out
         other: Pairing = "half" if self.layer.pairing == "interleaved" else "interleaved"
-        if isinstance(out, tuple | list):
-            return tuple(self._reordered(x, other) for x in out)
-        return self._reordered(out, other)
+        return tree_map(partial(self._reordered, to=other), out) if self.keeps_order else out
 
     def _reordered(self, x: Tensor, to: Pairing) -> Tensor:
         """Of heads, or of their rotated part alone."""
