@@ -41,9 +41,7 @@ def norm_shares(
 
 
 def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"]:
-    """The range of each column; those of a small one hardly tell these positions apart.
-
-    In float32 where the table is narrower, since a range may be twice its largest number.
+    """The range of each column, in float32 at least; small ones hardly tell positions apart.
 
     Example:
         >>> import torch

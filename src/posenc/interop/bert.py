@@ -14,12 +14,8 @@ from posenc.transformer import Encoder, TokenEmbedding
 class Bert(nn.Module):
     """Token ids to hidden states, as BERT: words + token types, then an encoder.
 
-    The encoding of positions is that of ``encoder.positional``, and can be another one.
-
-    Args:
-        words: Embedding of token ids.
-        token_types: Embedding of token types: 0 for the first sentence, 1 for the second.
-        encoder: Everything after the embeddings.
+    The encoding of positions is that of ``encoder.positional``, and can be another one. Token types
+    are 0 in the first sentence and 1 in the second.
 
     Reference:
         Devlin et al. 2019, "BERT", figure 2 (arXiv:1810.04805).

@@ -37,13 +37,8 @@ class RequestTables:
     """The tables of all schedules that requests may have, one behind the other, to gather from.
 
     Rows of schedule s stand at offset_s + position. One gather serves a batch whatever its requests
-    are, and no row depends on what else is in the batch.
-
-    Args:
-        rotary: The rotation; its frequencies are put aside for those of ``by_length``.
-        by_length: The schedules.
-        dtype: Of the rows; float32 if not given.
-        device: Where they lie.
+    are, and no row depends on what else is in the batch. The frequencies of ``rotary`` are put
+    aside for those of ``by_length``.
 
     Example:
         >>> by_length = ByLength.yarn(Geometric(64), trained_length=128)
@@ -126,11 +121,6 @@ def requests_from_config(
     Of a plain model, or one that YaRN extends: plain up to the trained length, and YaRN by each
     factor above it, with the model's own borders. Of LongRoPE: the short list up to the trained
     length, the long one up to ``max_position_embeddings``.
-
-    Args:
-        config: As of ``positional_setup``.
-        factors: Of YaRN, above 1 and growing; nothing to LongRoPE.
-        part: Which part of a model of several, as ``"text"``.
 
     Example:
         >>> qwen = {"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6,

@@ -37,11 +37,6 @@ def encoder_from_torch(
     encoder, and x is always ``[batch, seq, dim]``. Each weight is a copy that learns if the
     module's does, in its dtype; layers that share theirs share them here. Hooks stay behind.
 
-    Args:
-        module: Any depth; pre- or post-norm, with a final norm or without.
-        positional: Encodings to put in; none if not given.
-        is_causal: Whether a token sees only itself and the tokens before it.
-
     Example:
         >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=64, batch_first=True)
         >>> encoder = encoder_from_torch(nn.TransformerEncoder(layer, num_layers=2))

@@ -210,9 +210,8 @@ def _random_copy(module: nn.Module) -> nn.Module:
     copy = deepcopy(module).double().eval()
     drawn = torch.Generator().manual_seed(0)
     for each in copy.parameters():
-        numbers = torch.randn(each.shape, generator=drawn, dtype=torch.float64)
-        scale = each.shape[-1] ** -0.5 if each.ndim > 1 else 0.5
-        each.copy_(numbers * scale + (each.ndim < 2))
+        mean, scale = (0.0, each.shape[-1] ** -0.5) if each.ndim > 1 else (1.0, 0.5)
+        each.copy_(torch.randn(each.shape, generator=drawn, dtype=torch.float64) * scale + mean)
     return copy
 
 
