@@ -53,5 +53,7 @@ def scaling_of(
     ]  # fmt: skip
     turns = tuple(trained_length / abs(wavelength) for wavelength in before)
     unseen = sum(each < 1 for each in turns)
-    after_all = sum(abs(wavelength) > target_length for wavelength in after)
-    return Scaling(before, after, tuple(bands), turns, unseen, after_all, scaled.attention_factor)
+    unseen_after = sum(abs(wavelength) > target_length for wavelength in after)
+    return Scaling(
+        before, after, tuple(bands), turns, unseen, unseen_after, scaled.attention_factor
+    )

@@ -48,9 +48,7 @@ class Stored(NamedTuple):
     def first_rows(self, count: int) -> Tensor:
         """The first rows, or all there are."""
         with safe_open(self.path, "pt") as file:
-            whole = len(self.shape) != 2
-            rows = file.get_tensor(self.name) if whole else file.get_slice(self.name)[:count]
-        return rows.reshape(-1, self.shape[-1])[:count]
+            return file.get_tensor(self.name).reshape(-1, self.shape[-1])[:count]
 
 
 All = Mapping[str, Stored]
