@@ -70,7 +70,9 @@ def _rotation(model: RotatingModel) -> tuple[str, ...]:
     said += ["--rotary-percent", str(share_of(rotary, TARGET))]
     said += _yarn(schedule, rotary) if yarn else _scaling(schedule)
     if isinstance(found, MultimodalRotary):
-        said += _sections(found)
+        if found.arrangement != "contiguous" or not isinstance(schedule, Geometric):
+            refuse(TARGET, f"its axes are {found.arrangement!r} over {schedule!r}")
+        said += ["--mrope-section", *map(str, found.sections)]
     if rotary.pairing == "interleaved":
         said.append("--rotary-interleaved")
     if None in model.rotations:
@@ -112,9 +114,3 @@ def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
         f"--{rounds}yarn-correction-range-round-to-int",
         "--mscale", "1.0", "--mscale-all-dim", "0.0",
     ]  # fmt: skip
-
-
-def _sections(found: MultimodalRotary) -> list[str]:
-    if found.arrangement != "contiguous" or not isinstance(found.rotary.frequencies, Geometric):
-        refuse(TARGET, f"its axes are {found.arrangement!r} over {found.rotary.frequencies!r}")
-    return ["--mrope-section", *map(str, found.sections)]

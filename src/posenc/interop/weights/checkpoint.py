@@ -118,7 +118,7 @@ def row_orders(config: Any, shapes: Shapes) -> RowOrders:
     """
     warn_of_strays(config)
     known = read(config)
-    layers = _rotaries(known)
+    layers = read_layers_of(known)
     found: RowOrders = {}
     stacks, leaves, modules = set(), set(), {number: set() for number in range(len(layers))}
     for name in shapes:
@@ -129,7 +129,7 @@ def row_orders(config: Any, shapes: Shapes) -> RowOrders:
         if number >= len(layers):
             raise ValueError(f"{name} is of layer {number} of {len(layers)}, counted from 0.")
         layer = layers[number]
-        if layer is None or (order := _order_of(module, layer, known)) is None:
+        if layer is None or (order := _order_of(module, layer.rotary, known)) is None:
             continue
         stacks.add(place["stack"])
         leaves.add(leaf.partition(".")[0])
@@ -240,7 +240,7 @@ def check_convertible(config: Any, to: Pairing) -> None:
 
 def stored_pairing(config: Configuration) -> Pairing:
     """The pairing of a model's weights, by its code or by what was done to them."""
-    return next(each.pairing for each in _rotaries(config) if each is not None)
+    return next(each.rotary.pairing for each in read_layers_of(config) if each)
 
 
 @cache
@@ -248,10 +248,3 @@ def measured_types() -> frozenset[str]:
     """The model types whose layout was measured: ``python -m tests.oracle_models.converting``."""
     text = files("posenc.interop.weights").joinpath("converted.txt").read_text(encoding="utf-8")
     return frozenset(text.split())
-
-
-def _rotaries(config: Configuration) -> tuple[Rotary | None, ...]:
-    found = tuple(layer and layer.rotary for layer in read_layers_of(config, None))
-    if not any(found):
-        raise ValueError("No layer of this model rotates; there is no pairing to convert.")
-    return found
