@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -157,12 +157,9 @@ def _trained(rope: Rope) -> Schedule:
     return schedule
 
 
-Value = TypeVar("Value")
-
-
-def grouped(values: Sequence[Value]) -> list[tuple[list[int], Value]]:
+def grouped(values: Sequence[Any]) -> list[tuple[list[int], Any]]:
     """Equal values once, each with where it stands, in the order of first appearance."""
-    groups: dict[Value, list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for index, value in enumerate(values):
         groups.setdefault(value, []).append(index)
     return [(places, value) for value, places in groups.items()]
