@@ -28,14 +28,7 @@ def chosen(asked: Any, *, own_width: bool = True) -> Encoding:
 
 
 def name_of(encoding: Encoding) -> str:
-    """The encoding in one line, as it would be written: itself, and what it wraps.
-
-    Example:
-        >>> name_of(encoding_from("XPos(Rotary(8))"))
-        'XPos(Rotary(Geometric(dim=8, base=10000.0)))'
-        >>> name_of(encoding_from("DAPE(2, FIRE(2, c=0.5))"))
-        'DAPE(heads=2, bias=FIRE(heads=2, c=0.5))'
-    """
+    """The encoding in one line, as it would be written: itself, and what it wraps."""
     if not isinstance(encoding, torch.nn.Module):
         return repr(encoding)
     arguments = inspect.signature(type(encoding)).parameters

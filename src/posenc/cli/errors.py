@@ -7,25 +7,13 @@ from dataclasses import fields
 from importlib.util import find_spec
 from typing import Any
 
-LAST = 2**63 - 1
-"""The last position: 64 bits hold no more."""
-
 
 class UserError(Exception):
-    """A request that cannot be met: one line, and below it ``listing`` as it stands."""
-
-    def __init__(self, message: str, listing: str = ""):
-        super().__init__(message)
-        self.listing = listing
+    """A request that cannot be met, in one line; its notes stand below as they are."""
 
 
 def one_line(error: BaseException) -> str:
-    """The message of ``error`` as a single line.
-
-    Example:
-        >>> one_line(FileNotFoundError(2, "No such file or directory", "a.txt"))
-        'a.txt: No such file or directory'
-    """
+    """The message of ``error`` as a single line."""
     if isinstance(error, OSError) and error.strerror:
         name = error.filename and f"{os.fsdecode(error.filename)}: "
         return f"{name or ''}{error.strerror}"
@@ -35,12 +23,7 @@ def one_line(error: BaseException) -> str:
 
 
 def close(word: str, known: Iterable[str]) -> str:
-    """What may have been meant by ``word``, or all that is known, as the end of a sentence.
-
-    Example:
-        >>> close("tabel", ["table", "walk"]), close("xyz", ["table", "walk"])
-        ("; did you mean 'table'?", '; expected one of table, walk')
-    """
+    """What may have been meant by ``word``, or all that is known, as the end of a sentence."""
     known = list(known)
     found = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else f"; expected one of {', '.join(known)}"
@@ -64,11 +47,3 @@ def check_one_of(name: str, index: int, count: int) -> None:
     """Refuses an index that is none of 0 … count − 1."""
     if not 0 <= index < count:
         raise UserError(f"{name} is {index}; it must be one of 0 … {count - 1}")
-
-
-def check_range(start: int, length: int, *, first: int = 0) -> None:
-    """Refuses positions that 64 bits do not hold; ``first`` is where the counting begins."""
-    if start + length - 1 + first > LAST or start < -LAST - 1:
-        raise UserError(
-            f"--start {start} and --length {length} go beyond the last position, {LAST - first}"
-        )

@@ -34,23 +34,24 @@ EXPECTED = (
 )  # fmt: skip
 """What a request may end in; anything else is a fault of the program and shows where it is."""
 
-ONE = ("length", "longest", "heads", "depth", "workers", "max_length", "vocabulary_size",
-       "batch_size")  # fmt: skip
+ONE = {"dim", "length", "longest", "heads", "depth", "workers", "max_length", "vocabulary_size",
+       "batch_size"}  # fmt: skip
 """Options of which there is at least one."""
 
-MOST = {"dim": 1 << 20, "heads": 1 << 20, "inner": 1 << 20, "longest": 1 << 24, "depth": 1000}
-"""The largest numbers that make sense: larger ones are mistyped, and would fill the memory."""
+MOST = {
+    **dict.fromkeys(("dim", "heads", "inner"), 1 << 20),
+    **dict.fromkeys(("start", "length", "position", "offset"), 1 << 62),
+    "longest": 1 << 24,
+    "depth": 1000,
+}
+"""The largest sizes that make sense: larger ones are mistyped, and fill the memory or 64 bits."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit status.
+    """Runs one command, of these words or those of the process, and gives its exit status.
 
-    Args:
-        argv: The words after ``posenc``; those of the process by default.
-
-    Returns:
-        0 (or what the command says: ``check`` gives 1 for faults), 2 after a message on standard
-        error, 130 after an interrupt, 128 + n after signal n.
+    That is 0 (or what the command says: ``check`` gives 1 for faults), 2 after a message on
+    standard error, 130 after an interrupt, 128 + n after signal n.
 
     Example:
         >>> main(["--version"])
@@ -74,8 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except EXPECTED as error:
         with contextlib.suppress(BrokenPipeError):
-            listing = getattr(error, "listing", "").splitlines()
-            print(f"posenc: {one_line(error)}", *listing, sep="\n", file=sys.stderr)
+            notes = getattr(error, "__notes__", [])
+            print(f"posenc: {one_line(error)}", *notes, sep="\n", file=sys.stderr)
         if isinstance(error, OSError):
             _leave_stdout()
         return 2
@@ -102,8 +103,8 @@ def _run(words: list[str]) -> int:
         told = f"--{option.replace('_', '-')} is {number}; it must be at"
         if option in ONE and number is not None and number < 1:
             raise UserError(f"{told} least 1")
-        if option in MOST and (number or 0) > MOST[option]:
-            raise UserError(f"{told} most {MOST[option]}")
+        if option in MOST and abs(number or 0) > MOST[option]:
+            raise UserError(f"{told} most {MOST[option]} in size")
     return command.run() or 0
 
 

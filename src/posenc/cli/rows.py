@@ -8,7 +8,7 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.encodings import name_of
-from posenc.cli.errors import UserError, check_one_of, check_range
+from posenc.cli.errors import UserError, check_one_of
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding
@@ -29,11 +29,9 @@ class Rows:
     names: Sequence[str]  # of the numbers of a row
     keys: Sequence[str]  # the same names without blanks
     at: Callable[[Tensor, torch.dtype], Tensor]  # positions [count] to rows [count, names]
-    first: int = 0  # where the encoding begins to count
 
     def blocks(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Blocks:
         """Rows start … start + length − 1."""
-        check_range(start, length, first=self.first)  # before a header is printed
         begins = range(start, start + length, BLOCK)
         parts = (consecutive(min(BLOCK, start + length - n), start=n) for n in begins)
         return ((counted.tolist(), self.at(counted, dtype).detach()) for counted in parts)
@@ -44,14 +42,7 @@ class Rows:
 
 
 def rows_of(encoding: Encoding) -> Rows:
-    """The rows of an encoding, wherever it acts.
-
-    Example:
-        >>> from posenc import ALiBi
-        >>> rows_of(ALiBi(2)).at(torch.tensor([1, 16]), torch.float32)
-        tensor([[-0.0625, -0.0039],
-                [-1.0000, -0.0625]])
-    """
+    """The rows of an encoding, wherever it acts."""
     try:
         if isinstance(encoding, TokenEncoding) and encoding.is_pointwise:
             return _token_rows(encoding)
@@ -69,13 +60,14 @@ def rows_of(encoding: Encoding) -> Rows:
 
 def _token_rows(encoding: TokenEncoding) -> Rows:
     encoding.table(consecutive(1))  # refuses points of a grid
-    names, first = [str(index) for index in range(encoding.dim)], 0
+    names = [str(index) for index in range(encoding.dim)]
     keys = [f"dim_{name}" for name in names]
     if isinstance(encoding, Sinusoidal):
         channels = encoding.convention.channels(encoding.dim, encoding.base)
-        names = [f"{index} {channel.function}" for index, channel in enumerate(channels)]
-        first = encoding.offset + encoding.convention.first
-    return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype), first)
+        names = [
+            f"{name} {channel.function}" for name, channel in zip(names, channels, strict=True)
+        ]
+    return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
 
 
 KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
@@ -119,7 +111,6 @@ def _bias_rows(encoding: ScoreBias) -> Rows:
 def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
     """One head of a bias as a matrix: a row a query, a column a key, at the same positions."""
     assert isinstance(encoding, ScoreBias)
-    check_range(start, length)
     check_one_of("--head", head, encoding.heads)
     positions = consecutive(length, start=start)
     names = [str(position) for position in positions.tolist()]
@@ -131,12 +122,7 @@ def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
 
 
 def digits(vectors: Tensor) -> list[list[str]]:
-    """The shortest digits that read back as the same number of this dtype.
-
-    Example:
-        >>> digits(torch.tensor([[0.1, -2.0]]))
-        [['0.1', '-2.0']]
-    """
+    """The shortest digits that read back as the same number of this dtype."""
     if vectors.dtype == torch.bfloat16:
         vectors = vectors.float()  # exact; numpy has no bfloat16
     return [list(map(str, vector)) for vector in vectors.numpy()]

@@ -64,11 +64,6 @@ def legend(screen: Console, low: str = "-1", high: str = "+1") -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number in a fixed width, with a sign only where it is negative.
-
-    Example:
-        >>> number(0.5), number(-0.5), number(-1e-9)
-        (' 0.5000', '-0.5000', ' 0.0000')
-    """
+    """A number in a fixed width, with a sign only where it is negative."""
     text = f"{value: .{digits}f}"
     return text if text.strip("-0. ") else f" {0:.{digits}f}"

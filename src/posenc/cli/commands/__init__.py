@@ -50,11 +50,6 @@ def check_parts(name: str, command: Any) -> None:
 
 
 def command_named(name: str) -> type:
-    """The dataclass of a command.
-
-    Example:
-        >>> command_named("table").__name__
-        'Table'
-    """
+    """The dataclass of a command."""
     file = next((file for file, names in FILES.items() if name in names), name)
     return getattr(import_module(f"posenc.cli.commands.{file}"), name.capitalize())

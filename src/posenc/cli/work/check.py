@@ -47,5 +47,7 @@ def _report(asked: Any) -> audit.Report:
         try:
             return audit.check(target, arguments=arguments, **given)
         except audit.CannotCheckError as reason:
-            told, _, listing = str(reason).partition("\n")
-            raise UserError(f"could not check {asked.target}: {told}", listing) from None
+            told, *listing = str(reason).splitlines()
+            error = UserError(f"could not check {asked.target}: {told}")
+            error.__notes__ = listing
+            raise error from None

@@ -1,6 +1,5 @@
 """``posenc explain``: one number; without an expression, torch and rich stay out."""
 
-from dataclasses import asdict
 from typing import Any
 
 from posenc.cli.explanation import Sinusoid, explained_sinusoid, short
@@ -23,13 +22,12 @@ def explain(asked: Any) -> None:
     steps = found.steps
     if asked.format == "json":
         about |= {"position": position, "dimension": dimension}
-        print_json(about, steps=list(map(asdict, steps)), value=steps[-1].value)
+        print_json(about, steps=[step._asdict() for step in steps], value=steps[-1].value)
     elif asked.format == "csv":
-        rows = ([s.name, s.formula, s.numbers, repr(s.value)] for s in steps)
-        print_csv(["step", "formula", "numbers", "value"], rows)
+        print_csv(["step", "formula", "numbers", "value"], steps)
     else:
-        rows = [(s.name, s.formula, s.numbers, f"= {short(s.value)}") for s in steps]
-        rows = [("step", "formula", "numbers put in", "value"), *rows]
+        rows = [("step", "formula", "numbers put in", "value")]
+        rows += [(*words, f"= {short(value)}") for *words, value in steps]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
         print(found.title, found.asked, "", *lines, *filter(None, [found.note]), sep="\n")

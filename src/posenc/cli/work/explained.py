@@ -25,12 +25,7 @@ from posenc.numerics.buckets import t5_buckets
 
 
 def explained(encoding: Any, position: int, dimension: int) -> Explanation:
-    """Where the number in row ``position`` and column ``dimension`` comes from.
-
-    Example:
-        >>> [step.numbers for step in explained(ALiBi(8), 3, 2).steps]
-        ['2^(-8 · 3 / 8)', '-0.125 · |3|']
-    """
+    """Where the number in row ``position`` and column ``dimension`` comes from."""
     rows = rows_of(encoding)
     is_bias, name = rows.counted == "distance", name_of(encoding)
     check_one_of("head" if is_bias else "dimension", dimension, len(rows.names))

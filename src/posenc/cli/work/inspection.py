@@ -214,12 +214,7 @@ def _count(part: PartNumbers) -> str:
 
 
 def _layers(places: Sequence[int]) -> str:
-    """Numbers of layers, with runs drawn together.
-
-    Example:
-        >>> _layers([0, 1, 2, 5, 7, 8])
-        'layers 0-2, 5, 7-8'
-    """
+    """Numbers of layers, with runs drawn together."""
     numbered = groupby(enumerate(places), lambda pair: pair[1] - pair[0])
     runs = [[place for _, place in pairs] for _, pairs in numbered]
     texts = (f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -194,12 +194,7 @@ def _print_curves(
 
 
 def color_of(value: float) -> Color:
-    """The color of a value in [−1, 1].
-
-    Example:
-        >>> color_of(0.0).triplet.hex
-        '#18181c'
-    """
+    """The color of a value in [−1, 1]."""
     place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
     low = min(int(place), len(STOPS) - 2)
     return Color.from_triplet(blend_rgb(STOPS[low], STOPS[low + 1], place - low))
