@@ -8,7 +8,6 @@ import torch
 from posenc import Sinusoidal
 from posenc.cli.errors import check_heeded
 from posenc.cli.explanation import Sinusoid
-from posenc.encodings.base import QueryKeyEncoding
 from posenc.encodings.expression import Encoding, encoding_from
 
 
@@ -61,13 +60,8 @@ def is_plain(encoding: Sinusoidal) -> bool:
 NOT_TRAINED = "What this encoding learns is seeded, and not trained here: mechanism only."
 
 
-def note_of(encoding: Encoding) -> str:
-    """What is to be said of its learned numbers; empty where it learns none."""
-    return NOT_TRAINED if learns(encoding) else ""
-
-
 def print_note(encoding: Encoding) -> None:
-    """Says it below the numbers."""
+    """Says below the numbers that those which are learned are none of a trained model."""
     if learns(encoding):
         print(NOT_TRAINED)
 
@@ -75,8 +69,3 @@ def print_note(encoding: Encoding) -> None:
 def learns(encoding: Encoding) -> bool:
     """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
-
-
-def key_heads(encoding: QueryKeyEncoding) -> int:
-    """How many key heads an encoding was built for; 1 where all are treated alike."""
-    return getattr(encoding, "heads", 1)

@@ -4,8 +4,14 @@ import difflib
 import os
 from collections.abc import Iterable
 from dataclasses import fields
-from importlib.util import find_spec
 from typing import Any
+
+EXTRAS = {
+    **dict.fromkeys(("numpy", "rich", "safetensors", "tokenizers", "tyro"), "cli"),
+    **dict.fromkeys(("filelock", "jinja2", "msgspec", "scipy"), "lab"),
+    "matplotlib": "plots",
+}
+"""Which extra brings a module that commands need."""
 
 
 class UserError(Exception):
@@ -14,6 +20,9 @@ class UserError(Exception):
 
 def one_line(error: BaseException) -> str:
     """The message of ``error`` as a single line."""
+    missing = isinstance(error, ImportError) and (error.name or "").partition(".")[0]
+    if missing and missing in EXTRAS:
+        return f"this needs {missing}: pip install 'posenc[{EXTRAS[missing]}]'"
     if isinstance(error, OSError) and error.strerror:
         name = error.filename and f"{os.fsdecode(error.filename)}: "
         return f"{name or ''}{error.strerror}"
@@ -27,12 +36,6 @@ def close(word: str, known: Iterable[str]) -> str:
     known = list(known)
     found = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {found[0]!r}?" if found else f"; expected one of {', '.join(known)}"
-
-
-def check_installed(what: str, extra: str, modules: Iterable[str]) -> None:
-    """Refuses what needs modules that are not installed, and names the extra that brings them."""
-    if missing := [name for name in modules if not find_spec(name)]:
-        raise UserError(f"{what} needs {', '.join(missing)}: pip install 'posenc[{extra}]'")
 
 
 def check_heeded(command: Any, **why: object) -> None:

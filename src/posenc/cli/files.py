@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from posenc.cli.errors import UserError, check_installed
+from posenc.cli.errors import UserError
 
 
 def check(path: Path, *suffixes: str, **read: Path | None) -> None:
@@ -61,7 +61,6 @@ def check_figure(output: Path | None, dpi: int | None = None) -> None:
     check(output, ".png", ".svg", ".pdf")
     if dpi is not None and (output.suffix != ".png" or not 20 <= dpi <= 2400):
         raise UserError(f"--dpi is {dpi}; it counts pixels of a .png, from 20 to 2400 an inch")
-    check_installed("a figure", "plots", ["matplotlib", "numpy"])
     import matplotlib
 
     matplotlib.use("Agg")  # a file needs no display

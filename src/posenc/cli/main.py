@@ -15,8 +15,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from posenc.cli.commands import COMMANDS, check_parts, command_named
-from posenc.cli.errors import UserError, check_installed, close, one_line
+from posenc.cli.commands import COMMANDS, command_named
+from posenc.cli.errors import UserError, close, one_line
 
 HELP = """usage: posenc [--help] [--version] COMMAND ...
 
@@ -98,7 +98,6 @@ def _run(words: list[str]) -> int:
     if name not in COMMANDS:
         raise UserError(f"{name!r} is no command{close(name, COMMANDS)}")
     command = _parsed(name, rest)
-    check_parts(name, command)
     for option, number in vars(command).items():
         told = f"--{option.replace('_', '-')} is {number}; it must be at"
         if option in ONE and number is not None and number < 1:
@@ -110,7 +109,6 @@ def _run(words: list[str]) -> int:
 
 def _parsed(name: str, words: list[str]) -> Any:
     """The filled-in command; of help and mistakes, which it prints, tyro makes SystemExit."""
-    check_installed(f"posenc {name}", "cli", ["tyro"])
     import tyro
 
     kind, room = command_named(name), min(100, shutil.get_terminal_size().columns)

@@ -1,28 +1,34 @@
 """What a command is, and the options that several share; nothing here loads torch.
 
 A command is a frozen dataclass; tyro makes its command line of the fields, and the help says what
-stands in ``Doc``. ``X | None``, and a tuple before None, would make tyro load
-typeguard (.06 s).
+stands in ``Doc``. ``X | None``, and a tuple before None, would make tyro load typeguard (.06 s).
 """
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, Union
 
 from typing_extensions import Doc
 from tyro.conf import Positional, arg
 
 
 class Command:
-    """The options of one command; the function of its name in the module ``by`` does the work."""
-
-    by: ClassVar[str]
+    """The options of one command; ``posenc.cli.work`` has a function of its name."""
 
     def run(self) -> int | None:
         """Does it, and gives an exit status where that is not always 0."""
-        work = import_module(f"posenc.cli.{self.by}")
-        return getattr(work, type(self).__name__.lower())(self)
+        name = type(self).__name__.lower()
+        work = import_module(f"posenc.cli.work.{WORK.get(name, name)}")
+        return getattr(work, name)(self)
 
+
+WORK = {
+    **dict.fromkeys(("table", "shift", "distance", "compare"), "numbers"),
+    **dict.fromkeys(("heatmap", "curves"), "pictures"),
+    **dict.fromkeys(("info", "explore"), "about"),
+    "inspect": "inspection",
+}
+"""Which module of ``posenc.cli.work`` does it, where that has not the name of the command."""
 
 by_place: Any = Positional
 """Says of a field that it is given by its place, not by its name."""
@@ -70,6 +76,7 @@ Seed = Annotated[Whole, Doc("Seed of the random numbers.")]
 DType = Annotated[
     Literal["float32", "float64", "float16", "bfloat16"], Doc("The dtype of the numbers.")
 ]
+Narrow = Literal["bfloat16", "float16", "float32"]
 Format = Annotated[Literal["text", "csv", "json"], Doc("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], Doc("How to print.")]
 Dpi = Annotated[SomeWhole, Doc("Pixels per inch of a .png (default: 100).")]

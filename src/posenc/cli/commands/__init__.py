@@ -4,9 +4,6 @@ These files import what is light, so that help and mistakes answer without torch
 """
 
 from importlib import import_module
-from typing import Any
-
-from posenc.cli.errors import check_installed
 
 COMMANDS = {
     "encode": "Encode text: tokens, ids, embeddings, with positions added.",
@@ -30,23 +27,12 @@ COMMANDS = {
 }
 """In the order of the help, which says these words of each; its docstring says what follows."""
 
-PARTS = ("numpy", "rich", "safetensors", "tokenizers")
-LAB = (*PARTS, "filelock", "jinja2", "matplotlib", "msgspec", "scipy")
-LIGHT = ("explain", "info")
-
 FILES = {
     "models": ("inspect", "convert", "export", "check", "parity"),
     "running": ("encode", "walk", "lab", "explore", "info"),
     "showing": ("table", "explain", "heatmap", "curves", "shift", "distance", "binary", "compare"),
 }
 """Where they stand; a command that is not listed has a file of its own name."""
-
-
-def check_parts(name: str, command: Any) -> None:
-    """Refuses a command that needs an extra which is not installed."""
-    if name not in LIGHT or getattr(command, "encoding", None):
-        extra, parts = ("lab", LAB) if name == "lab" else ("cli", PARTS)
-        check_installed(f"posenc {name}", extra, parts)
 
 
 def command_named(name: str) -> type:

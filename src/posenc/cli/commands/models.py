@@ -2,26 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Optional
+from typing import Annotated, Literal, Optional
 
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.options import (
-    Command,
-    File,
-    Flag,
-    Name,
-    Output,
-    SomeWhole,
-    Words,
-    by_place,
-    named,
-)
+from posenc.cli.options import File, Flag, Name, Output, SomeWhole, by_place, named
 
 
 @dataclass(frozen=True)
-class Inspect(Command):
+class Inspect(options.Command):
     """Prints, for each part and layer, the encoding in words and the expression that builds it. For
     rotary encodings: frequencies, rotated channels, pairing, factors, wavelengths, and the errors
     of implementations with floating positions. A model.safetensors beside the file confirms widths.
@@ -30,16 +20,13 @@ class Inspect(Command):
     config: Annotated[Path, by_place, named("FILE"), Doc("A config.json, or its folder.")]
     other: Annotated[Optional[Path], by_place, named("OTHER"), Doc("One to compare with.")] = None
     length: Annotated[SomeWhole, Doc("Target length (default: its longest).")] = None
-    dtype: Annotated[
-        Literal["bfloat16", "float16", "float32"], Doc("Of other implementations' positions.")
-    ] = "bfloat16"
+    dtype: Annotated[options.Narrow, Doc("Of other implementations' positions.")] = "bfloat16"
     figure: Annotated[File, Doc("Draw wavelengths, or a bias.")] = None
     format: options.TextOrJson = "text"
-    by: ClassVar[str] = "work.inspection"
 
 
 @dataclass(frozen=True)
-class Convert(Command):
+class Convert(options.Command):
     """The rows of query and key projections, their biases and norms change places. No number is
     changed, and converting back gives the same bits. Sharded checkpoints go from folder to folder:
     the shards, their index and config.json. The metadata of files, and in a folder config.json, say
@@ -53,16 +40,13 @@ class Convert(Command):
     to: Annotated[
         Optional[Literal["half", "interleaved"]],
         named("half|interleaved"),
-        Doc(
-            "half pairs channels i and i + width/2, interleaved 2i and 2i + 1 (default: the other)."
-        ),
+        Doc("half pairs i with i + width/2, interleaved 2i with 2i + 1 (default: the other)."),
     ] = None
     config: Annotated[File, Doc("The config.json (default: that beside the weights).")] = None
-    by: ClassVar[str] = "work.convert"
 
 
 @dataclass(frozen=True)
-class Export(Command):
+class Export(options.Command):
     """For llama.cpp (GGUF metadata keys, and tensors of factors), vLLM (--hf-overrides) and
     Megatron-LM (its command line); or frequencies and exact tables as arrays (.npz, .safetensors),
     or the rotation as an ONNX program. What the other program cannot express is refused.
@@ -84,11 +68,10 @@ class Export(Command):
     operator: Annotated[
         Literal["basic", "RotaryEmbedding"], Doc("ONNX: basic operators, or that of opset 23.")
     ] = "basic"
-    by: ClassVar[str] = "work.export"
 
 
 @dataclass(frozen=True)
-class Check(Command):
+class Check(options.Command):
     """Checks a class, a function that builds it, or the thing itself: MODULE:FACTORY, where MODULE
     may be a .py file. model:PATH takes a config.json or the folder of a transformers model.
 
@@ -106,9 +89,7 @@ class Check(Command):
         named("added|rotary|bias|table|tokens|pairs", "--as"),
         Doc("What it is."),
     ] = None
-    layout: Annotated[
-        Optional[str], named("AXES"), Doc("Order of axes: bsd, sbd, bhsd, bshd, sbhd, ….")
-    ] = None
+    layout: Annotated[Name, Doc("Order of axes: bsd, sbd, bhsd, bshd, sbhd, ….")] = None
     call: Annotated[
         Optional[str], named("PYTHON"), Doc('How to call it, as "subject(q, k, position_ids=p)".')
     ] = None
@@ -117,17 +98,16 @@ class Check(Command):
         SomeWhole, Doc("Up to which position precision counts (default: its own, else 8192).")
     ] = None
     strict: Annotated[Flag, Doc("What is lossy counts as what is wrong.")] = False
-    ignore: Annotated[Words, named("F"), Doc("Faults that do not count.")] = None
-    only: Annotated[Words, named("NAME"), Doc("Questions to ask alone.")] = None
+    ignore: Annotated[options.Words, named("F"), Doc("Faults that do not count.")] = None
+    only: Annotated[options.Words, named("NAME"), Doc("Questions to ask alone.")] = None
     seq_first: Annotated[Flag, Doc("It takes [seq, batch, dim].")] = False
     format: Annotated[Literal["text", "json", "sarif"], Doc("How to print.")] = "text"
-    figure: Annotated[options.File, Doc("Draw errors: .png, .svg or .pdf.")] = None
+    figure: Annotated[File, Doc("Draw errors: .png, .svg or .pdf.")] = None
     dpi: options.Dpi = None
-    by: ClassVar[str] = "work.check"
 
 
 @dataclass(frozen=True)
-class Parity(Command):
+class Parity(options.Command):
     """A trainer and a server may compute one formula in different orders and dtypes. --config or
     --encoding says which; --layout and --call are of own code, as in check.
 
@@ -144,22 +124,16 @@ class Parity(Command):
     a: Annotated[str, by_place, named("A"), Doc("One side.")]
     b: Annotated[str, by_place, named("B"), Doc("The other.")]
     config: Annotated[Optional[Path], named("CONFIG.json"), Doc("What both compute.")] = None
-    layer_type: Annotated[Optional[str], named("T"), Doc("Of which layers, as full_attention.")] = (
-        None
-    )
-    encoding: Annotated[
-        Optional[str], named("EXPRESSION"), Doc('What both compute, as "Rotary(128)".')
-    ] = None
-    dtype: Annotated[
-        Literal["bfloat16", "float16", "float32"], Doc("The dtype of queries and keys.")
-    ] = "bfloat16"
+    layer_type: Annotated[Name, Doc("Of which layers, as full_attention.")] = None
+    encoding: Annotated[Name, Doc('What both compute, as "Rotary(128)".')] = None
+    dtype: Annotated[options.Narrow, Doc("The dtype of queries and keys.")] = "bfloat16"
     length: Annotated[SomeWhole, Doc("Number of positions (default: 8192).")] = None
     weights: Annotated[
         File, Doc("A .safetensors with tensors q and k, or q_proj.weight and k_proj.weight.")
     ] = None
     layer: Annotated[options.Whole, Doc("Of which layer the projections are.")] = 0
     arguments: Annotated[str, named("JSON"), Doc("Keyword arguments of own code.")] = "{}"
-    layout: Annotated[Optional[str], named("AXES"), Doc("Order of axes, as bhsd.")] = None
+    layout: Annotated[Name, Doc("Order of axes, as bhsd.")] = None
     call: Annotated[Optional[str], named("PYTHON"), Doc("How to call own code.")] = None
     write: Annotated[File, Doc("Write the exact table, for both sides to load.")] = None
     table: Annotated[
@@ -167,4 +141,3 @@ class Parity(Command):
     ] = "cos_sin_cache"
     seed: options.Seed = 0
     format: options.TextOrJson = "text"
-    by: ClassVar[str] = "work.parity"

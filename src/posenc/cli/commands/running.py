@@ -2,27 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Optional
+from typing import Annotated, Literal, Optional
 
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.options import (
-    Command,
-    File,
-    Flag,
-    Name,
-    Output,
-    SomeWhole,
-    Whole,
-    Words,
-    by_place,
-    named,
-)
+from posenc.cli.options import File, Flag, Name, Output, SomeWhole, Whole, by_place, named
 
 
 @dataclass(frozen=True)
-class Encode(Command):
+class Encode(options.Command):
     """Each line is a sentence. Without --output the numbers are printed; with it they stream into a
     file of any size, in bounded memory, and the file appears whole or not at all.
 
@@ -37,9 +26,7 @@ class Encode(Command):
     metadata. A text file (.csv, .json) has a line for each token or row.
     """
 
-    text: Annotated[
-        Optional[str], by_place, named("TEXT"), Doc("The text, or - for standard input.")
-    ] = None
+    text: Annotated[Optional[str], by_place, named("TEXT"), Doc("Text, or - for stdin.")] = None
     file: Annotated[File, Doc("A text file, UTF-8, one sentence a line.")] = None
     dim: Annotated[SomeWhole, Doc("Width of a vector (default: 64, or theirs).")] = None
     base: options.Base = 10_000.0
@@ -61,11 +48,10 @@ class Encode(Command):
     seed: options.Seed = 0
     max_length: Annotated[Whole, Doc("Most tokens of a row.")] = 512
     batch_size: Annotated[SomeWhole, Doc("Rows of a batch (default: to fit).")] = None
-    by: ClassVar[str] = "work.encode"
 
 
 @dataclass(frozen=True)
-class Walk(Command):
+class Walk(options.Command):
     """Weights and embeddings are seeded random numbers: they show the mechanism, not a meaning. The
     encoding acts in its place: on tokens, on queries and keys, or on scores.
     """
@@ -83,11 +69,10 @@ class Walk(Command):
     convention: Annotated[Name, Doc("The sinusoidal convention (default: paper).")] = None
     seed: options.Seed = 0
     format: options.TextOrJson = "text"
-    by: ClassVar[str] = "work.walk"
 
 
 @dataclass(frozen=True)
-class Lab(Command):
+class Lab(options.Command):
     """plan GRID prints how many runs a grid has, and how long they take on this machine.
 
     run GRID makes the runs that are left, and prints a summary. You may stop it and run it again.
@@ -106,12 +91,10 @@ class Lab(Command):
     action: Annotated[
         Literal["plan", "run", "status", "report", "show", "clean"], by_place, Doc("What to do.")
     ]
-    target: Annotated[Optional[str], by_place, named("GRID"), Doc("A grid, or a run to show.")] = (
-        None
-    )
+    target: Annotated[Optional[str], by_place, named("GRID"), Doc("A grid, or a run.")] = None
     folder: Annotated[Path, named("FOLDER"), Doc("Results, or an export.")] = Path("lab-results")
     encoding: Annotated[
-        Words, named("EXPRESSION"), Doc('More encodings, as "mine.py:MyBias({heads})".')
+        options.Words, named("EXPRESSION"), Doc('More encodings, as "mine.py:MyBias({heads})".')
     ] = None
     workers: Annotated[Whole, Doc("Runs at a time, a process each.")] = 1
     engine: Annotated[Literal["local", "ray"], Doc("Who runs: this machine, or Ray.")] = "local"
@@ -120,11 +103,10 @@ class Lab(Command):
         File, Doc("Write results too: .json to be kept, or one table, .csv or .parquet (DuckDB).")
     ] = None
     query: Annotated[Optional[str], named("SQL"), Doc("For show: SQL over the table runs.")] = None
-    by: ClassVar[str] = "work.lab"
 
 
 @dataclass(frozen=True)
-class Explore(Command):
+class Explore(options.Command):
     """The page needs no network and sends nothing anywhere: it is served to this machine alone, and
     the file opens from a disk, a stick or an attachment. Without --output the page is served.
     """
@@ -132,12 +114,10 @@ class Explore(Command):
     output: Annotated[Output, Doc("Where to write the page: a name ending in .html.")] = None
     port: Annotated[Whole, Doc("Port of 127.0.0.1 to serve at; 0 takes a free one.")] = 0
     no_browser: Annotated[Flag, Doc("Do not open a browser.")] = False
-    by: ClassVar[str] = "work.about"
 
 
 @dataclass(frozen=True)
-class Info(Command):
+class Info(options.Command):
     """The optional parts are not imported."""
 
     format: options.TextOrJson = "text"
-    by: ClassVar[str] = "work.about"

@@ -1,7 +1,7 @@
 """The commands that show encodings: what each takes."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Optional, Union
+from typing import Annotated, Literal, Optional, Union
 
 from typing_extensions import Doc
 
@@ -19,7 +19,6 @@ class Showing(Command):
     convention: options.Convention = "paper"
     seed: options.Seed = 0
     format: options.Format = "text"
-    by: ClassVar[str] = "work.numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,6 @@ class Drawing(Showing):
     output: Annotated[options.Output, Doc("Where to write: .png, .svg or .pdf.")] = None
     theme: Annotated[Literal["light", "dark"], Doc("Background of the figure.")] = "light"
     dpi: options.Dpi = None
-    by: ClassVar[str] = "work.pictures"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,6 @@ class Explain(Showing):
     dim: options.Width = 6
     position: Annotated[int, named("P"), Doc("The position; of a bias, query - key.")] = 3
     dimension: Annotated[int, named("J"), Doc("The column, from 0; of a bias, the head.")] = 2
-    by: ClassVar[str] = "work.explain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +109,6 @@ class Binary(Command):
     dim: options.Width = 8
     base: options.Base = 16.0
     format: options.Format = "text"
-    by: ClassVar[str] = "work.binary"
 
 
 @dataclass(frozen=True)
@@ -123,4 +119,3 @@ class Compare(Command):
     dim: options.Width = 64
     base: options.Base = 10_000.0
     format: options.Format = "text"
-    by: ClassVar[str] = "work.numbers"

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
-from posenc.cli.encodings import name_of, note_of
+from posenc.cli.encodings import NOT_TRAINED, learns, name_of
 from posenc.cli.errors import check_one_of
 from posenc.cli.explanation import (
     Explanation,
@@ -37,11 +37,10 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
     if isinstance(encoding, Rotary):
         return _rotary(encoding, position, dimension, value)
     asked = f"{rows.counted} {position}, {rows.names[dimension]}"
-    if isinstance(encoding, ALiBi):
-        return Explanation(name, asked, _alibi(encoding, position, dimension, value))
-    if isinstance(encoding, T5Bias):
-        steps = _t5(encoding, position, dimension, value)
-        return Explanation(name, asked, steps, note_of(encoding))
+    note = NOT_TRAINED if learns(encoding) else ""
+    if isinstance(encoding, ALiBi | T5Bias):
+        steps: Any = _alibi if isinstance(encoding, ALiBi) else _t5
+        return Explanation(name, asked, steps(encoding, position, dimension, value), note)
     # What is known of any encoding: its own equation, and the number.
     if is_bias and not isinstance(encoding, RelativeBias):
         asked += f", {'the key' if position >= 0 else 'the query'} at 0"
@@ -50,7 +49,7 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
     step = Step("value", f"table({rows.counted})[column]", numbers, value)
     paragraphs = [" ".join(each.split()) for each in (encoding.__doc__ or "").split("\n\n")[:2]]
     equation = next((f": {each}" for each in paragraphs if "=" in each or "→" in each), "")
-    return Explanation(name + equation, asked, [step], note_of(encoding))
+    return Explanation(name + equation, asked, [step], note)
 
 
 def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.encodings import chosen, described, key_heads, name_of, print_note
+from posenc.cli.encodings import chosen, described, name_of, print_note
 from posenc.cli.errors import UserError
 from posenc.cli.formats import options_of, print_csv, print_json, print_rows
 from posenc.cli.rows import rows_of
@@ -83,12 +83,17 @@ def distance(asked: Any) -> None:
 
 def _scores(encoding: QueryKeyEncoding, length: int) -> Tensor:
     """q · k of each head, both (1, …, 1) / √head_dim, the query so many positions after the key."""
-    heads, width, first = key_heads(encoding), encoding.head_dim, encoding.heads_first
+    heads, width, first = _heads(encoding), encoding.head_dim, encoding.heads_first
     shape = (heads, length, width) if first else (length, heads, width)
     ones = torch.full(shape, width**-0.5, dtype=torch.float64)
     table = encoding.table(consecutive(length), dtype=torch.float64)
     queries, keys = encoding.encode_queries(ones, table), encoding.encode_keys(ones, table)
     return (queries @ keys[:, :1].mT).squeeze(-1) if first else (queries * keys[:1]).sum(-1).mT
+
+
+def _heads(encoding: QueryKeyEncoding) -> int:
+    """How many key heads it was built for; 1 where all are treated alike."""
+    return getattr(encoding, "heads", 1)
 
 
 def _print_lines(lines: dict[str, list[float]], distances: range) -> None:
@@ -131,8 +136,8 @@ def shift(asked: Any) -> None:
     maps = {"": found} if same else {"key: ": found, "query: ": queries}
     for side, each in maps.items():
         print(f"{side}{_told(each)}: largest error {each.residual:.2g} over {length} positions")
-    if whose and key_heads(encoding) > 1:
-        print(f"This is head 0 of {key_heads(encoding)}; each has a map of its own.")
+    if whose and _heads(encoding) > 1:
+        print(f"This is head 0 of {_heads(encoding)}; each has a map of its own.")
 
 
 def _bias_change(encoding: ScoreBias, about: dict[str, Any], form: str) -> None:
@@ -167,7 +172,7 @@ def _encoded(encoding: QueryKeyEncoding, side: str, x: Tensor, positions: Tensor
     """What is [positions, many, head_dim] of head 0, all of one position at a time, encoded."""
     table = encoding.table(positions.unsqueeze(1).expand(-1, x.shape[1]), dtype=torch.float64)
     axis = 1 if encoding.heads_first else 2
-    content = x.double().unsqueeze(axis).repeat_interleave(key_heads(encoding), axis)
+    content = x.double().unsqueeze(axis).repeat_interleave(_heads(encoding), axis)
     encode = encoding.encode_queries if side == "queries" else encoding.encode_keys
     return encode(content, table).select(axis, 0)
 

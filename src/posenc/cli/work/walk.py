@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc import Positional
-from posenc.cli.encodings import chosen, name_of, note_of
+from posenc.cli.encodings import NOT_TRAINED, chosen, learns, name_of
 from posenc.cli.errors import UserError, close
 from posenc.cli.formats import options_of, print_json
 from posenc.cli.io.tokens import text_from, trained
@@ -37,6 +37,11 @@ class Stage(NamedTuple):
     values: Tensor
     columns: list[str] | None = None
 
+    def as_dict(self, place: int) -> dict[str, Any]:
+        """What JSON says of it."""
+        told = {"number": place, "name": self.name, "about": self.about, "equation": self.equation}
+        return {**told, "shape": list(self.values.shape), "values": self.values.tolist()}
+
 
 def walk(asked: Any) -> None:
     """Walks: the real modules run, in float64, where equal numbers are seen to be."""
@@ -62,9 +67,11 @@ def walk(asked: Any) -> None:
     if asked.format == "json":
         encodings = [name_of(each) for place in PLACES for each in getattr(positional, place)]
         about = {"note": WARNING, **options_of(asked), "encoding": encodings}
-        return _print_json(about, tokens, ids, found, effects)
+        told = [each.as_dict(place) for place, each in found.items()]
+        order = _order_as_dict(effects)
+        return print_json(about, tokens=tokens, ids=ids, stages=told, order=order)
     screen = console()
-    for note in filter(None, (WARNING, note_of(positional))):
+    for note in [WARNING, NOT_TRAINED] if learns(positional) else [WARNING]:
         screen.print(note, style="italic")
     if more := len(words) - len(tokens):
         screen.print(f"Only the first {len(tokens)} tokens are shown; {more} more were given.")
@@ -130,18 +137,8 @@ def _print_order(effects: dict[str, OrderEffect]) -> None:
         )
 
 
-def _print_json(
-    about: dict[str, Any],
-    tokens: list[str],
-    ids: list[int],
-    found: dict[int, Stage],
-    effects: dict[str, OrderEffect],
-) -> None:
-    told = []
-    for place, (name, said, equation, values, _) in found.items():
-        words = {"number": place, "name": name, "about": said, "equation": equation}
-        told.append({**words, "shape": list(values.shape), "values": values.tolist()})
-    order: dict[str, object] = {"sentences": ORDERS}
+def _order_as_dict(effects: dict[str, OrderEffect]) -> dict[str, Any]:
+    order: dict[str, Any] = {"sentences": ORDERS}
     for name, effect in effects.items():
         order[name] = {
             "attention": effect.weights.tolist(),
@@ -149,7 +146,7 @@ def _print_json(
             "attention_difference": effect.attention_difference,
             "output_difference": effect.output_difference,
         }
-    print_json(about, tokens=tokens, ids=ids, stages=told, order=order)
+    return order
 
 
 def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> Iterator[Stage]:
