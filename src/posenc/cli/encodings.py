@@ -12,10 +12,7 @@ from posenc.encodings.expression import Encoding, encoding_from
 
 
 def chosen(asked: Any, *, own_width: bool = True) -> Encoding:
-    """The encoding of ``--encoding``, or the sinusoidal one of ``--dim``, ``--base`` and so on.
-
-    What an encoding learns is drawn from ``--seed``. In a walk, ``--dim`` is that of the encoder.
-    """
+    """The encoding of ``--encoding``, drawn from ``--seed``, or the sinusoidal one of ``--dim``."""
     if asked.encoding is None:
         base = 10_000.0 if asked.base is None else asked.base
         return Sinusoidal(asked.dim, base, asked.convention or "paper")

@@ -19,7 +19,7 @@ def console() -> Console:
     return Console(**plain, soft_wrap=not sys.stdout.isatty())
 
 
-def is_plain(screen: Console) -> bool:
+def only_ascii(screen: Console) -> bool:
     """Whether only ASCII is sure to arrive: in a pipe, or where the encoding has no more."""
     return not screen.is_terminal or not screen.encoding.lower().startswith("utf")
 
@@ -52,7 +52,7 @@ def print_folded(lines: Iterable[str]) -> None:
 
 def sparkline(values: Sequence[float], screen: Console) -> str:
     """A mark for each value: the lowest at −1, the highest at +1."""
-    marks = STEPS if is_plain(screen) else BARS
+    marks = STEPS if only_ascii(screen) else BARS
     last = len(marks) - 1
     return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
 

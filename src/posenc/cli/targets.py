@@ -34,10 +34,7 @@ def printed_aside() -> Iterator[None]:
 
 
 def named_by(target: str) -> Any:
-    """What MODULE:NAME or FILE.py:NAME names, or the path after ``model:``.
-
-    A name and no option says what is a model; its file is read, and nothing else run.
-    """
+    """What MODULE:NAME or FILE.py:NAME names, or the path after ``model:``, which is not run."""
     if target.startswith(MODEL):
         return Path(target.removeprefix(MODEL))
     module, _, name = target.rpartition(":")

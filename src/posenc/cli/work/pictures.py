@@ -16,8 +16,7 @@ from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.formats import print_rows
 from posenc.cli.rows import Rows, bias_rows, rows_of
-from posenc.cli.screen import console, legend, sparkline
-from posenc.cli.screen import is_plain as is_plain_screen
+from posenc.cli.screen import console, legend, only_ascii, sparkline
 
 STOPS = [
     parse_rgb_hex(each)
@@ -84,7 +83,7 @@ def _draw_heatmap(asked: Any, rows: Rows, title: str) -> None:
 def _print_heatmap(rows: Rows, title: str, start: int, length: int, left: int) -> None:
     """Prints the part of a table that fits: two rows a line with color, one without."""
     screen = console()
-    color = not (is_plain_screen(screen) or screen.no_color)
+    color = not (only_ascii(screen) or screen.no_color)
     gutter = len(str(start + length)) + 2 + (start < 0)
     room = max(8, screen.height - 7) * (1 + color) if screen.is_terminal else length
     shown, columns = min(length, room), min(len(rows.names) - left, screen.width - gutter - 1)
