@@ -10,7 +10,7 @@ from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
 from posenc.frequencies import Geometric, YaRN
 from posenc.inspection.precision import precision_of
-from posenc.inspection.rotary import grouped, inspect_config
+from posenc.inspection.rotary import differences, grouped, inspect_config
 
 SIZES = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 4}
 LLAMA = {**SIZES, "model_type": "llama", "rope_theta": 1e4, "max_position_embeddings": 4096}
@@ -116,7 +116,11 @@ def test_lengths_and_factors_are_those_of_the_file():
     assert long.shortest == pytest.approx(2 * short.shortest)
 
 
-def test_layers_without_rotation_are_none():
+def test_layers_without_rotation_are_none_and_differences_name_what_changed():
     layers = inspect_config({**LLAMA, "model_type": "smollm3"}).layers
     assert [places for places, _ in grouped(layers)] == [[0, 1, 2], [3]]
     assert layers[3] is None
+    assert "base" in differences(layers[0], layers[3])
+    one, other = (inspect_config({**LLAMA, "rope_theta": base}).layers[0] for base in (1e4, 1e6))
+    assert differences(one, other) == ("base", "longest", "unfinished", "precision")
+    assert differences(one, one) == ()

@@ -1,7 +1,7 @@
 """What the rotary encoding of a model does over a length: layer by layer, in numbers."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +163,17 @@ def grouped(values: Sequence[Any]) -> list[tuple[list[int], Any]]:
     for index, value in enumerate(values):
         groups.setdefault(value, []).append(index)
     return [(places, value) for value, places in groups.items()]
+
+
+def differences(first: Any, second: Any) -> tuple[str, ...]:
+    """The names of the fields in which the numbers of two layers differ; all if one has none.
+
+    Example:
+        >>> differences(None, None)
+        ()
+    """
+    known: Any = first or second
+    names = [field.name for field in fields(known)] if known else []
+    if first is None or second is None:
+        return tuple(names)
+    return tuple(name for name in names if getattr(first, name) != getattr(second, name))
