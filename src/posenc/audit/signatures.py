@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -84,7 +85,7 @@ def parameters_of(thing: Any) -> list[Parameter]:
         given = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
-    bound = getattr(called, "keywords", {})  # of a partial function
+    bound = called.keywords if isinstance(called, partial) else {}
     found = []
     for p in given:
         role = role_of(p.name)
@@ -93,6 +94,11 @@ def parameters_of(thing: Any) -> list[Parameter]:
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in bound:
             found.append(Parameter(p.name, role, p.default is p.empty))
     return found
+
+
+def unbound(thing: Any) -> Any:
+    """The function of which some arguments are said; anything else as it is."""
+    return thing.func if isinstance(thing, partial) else thing
 
 
 def declared_layout(thing: Any) -> str | None:
@@ -107,7 +113,7 @@ def declared_layout(thing: Any) -> str | None:
     said = getattr(thing, "batch_first", None)
     if isinstance(said, bool):
         return "bsd" if said else "sbd"
-    parts = getattr(thing, "func", thing), getattr(type(thing), "forward", None)
+    parts = unbound(thing), getattr(type(thing), "forward", None)
     told = " ".join(part.__doc__ or "" for part in parts if part is not None)
     for shape in re.findall(r"[\[(]([\w\s,*]+)[\])]", told):
         words = [part.strip().lower() for part in shape.split(",")]

@@ -125,7 +125,8 @@ def _sizes(call: Call, thing: Any) -> Iterator[int]:
     if not call.parameters:
         with suppress(CallFailedError):
             made = call(thing, {})
-            yield from made.shape[-1:] if isinstance(made, Tensor) else ()
+            if isinstance(made, Tensor) and made.ndim:
+                yield made.shape[-1]
     for name, value in vars(thing).items() if isinstance(thing, nn.Module) else ():
         sides = value if isinstance(value, tuple | list) else (value,)
         if all(isinstance(side, int) for side in sides):

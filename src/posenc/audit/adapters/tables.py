@@ -36,6 +36,13 @@ SHAPES: tuple[Shape, ...] = (
 )
 """How they lie beside content."""
 
+FORMS: dict[str, Shape] = {
+    "half": lambda t: torch.cat((t, t), -1),
+    "interleaved": lambda t: t.repeat_interleave(2, -1),
+    "pairs": lambda t: t,
+}
+"""How often values stand for the two channels of a pair."""
+
 ORDERS = ("bhsd", "bshd", "sbhd", "bsd", "thd")
 
 UNSEEN = "it gives cosines and sines; how they are applied was not seen"
@@ -137,8 +144,8 @@ def _sources(subject: Subject, thing: Any, points: Points | None) -> Iterator[tu
         if "length" in call.roles or "x" in call.required:
             uses = ("length",) if "x" in call.required else ("length", "dim")
             yield f"{call.name}(length)", partial(_by_length, call.using(*uses))
-    for form in ("half", "interleaved", "pairs") if is_applier else ():
-        yield f"exact cosines and sines, {form}", partial(_ours, form)
+    for form, doubled in FORMS.items() if is_applier else ():
+        yield f"exact cosines and sines, {form}", partial(_ours, doubled)
 
 
 def _builders(subject: Subject) -> Iterator[Call]:
@@ -154,10 +161,11 @@ def _by_positions(
 ) -> Table:
     values = {"x": x, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
 
-    def at(some: Tensor) -> Table:
+    def at(some: Tensor, dtype: torch.dtype) -> Table:
         if some.ndim == 1 and bool((positions != positions[:1]).any()):
             raise CallFailedError("rows of a batch cannot have positions of their own")
-        made = call(thing, {**values, "positions": some if points is None else points(some)})
+        said = some if points is None else points(some)
+        made = call(thing, {**values, "positions": said.to(dtype)})
         if isinstance(made, Tensor) and made.shape[:-1] == some.shape and not made.is_complex():
             raise CallFailedError("it gives one table, not cosines and sines")
         return _parts(made, at_each)
@@ -169,8 +177,8 @@ def _by_positions(
             raise CallFailedError(f"its cosines have the shape {tuple(part.shape)}")
         return rows.unflatten(0, (-1, seq)).expand(len(positions), -1, -1)
 
-    shapes = (positions, positions[0], positions.float())
-    return first_answer(lambda some=some: at(some) for some in shapes)
+    shapes = (positions, torch.long), (positions[0], torch.long), (positions, torch.float32)
+    return first_answer(lambda each=each: at(*each) for each in shapes)
 
 
 def _by_length(call: Call, thing: Any, x: Tensor, positions: Tensor) -> Table:
@@ -209,11 +217,7 @@ def _parts(made: Any, rows: Callable[[Tensor], Tensor]) -> Table:
     raise CallFailedError("it gives no cosines and sines")
 
 
-def _ours(form: str, _thing: Any, x: Tensor, positions: Tensor) -> Table:
+def _ours(doubled: Shape, _thing: Any, x: Tensor, positions: Tensor) -> Table:
     """Exact cosines and sines, for a function that only applies them."""
     cos, sin = Rotary(x.shape[-1]).table(positions).unbind(-2)
-    if form == "half":
-        return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
-    if form == "interleaved":
-        return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
-    return cos, sin
+    return doubled(cos), doubled(sin)

@@ -21,6 +21,7 @@ from posenc.audit.questions.inquiry import ROUNDED, Inquiry
 from posenc.audit.questions.traces import after_calls, apart, gradients, untouched
 from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training
 from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.signatures import unbound
 
 
 @question()
@@ -163,7 +164,7 @@ def survives_a_cast(q: Inquiry) -> Answer:
 def survives_autocast(q: Inquiry) -> Answer:
     """Inside autocast to bfloat16, is float32 content given what it is outside of it?"""
     thing = q.view.subject.fresh()
-    if q.gives_tables and isfunction(getattr(thing, "func", thing)):
+    if q.gives_tables and isfunction(unbound(thing)):
         raise NotAskedError("a function that gives a table may be called before autocast begins")
     (at, exact), built = q.far_rows(), q.view.subject.fresh()
     with torch.autocast("cpu", torch.bfloat16):
