@@ -108,8 +108,8 @@ def _calls(thing: Any) -> Iterator[Call]:
         required = call.required - {"dtype"}
         if not required and "length" in call.roles:
             required = frozenset({"length"})
-        if required in FORMS:
-            yield call.using(*required)
+        if any(required == form for form in FORMS):
+            yield call.using(*filter(None, required))
 
 
 def _views(subject: Subject, calls: Iterable[Call]) -> Iterator[BiasView]:
