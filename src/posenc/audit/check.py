@@ -32,7 +32,7 @@ from posenc.audit.report import (
     merged,
 )
 from posenc.audit.subjects import Subject, subject_of
-from posenc.audit.understanding import TRIED, understood
+from posenc.audit.understanding import KNOWN, understood
 from posenc.testing.seeding import seed
 
 KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
@@ -145,7 +145,7 @@ def _names(given: str | Iterable[str]) -> frozenset[str]:
 
 def _check_names(said: Said, ignored: Iterable[str]) -> None:
     for what, names, known in (
-        ("kind", [said.kind] if said.kind else [], TRIED),
+        ("kind", [said.kind] if said.kind else [], KNOWN),
         ("layout", [said.layout] if said.layout else [], ORDERS),
         ("fault", ignored, FAULTS),
         ("question", said.only, {q.name for each in QUESTIONS.values() for q in each}),

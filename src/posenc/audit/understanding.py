@@ -37,6 +37,9 @@ ADAPTERS: dict[str, Callable[..., Any]] = {
 KINDS = {"table": ("added", "rotary")}
 """Kinds that are one of several."""
 
+KNOWN = ("added", "rotary", "bias", *KINDS)
+"""What a user may say that a subject is."""
+
 NAMES = {
     name: name for name in ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores",
                             "length", "dim", "heads")
