@@ -1,4 +1,4 @@
-"""Does a bias go by distance alone, at every length and behind a cache?"""
+"""Does a bias go by distance alone, at every length, behind a cache, and added to scores?"""
 
 from math import isqrt
 
@@ -7,12 +7,18 @@ from torch import Tensor
 
 from posenc.audit.adapters.bias_view import SEQ
 from posenc.audit.identity import masks, windows
+from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
+from posenc.audit.questions.calls import gradients
 from posenc.audit.questions.inquiry import listed
+from posenc.audit.questions.rows import apart
 from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
+
+SIZE = 32.0
+"""How large scores are that are handed on."""
 
 OTHERWISE = ("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
 
@@ -32,9 +38,9 @@ def hides_what_a_mask_should(q: BiasInquiry) -> Answer:
 def tells_distances_apart(q: BiasInquiry) -> Answer:
     """Does the bias differ between keys of one query?"""
     if (lost := q.broken) is not None:
-        said = f"at distance {lost[0]:,} the bias is infinite or no number, of {lost[1]:,} keys"
-        return fault("not-a-number", said, lost[0])
-    later = torch.ones(q.seen.shape[-2:], dtype=torch.bool).triu(1)
+        said = f"at distance {lost:,} the bias is infinite or no number"
+        return fault("not-a-number", said, lost)
+    later = ~_up_to_own(*q.seen.shape[1:])
     least, most = windows.extremes(q.seen.masked_fill(later, -torch.inf), 2)
     spread = (most - least).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
@@ -69,10 +75,6 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
         return fault("key-only", said, each.max().item())
     if (note := _table_of_square(q)) is not None:
         return note
-    if later := q.later_strays:
-        said = f"at one distance the biases of keys after the query differ by up to {later:.3g}:"
-        said += " right where a causal mask hides these"
-        return fault("depends-on-absolute-positions", said, later, severity="note")
     return f"{each.max().item():.1g} along diagonals, beside {sizes.max().item():.3g}"
 
 
@@ -101,8 +103,8 @@ def same_at_another_length(q: BiasInquiry) -> Answer:
     if q.view.fixed:
         raise NotAskedError(f"it takes {q.view.fixed} tokens alone")
     _refuse_in_window(q)
-    seq, visible = q.seen.shape[-1], torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
-    off = _off(q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ), visible)
+    seq = q.seen.shape[-1]
+    off = _off(q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ), _up_to_own(SEQ, SEQ))
     if off <= ROUNDING:
         return f"{off:.1g} apart between {SEQ} and {seq} tokens"
     said = f"in rows of {SEQ} and {seq} tokens the same pairs receive biases {off:.3g} apart"
@@ -115,26 +117,31 @@ def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     if not q.view.rows:
         raise NotAskedError("it gives square matrices only")
     _refuse_in_window(q)
-    far, worst = q.far_square.shape[-1], 0.0
-    for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
+    worst, small = 0.0, q.view.seen(SEQ, SEQ)
+    small = small.masked_fill(masks.hidden(q.view.bias(SEQ, SEQ)), -torch.inf)
+    cases = *((n, small) for n in (1, 2, 3, SEQ // 2)), (1, q.far_square), (7, q.far_square)
+    for q_len, square in cases:
+        k_len, whole = square.shape[-1], square[:, -q_len:]
         hidden = masks.hidden(q.view.bias(q_len, k_len))
-        other = int((q.hidden(k_len)[:, -q_len:] != hidden).any(0).sum())
-        if other:
+        if other := int((whole.isneginf() != hidden).any(0).sum()):
             said = f"for {q_len} queries and {k_len} keys it hides other keys than in the square"
             return fault("bias-without-cache-offset", said, other)
-        whole = (q.far_square if k_len == far else q.view.seen(SEQ, SEQ))[:, -q_len:]
-        visible = torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
-        off = _off(whole, q.view.seen(q_len, k_len), visible)
+        off = _off(whole, q.view.seen(q_len, k_len), _up_to_own(q_len, k_len))
         worst = max(worst, off)
         if off >= ROUNDING:
             said = f"for {q_len} queries and {k_len} keys the bias is {off:.3g} away from the last"
             return fault("bias-without-cache-offset", f"{said} rows of the square", off)
-    return f"{worst:.1g} apart for the last queries of {SEQ} and of {far} tokens"
+    return f"{worst:.1g} apart for the last queries of {SEQ} and of {q.longest} tokens"
+
+
+def _up_to_own(q_len: int, k_len: int) -> Tensor:
+    """Which keys stand up to each query's own."""
+    return torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
 
 
 def _off(one: Tensor, other: Tensor, visible: Tensor) -> float:
     """How far a softmax can tell numbers of visible keys apart, where both are seen."""
-    off = one - other
+    off = one.double() - other.double()
     known = visible & off.isfinite()
     last = torch.where(known, torch.arange(off.shape[-1]), 0).amax(2, keepdim=True)
     return (off - off.gather(2, last)).masked_fill(~known, 0.0).abs().max().item()
@@ -148,10 +155,9 @@ def reads_every_position(q: BiasInquiry) -> Answer:
         raise NotAskedError("positions of queries and keys cannot be said")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
     thing, sizes = view.subject.fresh(), (len(queries), len(keys))
-    made = view.run(thing, *sizes, torch.float32, at=(queries, keys)).double()
-    wanted = view.bias(SEQ, SEQ).double()[:, queries][:, :, keys]
-    off = (made - wanted).masked_fill(made == wanted, 0.0)
-    off = (off - off[..., :1])[:, keys <= queries[:, None]].abs().max().item()
+    made = view.run(thing, *sizes, torch.float32, at=(queries, keys))
+    wanted = view.bias(SEQ, SEQ)[:, queries][:, :, keys]
+    off = _off(made, wanted, keys <= queries[:, None])
     if off <= ROUNDING:
         return f"{off:.1g} apart for {sizes[0]} queries and {sizes[1]} keys in no order"
     said = f"queries at {listed(queries)} and keys at {listed(keys)} receive biases {off:.3g} away"
@@ -172,16 +178,52 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     )
     if made.shape != (len(masks) * len(one), *one.shape[1:]) or one.numel() % (view.heads * SEQ):
         raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
-    rows, worst = made.double().reshape(len(masks), view.heads, -1, SEQ), 0.0
+    rows, worst = made.reshape(len(masks), view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), 0.0
     for row, real in zip(rows, masks.bool(), strict=True):
         count = int(real.sum())
-        got = row[:, real] if row.shape[1] == SEQ else row
-        seen, alone = (
-            (x - x[..., :1]).expand(-1, count, -1)[:, torch.ones(count, count).tril().bool()]
-            for x in (got[..., real], view.bias(count, count).double())
-        )
-        worst = max(worst, (seen - alone).abs().max().item())
+        got, alone = row[:, real][..., real], view.bias(count, count)
+        worst = max(worst, _off(got, alone, _up_to_own(count, count)))
     if worst <= ROUNDING:
         return f"{worst:.1g} apart for rows with padding on the left and on the right"
     said = f"beside padding keys receive biases up to {worst:.3g} away from rows without it"
     return fault("padding-shifts-positions", said, worst)
+
+
+@question(after=("input-written", "state-between-calls", "history-changes-result"))
+def hands_scores_on(q: BiasInquiry) -> Answer:
+    """Do scores come out as they came, with the bias added, and gradients with them?"""
+    view, seq = q.view, q.most(SEQ)
+    if "scores" not in view.takes:
+        raise NotAskedError("it takes no scores")
+    thing, plain = view.subject.fresh(), view.bias(seq, seq)
+    scores, seen = _drawn(q, seq), plain.isfinite() & (plain > -HIDDEN)
+    made = view.run(thing, seq, seq, torch.float32, scores.clone()).expand_as(plain)
+    if torch.equal(made[seen], plain[seen]):
+        return "it gives the bias alone"
+    if (off := _apart_in_a_batch(q, _drawn(q, seq, 3))) > 1e-5 * SIZE:
+        said = f"rows of a batch of scores come out up to {off:.3g} away from themselves alone"
+        return fault("scores-changed", said, off)
+    off = (made - scores[0] - plain)[seen].abs().max().item()
+    if off > 1e-5 * SIZE:
+        said = f"scores of size {SIZE:g} come out up to {off:.3g} away from scores + bias"
+        return fault("scores-changed", said, off)
+    call = lambda x: view.run(thing, seq, seq, torch.float32, x).masked_fill(~seen, 0.0)  # noqa: E731
+    said = gradients(call, scores.requires_grad_(), {})
+    return said if not isinstance(said, str) else f"scores + bias within {off:.1g}"
+
+
+def _drawn(q: BiasInquiry, seq: int, rows: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(3)
+    return SIZE * torch.randn(rows, q.view.heads, seq, seq, generator=generator)
+
+
+def _apart_in_a_batch(q: BiasInquiry, rows: Tensor) -> float:
+    """How far rows of scores come out from what each is alone; 0 where a batch is refused."""
+    seq = rows.shape[-1]
+    run = lambda x: q.view.run(q.view.subject.fresh(), seq, seq, torch.float32, x)  # noqa: E731
+    alone = [run(row.clone()) for row in rows.split(1)]
+    try:
+        made = run(rows.clone())
+    except NotAskedError:
+        return 0.0
+    return apart(made, torch.stack(alone)) if made.shape == rows.shape else 0.0

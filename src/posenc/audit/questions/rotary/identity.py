@@ -21,7 +21,7 @@ def has_known_frequencies(q: RotaryInquiry) -> Answer:
     if not shape.firsts or shape.odd:
         raise NotAskedError("it is no rotation" + f": {shape.odd}" * bool(shape.odd))
     if found is None:
-        if q.is_trained:
+        if q.learns:
             raise NotAskedError("its frequencies are learned")
         first = ", ".join(f"{w:.4g}" for w in shape.frequencies[:3].tolist())
         said = f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule"
