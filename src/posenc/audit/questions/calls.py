@@ -1,6 +1,7 @@
 """Questions to all: what calls leave behind, what other ways to call change, what is trained."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -90,46 +91,42 @@ def _after_others(q: Any) -> Iterator[tuple[str, Given, Given]]:
 @question(after=(*NO_LENGTH, *NO_STATE, "gradient-cut"))
 def same_however_it_is_given(q: Any) -> Answer:
     """Do tokens get the same in larger batches, in training and in other dtypes?"""
-    ways, left = [], ""
+    x = q.content(q.most(9), q.batch(2), seed=11)
+    plain, some, left = q.whole(x), q.drawn(x), ""
+    ways = [*(_batches(q, x, plain) if x.ndim > 2 else ()), *q.own_ways(x, plain)]
     thing = training(q.view.subject.fresh())
-    for side in q.sides:
-        x = q.content(q.most(9), q.batch(2), seed=11)
-        plain, some = q.made(x, side=side), q.drawn(x)
-        seen = x if x.any() else plain[plain.isfinite()]
-        scale = max(1.0, seen.abs().max().item())
-        batches = _batches(q, x, plain, side) if x.ndim > 2 else ()
-        others = (*batches, *q.own_ways(x, plain, side))
-        ways += [(name, allowed * scale, call) for name, allowed, call in others]
-        trained = lambda x=some, side=side: q.made(x, by=thing, side=side)  # noqa: E731
-        usual = lambda x=some, side=side: q.made(x, side=side)  # noqa: E731
-        if isinstance(thing, nn.Module) and _goes_by_chance(trained):
+    if isinstance(thing, nn.Module):
+        trained = partial(q.whole, some, by=thing)
+        if _goes_by_chance(trained):
             left = f"; {CHANCE}"
-        elif isinstance(thing, nn.Module):
-            way = lambda a=trained, b=usual: (a(), b())  # noqa: E731
-            ways.append(("in training", q.dense * scale, way))
+        else:
+            ways.append(("in training", q.dense, lambda: (trained(), q.whole(some))))
+    seen = x if x.any() else plain[plain.isfinite()]
+    scale = max(1.0, seen.abs().max().item())
+    ways = [(name, allowed * scale, call) for name, allowed, call in ways]
     words = "away from the same at the same positions"
     answer = compared(ways, "depends-on-how-it-is-given", words)
     return answer + left if isinstance(answer, str) else answer
 
 
-def _batches(q: Any, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
+def _batches(q: Any, x: Tensor, plain: Tensor) -> Iterator[Way]:
     """In larger batches, and in other dtypes."""
 
     def batch(size: int) -> tuple[Tensor, Tensor]:
         whole, wanted = (
             torch.cat((t, t[:1].expand(size - len(x), *t.shape[1:]))) for t in (x, plain)
         )
-        return q.made(whole, side=side), wanted
+        return q.whole(whole), wanted
 
     def narrow(dtype: torch.dtype, rows: int | None = None) -> tuple[Tensor, Tensor]:
-        return q.made(x.to(dtype), side=side)[..., :rows, :], plain[..., :rows, :]
+        return q.whole(x.to(dtype))[..., :rows, :], plain[..., :rows, :]
 
-    yield "in a batch of 3", q.dense, lambda: batch(3)
-    yield "in a batch of 5", q.dense, lambda: batch(5)
-    yield "in float64", ROUNDED, lambda: narrow(torch.float64)
-    yield "in float16", ROUNDED, lambda: narrow(torch.float16)
+    yield "in a batch of 3", q.dense, partial(batch, 3)
+    yield "in a batch of 5", q.dense, partial(batch, 5)
+    yield "in float64", ROUNDED, partial(narrow, torch.float64)
+    yield "in float16", ROUNDED, partial(narrow, torch.float16)
     # of later tokens, positions in 16 bits are a loss, which is asked for elsewhere
-    yield "in bfloat16", ROUNDED, lambda: narrow(torch.bfloat16, 3)
+    yield "in bfloat16", ROUNDED, partial(narrow, torch.bfloat16, 3)
 
 
 def training(thing: Any) -> Any:
@@ -162,10 +159,9 @@ def gradients_flow(q: Any) -> Answer:
     passes = q.view.kind == "rotary" or getattr(q.view, "scale", None) is not None
     x = q.drawn(q.content(q.most(6))).requires_grad_(passes)
     answers = []
-    for side in q.sides:
-        learned = q.learned(thing) if side == "q" else {}
-        call = lambda x, side=side: q.made(x, by=thing, side=side)  # noqa: E731
-        said = gradients(call, x, learned, _of_ids(q, thing))
+    for index, _ in enumerate(q.sides):
+        call = lambda x, index=index: q.called(q.view.run, x, by=thing)[index]  # noqa: E731
+        said = gradients(call, x, {} if index else q.learned(thing), _of_ids(q, thing))
         if not isinstance(said, str):
             return said
         answers.append(said)

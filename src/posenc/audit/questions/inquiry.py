@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -64,11 +64,6 @@ class Inquiry(ABC):
     length: int  # up to where precision counts
     errors: dict[int, float] = field(default_factory=dict, kw_only=True)  # by position
 
-    what: ClassVar[str] = ""  # what a token receives
-    words: ClassVar[str] = ""  # what an error does, in words that go before "by"
-    lossy: ClassVar[float] = 0.0  # how much of that is a loss
-    marks: ClassVar[tuple[int, ...]] = ()  # errors are told to these positions
-
     @abstractmethod
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         """So many tokens to ask with."""
@@ -76,13 +71,6 @@ class Inquiry(ABC):
     @abstractmethod
     def called(self, run: Any, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
         """What a call makes of content at positions ``[seq]`` or ``[batch, seq]``, side by side."""
-
-    def made(self, x: Tensor, at: Tensor | None = None, by: Any = None, side: str = "q") -> Tensor:
-        """What becomes of content; of keys where the side is k."""
-        sides = self.called(self.view.run, x, at, by)
-        if side == "k" and len(sides) < 2:
-            raise NotAskedError("what it makes of keys was not seen")
-        return sides[side == "k"]
 
     def whole(self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None) -> Tensor:
         """What becomes of content, of all sides after each other."""
@@ -121,6 +109,6 @@ class Inquiry(ABC):
         """As many tokens up to a number as it takes."""
         return count
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterable[Way]:
+    def own_ways(self, x: Tensor, plain: Tensor) -> Iterable[Way]:
         """Other ways to give content, of this place alone."""
         return ()

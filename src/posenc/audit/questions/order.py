@@ -1,6 +1,9 @@
 """Questions to all that encodes positions: order, lengths, and what each position means."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,6 +31,9 @@ Encoding = AddedInquiry | RotaryInquiry
 
 STARTS = torch.tensor([0, 5, 1, 3, 2])
 """Where rows of a batch begin, whose padding is on the left."""
+
+PADDED = [(starts, count) for count in (6, 1) for starts in (STARTS[:2], STARTS)]
+"""Rows of a prompt, and tokens decoded after one; two rows, where a cache has room for no more."""
 
 DECODED = (0, 1, 2, 3, 5, 7, 8)
 """Tokens of a row of nine that are asked alone."""
@@ -64,11 +70,12 @@ def same_at_another_length(q: Encoding) -> Answer:
     whole, part = (q.called(q.view.run, x[..., :n, :]) for n in (long, short))
     off = max(apart(a[..., :short, :], b) for a, b in zip(whole, part, strict=True))
     if off < ROUNDING:
-        last, off, allowed = q.beside_far_tokens()
-        if off < allowed:
-            return f"{off:.1g} apart between rows of {short} and of {last + 1:,} tokens"
-        said = f"the first tokens of a row to position {last:,} come out up to {off:.3g} otherwise"
-        return fault("depends-on-length", f"{said} than in a row of their own", off)
+        if (off := q.beside_far_tokens()) < q.dense:
+            return f"{off:.1g} apart between rows of {short} tokens and longer ones"
+        said = (
+            f"the first tokens of long rows come out up to {off:.3g} otherwise than of short ones"
+        )
+        return fault("depends-on-length", said, off)
     if (excuse := q.excused(whole, part)) is not None:
         return excuse
     said = f"in rows of {short} and {long} tokens the same tokens come out up to {off:.3g} apart"
@@ -123,26 +130,32 @@ def reads_every_position(q: Encoding) -> Answer:
 
 def _said_otherwise(q: Encoding) -> Iterator[Way]:
     """By other parameters, several at once, and not at all."""
-    view, line, x = q.view, torch.arange(5, 8), q.content(8)
-    # the call without positions may count its tokens from another number
-    usual = lambda: (  # noqa: E731
-        q.whole(x, run=view.unsaid)[..., line, :] if view.unsaid else q.whole(x[..., line, :], line)
-    )
+    view, three, x = q.view, torch.arange(5, 8), q.content(8)
+
+    def by_another(run: Any) -> tuple[Tensor, Tensor]:
+        few = x[..., three, :]
+        if view.unsaid:  # which may count its tokens from another number
+            return q.whole(few, three, run=run), q.whole(x, run=view.unsaid)[..., three, :]
+        return q.whole(few, three, run=run), q.whole(few, three)
+
+    def together(line: Tensor) -> tuple[Tensor, Tensor]:
+        few = q.content(len(line))
+        return q.whole(few, line), _alone(q, few, line)
+
+    def unsaid(count: int) -> tuple[Tensor, Tensor]:
+        row = q.content(count)
+        return q.whole(row, run=view.unsaid), q.whole(row, torch.arange(count))
+
     for name, run in view.others:
-        way = lambda run=run: (q.whole(x[..., line, :], line, run=run), usual())  # noqa: E731
-        yield f"three tokens from 5 on, said by {name}", ROUNDING, way
+        yield f"three tokens from 5 on, said by {name}", ROUNDING, partial(by_another, run)
     if not view.moves:
         return
-    for places in _lines(q.end, jumps=view.moves != "offset"):
-        few = q.content(len(places))
-        way = lambda x=few, at=places: (q.whole(x, at), _alone(q, x, at))  # noqa: E731
-        allowed = ROUNDING if int(places.max()) < 20 else 1e-3
-        yield f"tokens at {listed(places)} together", allowed, way
+    for line in _lines(q.end, jumps=view.moves != "offset"):
+        allowed = ROUNDING if int(line.max()) < 20 else 1e-3
+        yield f"tokens at {listed(line)} together", allowed, partial(together, line)
     if view.unsaid:
-        row = q.content(max(1, min(q.end, 2**22 // q.content(1).numel())))
-        every = torch.arange(row.shape[-2])
-        way = lambda: (q.whole(row, run=view.unsaid), q.whole(row, every))  # noqa: E731
-        yield f"{len(every):,} tokens without positions", ROUNDING, way
+        count = max(1, min(q.end, 2**22 // q.content(1).numel()))
+        yield f"{count:,} tokens without positions", ROUNDING, partial(unsaid, count)
 
 
 def _lines(end: int, jumps: bool) -> Iterator[Tensor]:
@@ -186,32 +199,29 @@ def rows_have_their_own_positions(q: Encoding) -> Answer:
     """In a batch with padding on the left, does each row get what its own positions mean?"""
     if q.view.moves not in ("rows", "positions") or q.view.layout in ONE_ROW:
         raise NotAskedError("positions cannot be said for each row")
-    worst, asked = 0.0, []
-    for count in (6, 1):  # a row of a prompt, and the token that is decoded after one
-        for starts in (STARTS, STARTS[:2]):  # two rows, where a cache has no room for more
-            at = starts[:, None] + torch.arange(count)
-            x = q.content(count, len(starts), seed=4)
-            try:
-                away = {side: _off_from_rows(q, x, at, side) for side in q.sides}
-            except NotAskedError:
-                continue
-            off = max(away.values())
-            worst, asked = max(worst, off), [*asked, count]
-            if off >= ROUNDING:
-                said = f"rows of {count} that begin at {listed(starts)} are up to {off:.3g} away"
-                equal = x[:1].expand_as(x).contiguous()
-                made = [q.made(equal, at, side=s) for s, one in away.items() if one >= ROUNDING]
-                if all(not apart(m, m[:1].expand_as(m)) for m in made):
-                    said += " from these rows alone: all stand where the first does"
-                    return fault("first-row-for-all", said, off)
-                return fault("padding-shifts-positions", f"{said} from these rows alone", off)
-            break
-    if not asked:
-        raise NotAskedError("it refuses positions for each row")
-    return f"{worst:.1g} apart from the rows alone, of {' and '.join(map(str, asked))} tokens"
+    name, words = "padding-shifts-positions", "away from these rows alone"
+    if _first_for_all(q):
+        name, words = "first-row-for-all", f"{words}: all stand where the first does"
+    return compared(_by_rows(q), name, words)
 
 
-def _off_from_rows(q: Encoding, x: Tensor, at: Tensor, side: str) -> float:
-    """How far rows of a batch come out from themselves alone."""
-    alone = [q.made(x[i : i + 1], at[i][None], side=side) for i in range(len(x))]
-    return apart(q.made(x, at, side=side), torch.cat(alone))
+def _by_rows(q: Encoding) -> Iterator[Way]:
+    """Rows of a batch, and each of them alone."""
+
+    def both(x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        return q.whole(x, at), torch.cat(list(map(q.whole, x.split(1), at.split(1))))
+
+    for starts, count in PADDED:
+        x, at = q.content(count, len(starts), seed=4), starts[:, None] + torch.arange(count)
+        yield f"rows at {listed(starts)}, of {count} tokens", ROUNDING, partial(both, x, at)
+
+
+def _first_for_all(q: Encoding) -> bool:
+    """Whether equal rows come out alike, queries or keys, wherever they begin."""
+    for starts, count in PADDED:
+        x, at = q.content(count), starts[:, None] + torch.arange(count)
+        with suppress(NotAskedError):
+            sides = q.called(q.view.run, x.expand(len(starts), *x.shape[1:]), at)
+            if any(not apart(side, side[:1].expand_as(side)) for side in sides):
+                return True
+    return False

@@ -72,7 +72,7 @@ def keeps_16_bits(q: Encoding) -> Answer:
     (at, exact), (_, made) = q.far_rows(), q.far_rows(torch.bfloat16)
     said = "in bfloat16 a token at {} is {:.3g} off: positions or angles are held in 16 bits"
     answer = _rounded_once("positions-in-16-bits", said, at, made, exact)
-    came = q.made(q.content(q.most(2)).bfloat16()).dtype
+    came = q.whole(q.content(q.most(2)).bfloat16()).dtype
     if isinstance(answer, str) and came != torch.bfloat16 and getattr(q.view, "scale", 1.0):
         kind = str(came).removeprefix("torch.")
         said = f"bfloat16 content comes back as {kind}: the rest of the model runs in that"

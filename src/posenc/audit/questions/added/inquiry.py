@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import isqrt
 from typing import Any, ClassVar
 
@@ -62,10 +62,10 @@ class AddedInquiry(Inquiry):
 
     view: Added
 
-    what: ClassVar[str] = "the encoding"
-    words: ClassVar[str] = "encodings are off"
+    what: ClassVar[str] = "the encoding"  # that a token receives
+    words: ClassVar[str] = "encodings are off"  # by an error
     lossy: ClassVar[float] = 2.0**-7  # what one rounding to bfloat16 does not hide
-    marks: ClassVar[tuple[int, ...]] = (10, 100, 1_000, 10_000, 100_000)
+    marks: ClassVar[tuple[int, ...]] = (10, 100, 1_000, 10_000, 100_000)  # errors are told to these
 
     # How it is asked.
 
@@ -89,15 +89,15 @@ class AddedInquiry(Inquiry):
     def dense(self) -> float:
         return ROUNDING * max(1.0, self.view.scale or 0.0)
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
+    def own_ways(self, x: Tensor, plain: Tensor) -> Iterator[Way]:
+        scale = self.view.scale
 
         def beside(size: float) -> tuple[Tensor, Tensor]:
-            some, scale = size * self.drawn(x), self.view.scale or 0.0
-            return self.made(some).double() - scale * some.double(), plain
+            some = size * self.drawn(x)
+            return self.whole(some).double() - (scale or 0.0) * some.double(), plain
 
-        for size in () if self.view.scale is None else (1.0, LARGE):
-            name = f"beside content of size {size:,.0f}"
-            yield name, self.dense * size, lambda size=size: beside(size)
+        for size in () if scale is None else (1.0, LARGE):
+            yield f"beside content of size {size:,.0f}", self.dense * size, partial(beside, size)
 
     # Rows.
 
@@ -140,11 +140,10 @@ class AddedInquiry(Inquiry):
         seq = self.most(min(self.length, 4096))
         return list(range(seq)), [self.view.added(seq, dtype=dtype, by=by).double()]
 
-    def beside_far_tokens(self) -> tuple[int, float, float]:
-        """The last position, how far first rows are from those alone, and what is allowed."""
-        short = self.most(9)
-        off = apart(self.table[:short], self.view.rows(short))
-        return self.end - 1, off, ROUNDING
+    def beside_far_tokens(self) -> float:
+        """How far first rows of a long call are from those of a short one."""
+        short = self.view.rows(self.most(9))
+        return apart(self.table[: len(short)], short)
 
     # What it learns.
 

@@ -165,13 +165,6 @@ class BiasInquiry(Inquiry):
         return sum(len(row.unique()) for row in self.seen[:, -1]) > self.numbers
 
     @property
-    def shares(self) -> bool:
-        """Whether pairs that are seen have half as many numbers, or fewer: none has its own."""
-        seen = ~masks.hidden(self.given)
-        numbers = sum(len(head[some].unique()) for head, some in zip(self.given, seen, strict=True))
-        return 2 * numbers <= int(seen.sum())
-
-    @property
     def is_square(self) -> bool:
         """Whether it goes by the rows and columns of a square."""
         return self.window is not None and self.window.is_square

@@ -13,7 +13,7 @@ from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
 from posenc.audit.questions.inquiry import listed
 from posenc.audit.questions.rows import apart
-from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.report import NotAskedError
 
 ROUNDING = 1e-4
 
@@ -65,7 +65,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
         if count := q.view.fixed:
             if isqrt(count) ** 2 != count:
                 raise NotAskedError(f"it takes {count} tokens alone, in an order that is not known")
-            if q.numbers >= q.far_square.numel() and not q.shares:
+            if q.numbers >= q.far_square.numel():
                 raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g} between"
         said += f" queries (its size is up to {sizes[head]:.3g})"
@@ -73,22 +73,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     if q.view.key_only:
         said = "all queries share one row: the same under softmax, but not before it"
         return fault("key-only", said, each.max().item())
-    if (note := _table_of_square(q)) is not None:
-        return note
     return f"{each.max().item():.1g} along diagonals, beside {sizes.max().item():.3g}"
-
-
-def _table_of_square(q: BiasInquiry) -> Fault | None:
-    """A note where a table has a row for each step in a square, and is read by distance alone."""
-    side = isqrt(q.far_square.shape[-1])
-    if side < 3 or side**2 != q.far_square.shape[-1] or (found := q.buckets) is None:
-        return None
-    if found.rows != (2 * side - 1) ** 2:
-        return None
-    read = len(found.index[found.index >= 0].unique())
-    said = f"the table has {found.rows} rows, one for each step in a square of {side} × {side}"
-    said += f" tokens, but is read by distance in the row alone: {read} of its rows are read"
-    return fault("values-shared", said, float(found.rows - read))
 
 
 def _refuse_in_window(q: BiasInquiry) -> None:

@@ -70,28 +70,29 @@ class RotaryInquiry(Inquiry):
     def dense(self) -> float:
         return COARSE if self.coarse else ROUNDING
 
-    def own_ways(self, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
-        turned, close = partial(self.made, side=side), self.dense
+    def own_ways(self, x: Tensor, plain: Tensor) -> Iterator[Way]:
+        close, run = self.dense, self.view.run
 
         def lying(lie: Any) -> tuple[Tensor, Tensor]:
             with asking(lie=lie):
-                return turned(x), plain
+                return self.whole(x), plain
 
         def among_more() -> tuple[Tensor, Tensor]:
-            heads = plain.shape[1]  # as many as queries have, or those of few keys
-            same = [HEADS * again + head for again in range(3) for head in range(heads)]
-            return turned(x.repeat(1, 3, 1, 1))[:, same], plain.repeat(1, 3, 1, 1)
+            many, few = self.called(run, x.repeat(1, 3, 1, 1)), self.called(run, x)
+            shared = [a[:, -HEADS:][:, : b.shape[1]] for a, b in zip(many, few, strict=True)]
+            return torch.cat(shared, 1), plain
 
         def summed() -> tuple[Tensor, Tensor]:
-            some = x if side == "q" else x[:, : self.view.kv_heads]
-            matrices = self.view.matrices(x.shape[2], side)
-            return plain, torch.einsum("sij,bhsj->bhsi", matrices, some.double())
+            some = (x.double(), x[:, : self.view.kv_heads].double())
+            each = zip(some, self.sides, strict=False)
+            turned = [self.view.matrices(x.shape[2], side) @ part[..., None] for part, side in each]
+            return plain, torch.cat(turned, 1)[..., 0]
 
         strided = lambda x: torch.stack((x, torch.full_like(x, 7.0)), -1)[..., 0]  # noqa: E731
         transposed = lambda x: x.transpose(0, -2).contiguous().transpose(0, -2)  # noqa: E731
-        yield "in strided memory", close, lambda: lying(strided)
-        yield "in transposed memory", close, lambda: lying(transposed)
-        yield f"{LARGE:g} times as large", close, lambda: (turned(LARGE * x) / LARGE, plain)
+        yield "in strided memory", close, partial(lying, strided)
+        yield "in transposed memory", close, partial(lying, transposed)
+        yield f"{LARGE:g} times as large", close, lambda: (self.whole(LARGE * x) / LARGE, plain)
         yield "as sums of what each channel gives", close, summed
         if self.batch(2) > 1 and self.view.layout != "bsx":
             yield "among 12 heads", close, among_more
@@ -166,7 +167,7 @@ class RotaryInquiry(Inquiry):
             raise NotAskedError("nothing turns")
         line, refused = self.line, None
         try:
-            self._rows(line)
+            self.table_at(line)
         except NotAskedError as reason:
             refused = reason
             takes = lambda p: answers(lambda: self.table_at([p]))  # noqa: E731
@@ -176,23 +177,14 @@ class RotaryInquiry(Inquiry):
         every = list(range(line[-1] + 1))
         if self.view.moves != "offset" and len(every) * self.view.dim * HEADS <= 2**23:
             with suppress(NotAskedError):  # all positions between these, in one call
-                return every, self._rows(every), refused
-        return line, self._rows(line), refused
+                return every, self.table_at(every), refused
+        return line, self.table_at(line), refused
 
-    def _rows(self, line: list[int]) -> Tensor:
-        """Cosines and sines; positions beyond what it is built for in a call of their own."""
-        built = self.view.built_for or self.length
-        parts = [p for p in line if p < built], [p for p in line if p >= built]
-        return torch.cat([self.table_at(part) for part in parts if part])
-
-    def beside_far_tokens(self) -> tuple[int, float, float]:
-        """The last position, how far first tokens are from those alone, and what is allowed."""
-        first, last = list(range(9)), 2 * (self.view.built_for or self.length)
-        if self.shape.firsts and not self.shape.odd:
-            with suppress(NotAskedError):
-                off = apart(self.table_at([*first, last])[:-1], self.table_at(first))
-                return last, off, COARSE if self.coarse else 1e-4
-        return self.end - 1, 0.0, ROUNDING
+    def beside_far_tokens(self) -> float:
+        """How far first rows of a long call are from those of a short one."""
+        if self.shape.odd or not self.shape.firsts:
+            return 0.0
+        return apart(self.far[1][:9], self.table_at(list(range(9))))
 
     @property
     def below(self) -> list[int]:

@@ -78,45 +78,50 @@ def _is_mixed(q: RotaryInquiry) -> bool:
     return by_halves if q.shape.steps == {1} else by_neighbors
 
 
-@question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
+@question(after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
+def keys_go_with_queries(q: RotaryInquiry) -> Answer:
+    """Are keys turned as queries of their position are, far ones too?"""
+    if not q.view.sees_keys:
+        raise NotAskedError(ONE_CALL)
+    if q.shape.odd:
+        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
+    one = torch.eye(q.view.dim).expand_as(q.near)
+    still = [apart(each, one) < 1e-6 for each in (q.near, q.keys)]
+    if still[0] != still[1]:
+        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
+        moved = apart(q.near, q.keys)
+        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
+        return fault(f"only-{turned}-rotated", said, moved)
+    if apart(q.near, q.keys.mT) < 1e-4:
+        said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
+        return fault("keys-turned-backwards", said)
+    allowed = COARSE if q.coarse else 1e-4
+    if (off := apart(q.near, q.keys)) > allowed:
+        said = f"queries and keys of one token are multiplied with matrices {off:.3g} apart"
+        return fault("keys-turned-otherwise", said, off)
+    queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.sides)
+    known = queries.isfinite().all(1)  # others are asked for elsewhere
+    line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
+    parted = (~(away <= allowed)).nonzero()  # where a key is no number, too
+    if not len(parted):
+        return f"{away.max().item():.1g} apart at {len(line):,} positions to {int(line[-1]):,}"
+    far = away[parted].max().item()
+    said = f"from position {int(line[parted[0]]):,} on keys are turned up to {far:.3g} otherwise"
+    return fault("keys-turned-otherwise", said, far)
+
+
+@question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION, *KEYS))
 def is_relative(q: RotaryInquiry) -> Answer:
     """Do products of a query and a key depend on their distance alone?"""
-    queries = q.near
-    keys = q.keys if q.view.sees_keys else queries
     if not q.shape.firsts:
         raise NotAskedError("nothing turns")
-    off = _far_apart(queries, keys)
-    allowed = (COARSE if q.coarse else 1e-4) * max(queries.abs().max().item() ** 2, 1.0)
-    if off < allowed:
-        here = queries[1].T @ keys[1]
-        if (stray := apart(here, here.diagonal().abs().diag())) > allowed:
-            said = f"a query and a key of one position are turned apart (by up to {stray:.3g})"
-            return fault("keys-turned-otherwise", said, stray)
+    off = _far_apart(q.near, q.keys if q.view.sees_keys else q.near)
+    if off < (COARSE if q.coarse else 1e-4) * max(q.near.abs().max().item() ** 2, 1.0):
         return f"{off:.1g} apart between positions (1, 2) and (4, 5)"
-    if q.view.sees_keys and (sides := _sides(queries, keys)) is not None:
-        return sides
     if q.shape.odd:
         raise NotAskedError(f"it is no rotation: {q.shape.odd}")
     said = f"the product of a query at 1 and a key at 2 is {off:.3g} away from that at 4 and 5"
     return fault("not-relative", said, off)
-
-
-def _sides(queries: Tensor, keys: Tensor) -> Answer | None:
-    """What differs between queries and keys."""
-    one = torch.eye(queries.shape[-1]).expand_as(queries)
-    still = [apart(m, one) < 1e-6 for m in (queries, keys)]
-    if any(still) and not all(still):
-        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
-        moved = max(apart(m[5], m[1]) for m in (queries, keys))
-        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
-        return fault(f"only-{turned}-rotated", said, moved)
-    if apart(queries, keys.mT) < 1e-4:
-        said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
-        return fault("keys-turned-backwards", said)
-    if (off := apart(queries, keys)) > 1e-4:
-        said = f"queries and keys of one token are turned by matrices up to {off:.3g} apart"
-        return fault("keys-turned-otherwise", said, off)
-    return None
 
 
 @question(after=(*NO_PLACE, *NO_ROTATION))
@@ -140,21 +145,3 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     first = int(parted[0])
     said = f"positions {line[first]:,} and {line[first + 1]:,} are turned apart otherwise than"
     return fault("not-relative", f"{said} 1 and 2, by {off[first]:.3g}", off[first].item())
-
-
-@question(after=(*NO_PLACE, *KEYS, *NO_ROTATION))
-def keys_go_with_queries(q: RotaryInquiry) -> Answer:
-    """Are keys turned as queries of their position are, far ones too?"""
-    if not q.view.sees_keys:
-        raise NotAskedError(ONE_CALL)
-    if q.shape.odd:
-        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
-    line, probe = q.far[0], q.shape.probe()
-    queries, keys = (q.view.at(line, probe, side) for side in ("q", "k"))
-    off = (queries - keys).abs().amax(1)
-    parted = ~(off <= (COARSE if q.coarse else 1e-4))  # where a key is no number, too
-    if not bool(parted.any()):
-        return f"{off.max().item():.1g} apart at {len(line):,} positions to {line[-1]:,}"
-    first = line[int(parted.nonzero()[0])]
-    said = f"from position {first:,} on keys are turned up to {off.max():.3g} otherwise"
-    return fault("keys-turned-otherwise", said, off.max().item())
