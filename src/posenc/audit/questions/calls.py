@@ -184,7 +184,7 @@ def gradients(
         made = call(x)
     weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
     named: dict[str, Tensor] = learned | ({CONTENT: x} if x.requires_grad else {})
-    found: dict[str, Tensor | None] = dict.fromkeys(named)
+    found: dict[str, Any] = dict.fromkeys(named)
     if made.requires_grad:
         total = (made * weights.to(made.dtype)).sum()
         if otherwise is not None:
@@ -192,24 +192,20 @@ def gradients(
                 total = total + otherwise().sum()
         each = guarded(lambda: torch.autograd.grad(total, [*named.values()], allow_unused=True))
         found = dict(zip(named, each, strict=True))
-    without = [n for n in learned if (g := found[n]) is None or not g.any()]
-    if without:
+    lacking = [name for name, g in found.items() if g is None or not g.any()]
+    if without := [name for name in lacking if name in learned]:
         said = f"{', '.join(without)}: no gradient reaches it, so it is never trained"
         return fault("parameter-without-gradient", said, len(without))
-    lost = [n for n, g in found.items() if g is not None and not g.isfinite().all()]
-    if lost:
-        said = f"the gradient of {', '.join(lost)} is infinite or no number"
-        return fault("not-a-number", said, len(lost))
-    if not x.requires_grad:
-        return f"{len(learned)} parameters, no content"
-    gradient = found[CONTENT]
-    if gradient is None or not gradient.any():
+    if lacking:
         said = "no gradient reaches what it is given: layers before it are not trained"
         return fault("gradient-cut", said, 0.0, expected=1.0)
-    if (off := _gradient_off(call, x, gradient, made, weights)) is not None:
+    if lost := [name for name, g in found.items() if not g.isfinite().all()]:
+        said = f"the gradient of {', '.join(lost)} is infinite or no number"
+        return fault("not-a-number", said, len(lost))
+    if x.requires_grad and (off := _gradient_off(call, x, found[CONTENT], made, weights)):
         said = f"the gradient of what it is given is up to {off:.3g} of its size away from the"
         return fault("gradient-otherwise", f"{said} slope of what comes out", off)
-    return f"{len(learned)} parameters, and content"
+    return f"{len(learned)} parameters" + ", and content" * x.requires_grad
 
 
 def _of_ids(q: Any, thing: Any) -> Callable[[], Tensor] | None:
@@ -224,10 +220,10 @@ def _of_ids(q: Any, thing: Any) -> Callable[[], Tensor] | None:
 
 def _gradient_off(
     call: Callable[[Tensor], Tensor], x: Tensor, gradient: Tensor, made: Tensor, weights: Tensor
-) -> float | None:
+) -> float:
     """By which share a gradient misses the change of ``(made * weights).sum()`` along a step of x.
 
-    None where it does not, and where the change is no straight line or goes by chance.
+    0 where it does not, and where the change is no straight line or goes by chance.
     """
     step = torch.randn(x.shape, generator=torch.Generator().manual_seed(2))
     x, weights = x.detach(), weights.double()
@@ -236,7 +232,7 @@ def _gradient_off(
     size = there.abs().sum().item()
     bent = (there + back - 2 * again).abs().sum().item() > LINE * size
     if bent or not torch.equal(again, made.detach().double() * weights):
-        return None
+        return 0.0
     change = (there - back).sum().item() / 2
     off = abs((gradient.double() * step).sum().item() - change)
-    return off / size if off > LINE * size else None
+    return off / size if off > LINE * size else 0.0

@@ -238,21 +238,19 @@ class AddedInquiry(Inquiry):
             return ""
         height, width = self.view.grid
         halves = self.view.added().double().unflatten(0, (height, width)).chunk(2, -1)
-        orders = (("width", "height"), halves), (("height", "width"), halves[::-1])
-        for names, (across, down) in orders:
-            if max(varies(across, 0), varies(down, 1)) >= ROUNDING:
-                continue
-            found = [sinusoids.identify(across[0]), sinusoids.identify(down[:, 0])]
-            said = [each.said for each in found if each is not None]
-            if len(said) < 2:
-                continue
-            said = said if names[0] == "width" else said[::-1]
-            each = f"each {said[0]}" if said[0] == said[1] else ", and ".join(said)
-            return (
-                f"a grid encoding: {names[0]} in the first half of the channels, {names[1]} in the "
-                f"second, {each}; at all of {height} × {width} points"
-            )
-        return ""
+        down_first = varies(halves[0], 1) < ROUNDING
+        names = ("height", "width") if down_first else ("width", "height")
+        down, across = halves if down_first else halves[::-1]
+        found = [sinusoids.identify(line) for line in (down[:, 0], across[0])]
+        said = [each.said for each in found if each is not None]
+        if max(varies(down, 1), varies(across, 0)) >= ROUNDING or len(said) < 2:
+            return ""
+        said = said if down_first else said[::-1]
+        each = f"each {said[0]}" if said[0] == said[1] else ", and ".join(said)
+        return (
+            f"a grid encoding: {names[0]} in the first half of the channels, {names[1]} in the "
+            f"second, {each}; at all of {height} × {width} points"
+        )
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
         """Positions, errors there, and the dtypes to which frequencies and table are rounded."""

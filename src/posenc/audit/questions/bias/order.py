@@ -1,5 +1,6 @@
 """Does a bias go by distance alone, at every length, behind a cache, and added to scores?"""
 
+from functools import partial
 from math import isqrt
 
 import torch
@@ -11,7 +12,7 @@ from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
-from posenc.audit.questions.inquiry import listed
+from posenc.audit.questions.inquiry import compared, listed
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 
@@ -40,7 +41,7 @@ def tells_distances_apart(q: BiasInquiry) -> Answer:
     if (lost := q.broken) is not None:
         said = f"at distance {lost:,} the bias is infinite or no number"
         return fault("not-a-number", said, lost)
-    later = ~_up_to_own(*q.seen.shape[1:])
+    later = torch.ones(q.seen.shape[1:], dtype=torch.bool).triu(1)
     least, most = windows.extremes(q.seen.masked_fill(later, -torch.inf), 2)
     spread = (most - least).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
@@ -88,12 +89,24 @@ def same_at_another_length(q: BiasInquiry) -> Answer:
     if q.view.fixed:
         raise NotAskedError(f"it takes {q.view.fixed} tokens alone")
     _refuse_in_window(q)
-    seq = q.seen.shape[-1]
-    off = _off(q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ), _up_to_own(SEQ, SEQ))
-    if off <= ROUNDING:
-        return f"{off:.1g} apart between {SEQ} and {seq} tokens"
-    said = f"in rows of {SEQ} and {seq} tokens the same pairs receive biases {off:.3g} apart"
-    return fault("depends-on-length", said, off)
+    pair = q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ)
+    ways = [(f"in rows of {q.seen.shape[-1]} tokens", ROUNDING, partial(_as_told_apart, *pair))]
+    return compared(ways, "depends-on-length", f"away from the same pairs in rows of {SEQ}")
+
+
+def _less_the_last(one: Tensor, other: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """Two biases as a softmax tells them: less that of the last key which both see."""
+    seen = one.isfinite() & other.isfinite() & ~hidden
+    last = torch.where(seen, torch.arange(one.shape[-1]), 0).amax(2, keepdim=True)
+    made, wanted = (x - x.gather(2, last) for x in (one.double(), other.double()))
+    return made.masked_fill(hidden, 0.0), wanted.masked_fill(hidden, 0.0)
+
+
+def _as_told_apart(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of keys up to each query's own."""
+    q_len, k_len = one.shape[1:]
+    later = torch.ones(q_len, k_len, dtype=torch.bool).triu(k_len - q_len + 1)
+    return _less_the_last(one, other, later)
 
 
 @question(essential=True, after=(*OTHERWISE[:2], "buckets-turned", *NO_STATE))
@@ -102,34 +115,23 @@ def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     if not q.view.rows:
         raise NotAskedError("it gives square matrices only")
     _refuse_in_window(q)
-    worst, small = 0.0, q.view.seen(SEQ, SEQ)
-    small = small.masked_fill(masks.hidden(q.view.bias(SEQ, SEQ)), -torch.inf)
-    cases = *((n, small) for n in (1, 2, 3, SEQ // 2)), (1, q.far_square), (7, q.far_square)
-    for q_len, square in cases:
-        k_len, whole = square.shape[-1], square[:, -q_len:]
-        hidden = masks.hidden(q.view.bias(q_len, k_len))
-        if other := int((whole.isneginf() != hidden).any(0).sum()):
-            said = f"for {q_len} queries and {k_len} keys it hides other keys than in the square"
-            return fault("bias-without-cache-offset", said, other)
-        off = _off(whole, q.view.seen(q_len, k_len), _up_to_own(q_len, k_len))
-        worst = max(worst, off)
-        if off >= ROUNDING:
-            said = f"for {q_len} queries and {k_len} keys the bias is {off:.3g} away from the last"
-            return fault("bias-without-cache-offset", f"{said} rows of the square", off)
-    return f"{worst:.1g} apart for the last queries of {SEQ} and of {q.longest} tokens"
+
+    def last_rows(count: int, square: Tensor) -> tuple[Tensor, Tensor]:
+        return _as_told_apart(_masked(q, count, square.shape[-1]), square[:, -count:])
+
+    small, far = _masked(q, SEQ, SEQ), q.far_square
+    cases = *((n, small) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)
+    ways = [
+        (f"{n} queries and {square.shape[-1]} keys", ROUNDING, partial(last_rows, n, square))
+        for n, square in cases
+    ]
+    return compared(ways, "bias-without-cache-offset", "away from the last rows of the square")
 
 
-def _up_to_own(q_len: int, k_len: int) -> Tensor:
-    """Which keys stand up to each query's own."""
-    return torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
-
-
-def _off(one: Tensor, other: Tensor, visible: Tensor) -> float:
-    """How far a softmax can tell numbers of visible keys apart, where both are seen."""
-    off = one.double() - other.double()
-    known = visible & off.isfinite()
-    last = torch.where(known, torch.arange(off.shape[-1]), 0).amax(2, keepdim=True)
-    return (off - off.gather(2, last)).masked_fill(~known, 0.0).abs().max().item()
+def _masked(q: BiasInquiry, q_len: int, k_len: int) -> Tensor:
+    """What a softmax sees, with −∞ for all that it hides."""
+    hidden = masks.hidden(q.view.bias(q_len, k_len))
+    return q.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
 
 
 @question(after=(*OTHERWISE, "not-a-number", "bias-without-cache-offset", *NO_STATE))
@@ -139,14 +141,12 @@ def reads_every_position(q: BiasInquiry) -> Answer:
     if "q_positions" not in view.takes or view.fixed:
         raise NotAskedError("positions of queries and keys cannot be said")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
-    thing, sizes = view.subject.fresh(), (len(queries), len(keys))
-    made = view.run(thing, *sizes, torch.float32, at=(queries, keys))
+    sizes = len(queries), len(keys)
+    made = view.run(view.subject.fresh(), *sizes, torch.float32, at=(queries, keys))
     wanted = view.bias(SEQ, SEQ)[:, queries][:, :, keys]
-    off = _off(made, wanted, keys <= queries[:, None])
-    if off <= ROUNDING:
-        return f"{off:.1g} apart for {sizes[0]} queries and {sizes[1]} keys in no order"
-    said = f"queries at {listed(queries)} and keys at {listed(keys)} receive biases {off:.3g} away"
-    return fault("positions-misread", f"{said} from those of a row", off)
+    read = partial(_less_the_last, made, wanted, keys > queries[:, None])
+    ways = [(f"queries at {listed(queries)} and keys at {listed(keys)}", ROUNDING, read)]
+    return compared(ways, "positions-misread", "away from those of a row")
 
 
 @question(after=("encodes-nothing", "not-a-number", *NO_STATE))
@@ -163,15 +163,12 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     )
     if made.shape != (len(masks) * len(one), *one.shape[1:]) or one.numel() % (view.heads * SEQ):
         raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
-    rows, worst = made.reshape(len(masks), view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), 0.0
+    rows, ways = made.reshape(len(masks), view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), []
     for row, real in zip(rows, masks.bool(), strict=True):
         count = int(real.sum())
-        got, alone = row[:, real][..., real], view.bias(count, count)
-        worst = max(worst, _off(got, alone, _up_to_own(count, count)))
-    if worst <= ROUNDING:
-        return f"{worst:.1g} apart for rows with padding on the left and on the right"
-    said = f"beside padding keys receive biases up to {worst:.3g} away from rows without it"
-    return fault("padding-shifts-positions", said, worst)
+        alone = partial(_as_told_apart, row[:, real][..., real], view.bias(count, count))
+        ways.append((f"beside {SEQ - count} tokens of padding", ROUNDING, alone))
+    return compared(ways, "padding-shifts-positions", "away from a row without it")
 
 
 @question(after=("input-written", "state-between-calls", "history-changes-result"))
