@@ -14,8 +14,6 @@ from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import parameters_of
 
-CHANCE = "not in training, where it differs by chance"
-
 LINE = 1e-4
 """What float32 may be away from a straight line, as a share of all numbers."""
 
@@ -98,7 +96,7 @@ def same_however_it_is_given(q: Any) -> Answer:
     if isinstance(thing, nn.Module):
         trained = partial(q.whole, some, by=thing)
         if _goes_by_chance(trained):
-            left = f"; {CHANCE}"
+            left = "; not in training, where it differs by chance"
         else:
             ways.append(("in training", q.dense, lambda: (trained(), q.whole(some))))
     seen = x if x.any() else plain[plain.isfinite()]
@@ -159,7 +157,7 @@ def gradients_flow(q: Any) -> Answer:
     passes = q.view.kind == "rotary" or getattr(q.view, "scale", None) is not None
     x = q.drawn(q.content(q.most(6))).requires_grad_(passes)
     answers = []
-    for index, _ in enumerate(q.sides):
+    for index, _ in enumerate(getattr(q.view, "sides", "q")):
         call = lambda x, index=index: q.called(q.view.run, x, by=thing)[index]  # noqa: E731
         said = gradients(call, x, {} if index else q.learned(thing), _of_ids(q, thing))
         if not isinstance(said, str):

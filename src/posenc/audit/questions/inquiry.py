@@ -19,6 +19,9 @@ ROUNDING = 1e-5
 ROUNDED = 5 * 2.0**-8
 """What rounding to bfloat16 costs, of the size of what is rounded."""
 
+LARGE = 1024.0
+"""A size of content that no clamp is meant for: a power of two, so that no digit changes."""
+
 REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
 """What a way is refused with, aloud, which is no silent difference."""
 
@@ -41,19 +44,20 @@ def answers(call: Callable[[], object]) -> bool:
 
 
 def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
-    """What was asked, or a fault at the first way that differs."""
-    asked: dict[str, None] = {}
+    """What was asked and how far it differs, or a fault at the first way that differs by more."""
+    asked, worst = [], 0.0
     for way, allowed, call in ways:
         try:
             made, wanted = call()
         except REFUSALS:
             continue
-        asked[way] = None
-        if (off := apart(made, wanted)) >= allowed:
+        off = apart(made, wanted)
+        if off >= allowed:
             return fault(name, f"{way}: up to {off:.3g} {words}", off)
+        asked, worst = [*asked, way], max(worst, off)
     if not asked:
         raise NotAskedError("it took them in no other way")
-    return "; ".join(asked)
+    return f"up to {worst:.1g} apart: {'; '.join(asked)}"
 
 
 @dataclass
@@ -75,11 +79,6 @@ class Inquiry(ABC):
     def whole(self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None) -> Tensor:
         """What becomes of content, of all sides after each other."""
         return torch.cat(self.called(run or self.view.run, x, at, by), 1)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """Queries, and keys where these are seen; of what adds, content."""
-        return getattr(self.view, "sides", ("q",))
 
     @property
     def learns(self) -> bool:

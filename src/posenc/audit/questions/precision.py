@@ -84,21 +84,14 @@ def _rounded_once(
     name: str, said: str, at: list[int], made: list[Tensor], exact: list[Tensor]
 ) -> Answer:
     """A fault of digits, or of order where neighbors receive the same that need not."""
-    off, row = _farthest(made, exact)
+    sides = list(zip(made, exact, strict=True))
+    shares = [(x - y).abs().amax(1) / y.abs().amax(1).clamp(min=1e-30) for x, y in sides]
+    off, row = torch.stack(shares).amax(0).nan_to_num(torch.inf).max(0)
     if off < ROUNDED:
         return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
     said = said.format(f"{at[row]:,}", off)
-    alike = max(map(rows.lost_neighbors, made, exact))
+    alike = max(rows.lost_neighbors(*side) for side in sides)
     if not alike:
-        return fault(name, said, off)
-    return fault(name, f"{said}; {alike} neighbors receive the same", off, severity="wrong")
-
-
-def _farthest(made: list[Tensor], exact: list[Tensor]) -> tuple[float, int]:
-    """How far rows of any side are off, as a share of their size, and which is farthest."""
-    offs = [
-        (x - y).abs().amax(1) / y.abs().amax(1).clamp(min=1e-30)
-        for x, y in zip(made, exact, strict=True)
-    ]
-    off = torch.stack(offs).amax(0).nan_to_num(torch.inf)
-    return off.max().item(), int(off.argmax())
+        return fault(name, said, off.item())
+    said = f"{said}; {alike} neighbors receive the same"
+    return fault(name, said, off.item(), severity="wrong")

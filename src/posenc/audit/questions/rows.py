@@ -23,12 +23,15 @@ def apart(one: Tensor, other: Tensor) -> float:
     return off.masked_fill(alike, 0.0).nan_to_num(torch.inf, torch.inf).max().item()
 
 
-def held_against(ours: str, off: float, last: int) -> str:
-    """How far something is from ours to the last position that was asked, in words."""
-    if off > ANOTHER:
-        away = f"up to {off:.1g} away from it by position {last:,}"
+def held_against(ours: str, line: Tensor, errors: Tensor) -> str:
+    """How far rows are from ours, as far as it is the same function, in words."""
+    off = errors.abs().amax(1)
+    end = parting(line, off)
+    worst, last = off[:end].max().item(), int(line[:end][-1])
+    if worst > ANOTHER:
+        away = f"up to {worst:.1g} away from it by position {last:,}"
         return f"like {ours} near position 0 alone, and {away}"
-    return f"equal to {ours} within {off:.1g} to position {last:,}"
+    return f"equal to {ours} within {worst:.1g} to position {last:,}"
 
 
 def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:

@@ -15,16 +15,13 @@ from posenc.audit.adapters.sizes import lengths_of, varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
-from posenc.audit.questions.inquiry import ROUNDING, Inquiry, Way
+from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.encodings.tokens.addition import Scale
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.positions import grid, prefixed
-
-LARGE = 1024.0
-"""A size of content that no clamp is meant for."""
 
 SAME = 1e-4
 """By which share a factor that is measured may be off."""
@@ -276,13 +273,10 @@ class AddedInquiry(Inquiry):
         beside = "" if scale is None else f", added to content times {times}"
         if found is not None:
             line, errors, *_ = self.errors_to_the_end()
-            off = errors.abs().amax(1)
-            end = rows.parting(line, off)
             recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
             ours = recipe or f"posenc.{_with_scale(found.encoding, scale)!r}"
             ours += "" if found.is_plain else f" times {found.size:.4g}"
-            held = rows.held_against(ours, off[:end].max().item(), int(line[:end][-1]))
-            return f"{found.said}: {held}"
+            return f"{found.said}: {rows.held_against(ours, line, errors)}"
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.is_table:

@@ -12,9 +12,8 @@ from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
-from posenc.audit.questions.inquiry import compared, listed
-from posenc.audit.questions.rows import apart
-from posenc.audit.report import NotAskedError
+from posenc.audit.questions.inquiry import Way, compared, listed
+from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
 
@@ -177,35 +176,26 @@ def hands_scores_on(q: BiasInquiry) -> Answer:
     view, seq = q.view, q.most(SEQ)
     if "scores" not in view.takes:
         raise NotAskedError("it takes no scores")
-    thing, plain = view.subject.fresh(), view.bias(seq, seq)
-    scores, seen = _drawn(q, seq), plain.isfinite() & (plain > -HIDDEN)
-    made = view.run(thing, seq, seq, torch.float32, scores.clone()).expand_as(plain)
+    run = lambda x: view.run(view.subject.fresh(), seq, seq, torch.float32, x)  # noqa: E731
+    plain, generator = view.bias(seq, seq), torch.Generator().manual_seed(3)
+    scores, *rows = SIZE * torch.randn(4, 1, view.heads, seq, seq, generator=generator)
+    made, seen = run(scores.clone()).expand_as(plain), plain.isfinite() & (plain > -HIDDEN)
     if torch.equal(made[seen], plain[seen]):
         return "it gives the bias alone"
-    if (off := _apart_in_a_batch(q, _drawn(q, seq, 3))) > 1e-5 * SIZE:
-        said = f"rows of a batch of scores come out up to {off:.3g} away from themselves alone"
-        return fault("scores-changed", said, off)
-    off = (made - scores[0] - plain)[seen].abs().max().item()
-    if off > 1e-5 * SIZE:
-        said = f"scores of size {SIZE:g} come out up to {off:.3g} away from scores + bias"
-        return fault("scores-changed", said, off)
-    call = lambda x: view.run(thing, seq, seq, torch.float32, x).masked_fill(~seen, 0.0)  # noqa: E731
-    said = gradients(call, scores.requires_grad_(), {})
-    return said if not isinstance(said, str) else f"scores + bias within {off:.1g}"
 
+    def in_a_batch() -> tuple[Tensor, Tensor]:
+        batch, alone = run(torch.cat(rows)), torch.stack([run(row.clone()) for row in rows])
+        if batch.shape != alone.shape:
+            raise NotAskedError("it takes no batch of scores")
+        return batch, alone
 
-def _drawn(q: BiasInquiry, seq: int, rows: int = 1) -> Tensor:
-    generator = torch.Generator().manual_seed(3)
-    return SIZE * torch.randn(rows, q.view.heads, seq, seq, generator=generator)
-
-
-def _apart_in_a_batch(q: BiasInquiry, rows: Tensor) -> float:
-    """How far rows of scores come out from what each is alone; 0 where a batch is refused."""
-    seq = rows.shape[-1]
-    run = lambda x: q.view.run(q.view.subject.fresh(), seq, seq, torch.float32, x)  # noqa: E731
-    alone = [run(row.clone()) for row in rows.split(1)]
-    try:
-        made = run(rows.clone())
-    except NotAskedError:
-        return 0.0
-    return apart(made, torch.stack(alone)) if made.shape == rows.shape else 0.0
+    ways: list[Way] = [
+        ("rows of a batch", 1e-5 * SIZE, in_a_batch),
+        (f"scores of size {SIZE:g}", 1e-5 * SIZE, lambda: ((made - scores[0])[seen], plain[seen])),
+    ]
+    answer = compared(ways, "scores-changed", "away from scores + bias")
+    if isinstance(answer, Fault):
+        return answer
+    scores.requires_grad_()
+    said = gradients(lambda x: run(x).masked_fill(~seen, 0.0), scores, {})
+    return said if isinstance(said, Fault) else answer

@@ -14,13 +14,10 @@ from posenc.audit.adapters.rotary_view import HEADS, RotaryView
 from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
-from posenc.audit.questions.inquiry import ROUNDING, Inquiry, Way, answers
+from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way, answers
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.encodings.queries_keys import Rotary
-
-LARGE = 1024.0
-"""By how much content is larger: a power of two, so that no digit changes."""
 
 COARSE = 2e-2
 """What cosines of 16 bits cost beside any other rounding."""
@@ -84,7 +81,7 @@ class RotaryInquiry(Inquiry):
 
         def summed() -> tuple[Tensor, Tensor]:
             some = (x.double(), x[:, : self.view.kv_heads].double())
-            each = zip(some, self.sides, strict=False)
+            each = zip(some, self.view.sides, strict=False)
             turned = [self.view.matrices(x.shape[2], side) @ part[..., None] for part, side in each]
             return plain, torch.cat(turned, 1)[..., 0]
 
@@ -196,7 +193,7 @@ class RotaryInquiry(Inquiry):
     ) -> tuple[list[int], list[Tensor]]:
         """Positions below the length, and what tokens there come to, for each side."""
         at, probe = self.below, self.shape.probe().to(dtype)
-        return at, [self.view.at(at, probe, side, by) for side in self.sides]
+        return at, [self.view.at(at, probe, side, by) for side in self.view.sides]
 
     # How precise it is.
 
@@ -228,13 +225,10 @@ class RotaryInquiry(Inquiry):
         if found is None:
             return ""
         line, errors, *_ = self.errors_to_the_end()
-        off = errors.abs().amax(1)
-        end = rows.parting(line, off)
         where = "" if self.shape.sense > 0 else " turned backwards, by −p at position p,"
         if (begin := self.shape.begin) != 0:
             where += f" from position {begin} on," if begin else " but for its first angle,"
         several = f" ({self.view.applied})" if self.view.is_one_of_several else ""
         if self.off_factor:
             return f"{found.said}: {found.ours} times {self.shape.size / found.factor:.5g}{where}"
-        held = rows.held_against(found.ours + where, off[:end].max().item(), int(line[:end][-1]))
-        return f"{found.said}: {held}{several}"
+        return f"{found.said}: {rows.held_against(found.ours + where, line, errors)}{several}"

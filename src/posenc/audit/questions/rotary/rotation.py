@@ -99,7 +99,7 @@ def keys_go_with_queries(q: RotaryInquiry) -> Answer:
     if (off := apart(q.near, q.keys)) > allowed:
         said = f"queries and keys of one token are multiplied with matrices {off:.3g} apart"
         return fault("keys-turned-otherwise", said, off)
-    queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.sides)
+    queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.view.sides)
     known = queries.isfinite().all(1)  # others are asked for elsewhere
     line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
     parted = (~(away <= allowed)).nonzero()  # where a key is no number, too
