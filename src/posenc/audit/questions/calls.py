@@ -172,10 +172,7 @@ def gradients(
     learned: dict[str, nn.Parameter],
     otherwise: Callable[[], Tensor] | None = None,
 ) -> Answer:
-    """Whether a gradient reaches all parameters and content, and is that of what comes out.
-
-    Parameters may be trained by ``otherwise`` too, a call with other content.
-    """
+    """Whether a gradient reaches all that is learned, by ``otherwise`` too, and content."""
     if not learned and not x.requires_grad:
         raise NotAskedError("it has no parameters and takes no content")
     with asking(gradients=True):
@@ -219,10 +216,7 @@ def _of_ids(q: Any, thing: Any) -> Callable[[], Tensor] | None:
 def _gradient_off(
     call: Callable[[Tensor], Tensor], x: Tensor, gradient: Tensor, made: Tensor, weights: Tensor
 ) -> float:
-    """By which share a gradient misses the change of ``(made * weights).sum()`` along a step of x.
-
-    0 where it does not, and where the change is no straight line or goes by chance.
-    """
+    """By which share a gradient misses the change along a step; 0 where that is no line."""
     step = torch.randn(x.shape, generator=torch.Generator().manual_seed(2))
     x, weights = x.detach(), weights.double()
     along = lambda share: call(x + share * step).detach().double() * weights  # noqa: E731

@@ -13,13 +13,7 @@ from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
 from posenc.audit.adapters.rotary_view import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_STATE,
-    Answer,
-    fault,
-    question,
-)
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import CannotCheckError, NotAskedError, Report, Verdict, merged
@@ -70,10 +64,7 @@ class Axes:
         return (COARSE if held else SMALL) * float(every.abs().max())
 
     def points_off(self) -> tuple[float, list[int]]:
-        """How far points are from what their coordinates turn one by one, and where most.
-
-        Keys are asked beside queries, where they go through the same call.
-        """
+        """How far points are from what their coordinates turn one by one, and where most."""
         generator = torch.Generator().manual_seed(0)
         probe = torch.randn(HEADS, self.view.dim, generator=generator)
         points = torch.stack(
@@ -157,11 +148,7 @@ def report_of(
     verdicts_of: Callable[[RotaryInquiry], list[Verdict]],
     expected: Any = None,
 ) -> Report:
-    """All that is found: the axes first, and if they are sound, each as on a line.
-
-    Of ``readings``, the ways to call it, the first in which axes are sound counts. ``verdicts_of``
-    asks the questions of a line.
-    """
+    """All that is found by the first reading whose axes are sound: these, and each as a line."""
     tried: list[tuple[Axes, Verdict]] = []
     for view, form in readings:
         axes = Axes(view, form, length or LENGTH, expected)
@@ -214,11 +201,8 @@ def _mild(verdict: Verdict) -> Verdict:
 
 
 def _narrow(axes: Axes, axis: int, subject: Subject) -> RotaryView:
-    """The same of the channels of one axis alone, as if they were a head; others are empty.
-
-    Turned back by what the first point is turned, from which products do not tell: grids are often
-    centered, and counted from another point than 0.
-    """
+    """The same of the channels of one axis alone, as if they were a head; others are empty."""
+    # turned back by what the first point is turned, as grids are often centered
     view, channels = axes.view, axes.channels[axis]
     first = axes.near[0][0] / axes.near[0][0].square().sum(0).sqrt().clamp(min=1e-30)
     back = torch.linalg.pinv(first[channels][:, channels]).float()

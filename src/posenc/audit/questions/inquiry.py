@@ -108,6 +108,11 @@ class Inquiry(ABC):
         """As many tokens up to a number as it takes."""
         return count
 
+    @property
+    def longest(self) -> int:
+        """As many tokens as a call before others has."""
+        return self.most(min(2 * self.length, 16_384))
+
     def own_ways(self, x: Tensor, plain: Tensor) -> Iterable[Way]:
         """Other ways to give content, of this place alone."""
         return ()

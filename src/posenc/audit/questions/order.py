@@ -87,7 +87,8 @@ def positions_stay_apart(q: Encoding) -> Answer:
     """Does every position receive a row of its own, also beyond the length it is built for?"""
     line, table, refused = q.far
     if (found := rows.beyond(table, torch.tensor(line), q.what)) is not None:
-        return found
+        on_grid = getattr(q.view, "grid", None) and found.name != "not-a-number"
+        return fault("positions-shared", found.said, found.number) if on_grid else found
     if isinstance(refused, FewerRowsError):
         said = f"{refused}: the tokens beyond are lost without a word"
         return fault("truncated-silently", said, line[-1] + 1)
@@ -158,23 +159,16 @@ def _said_otherwise(q: Encoding) -> Iterator[Way]:
         yield f"{count:,} tokens without positions", ROUNDING, partial(unsaid, count)
 
 
-def _lines(end: int, jumps: bool) -> Iterator[Tensor]:
+def _lines(end: int, jumps: bool) -> list[Tensor]:
     """Positions of some tokens, near and far, in order and not."""
-    for first in (5, 50, 130, 1000, end - 3):
-        if 0 <= first <= end - 3:
-            yield torch.arange(first, first + 3)
-    if jumps:
-        yield torch.tensor([7, 3, 19, 3, 0])
-        if end > 50:
-            yield torch.tensor([end - 1, 2, end // 2])
+    firsts = [p for p in (5, 50, 130, 1000, end - 3) if 0 <= p <= end - 3]
+    anyhow = [[7, 3, 19, 3, 0], [end - 1, 2, end // 2]] if jumps else []
+    return [torch.arange(p, p + 3) for p in firsts] + [torch.tensor(line) for line in anyhow]
 
 
 def _over_the_edge(q: Encoding) -> Answer | None:
-    """A fault where one token at the end of a table, or two across it, are answered wrongly.
-
-    A slice of a table that ends there is shorter than the tokens, and joins them all the same
-    where it has one row, or where there is one token.
-    """
+    """A fault where one token at the end of a table, or two across it, are answered wrongly."""
+    # a slice that ends there is shorter than the tokens, and joins them where either is one
     said = lengths_of(q.view.subject.fresh())
     for edge in dict.fromkeys((q.far[0][-1] + 1, *said[:1])):
         for first, count in ((edge, 1), (edge - 1, 2), (edge, 2)):

@@ -91,11 +91,8 @@ def _wrapped(table: Tensor, line: Tensor, what: str) -> Fault | None:
 
 
 def parting(line: Tensor, off: Tensor) -> int | None:
-    """The first row that is another function's, by an error that no rounding explains.
-
-    What rounding does to angles grows as positions do, from the first on; a sudden error is none
-    of it.
-    """
+    """The first row that is another function's, by an error that no rounding explains."""
+    # what rounding does to angles grows as positions do, from the first on
     positions = line.double().clamp(min=1)
     grown = (off / positions).clamp(min=2.0**-22)
     before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))

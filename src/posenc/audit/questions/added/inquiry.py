@@ -78,11 +78,6 @@ class AddedInquiry(Inquiry):
         return self.view.longest(count)
 
     @property
-    def longest(self) -> int:
-        """As many tokens as a call before others has."""
-        return self.most(min(2 * self.length, 16_384))
-
-    @property
     def dense(self) -> float:
         return ROUNDING * max(1.0, self.view.scale or 0.0)
 
@@ -200,10 +195,7 @@ class AddedInquiry(Inquiry):
 
     @cached_property
     def square(self) -> Square | None:
-        """The encoding of square images that it is, if it is one.
-
-        A class token of zeros may stand before the patches or behind them.
-        """
+        """The encoding of square images that it is, if it is one."""
         view = self.view
         if view.grid is not None or self.sinusoid is not None or view.dim % 4:
             return None
@@ -273,18 +265,15 @@ class AddedInquiry(Inquiry):
         beside = "" if scale is None else f", added to content times {times}"
         if found is not None:
             line, errors, *_ = self.errors_to_the_end()
-            recipe = of_sinusoidal(found.encoding, self.view.scale) if found.is_plain else ""
-            ours = recipe or f"posenc.{_with_scale(found.encoding, scale)!r}"
-            ours += "" if found.is_plain else f" times {found.size:.4g}"
-            return f"{found.said}: {rows.held_against(ours, line, errors)}"
+            ours, base = found.encoding, float(f"{found.encoding.base:.10g}")
+            named = Sinusoidal(ours.dim, base, ours.convention, offset=ours.offset, scale=scale)
+            recipe = of_sinusoidal(ours, self.view.scale) if found.is_plain else ""
+            told = recipe or f"posenc.{named!r}"
+            told += "" if found.is_plain else f" times {found.size:.4g}"
+            return f"{found.said}: {rows.held_against(told, line, errors)}"
         if self.square is not None:
             return f"a table of {self.square.said} within {self.square.off:.1g}"
         if self.is_table:
             count = int(self.table.any(1).sum())  # a class token may be left without
             return f"a learned table, at least {count:,} rows of {self.view.dim}{beside}"
         return self.of_grid and self.of_grid + beside
-
-
-def _with_scale(ours: Sinusoidal, scale: Scale) -> Sinusoidal:
-    base = float(f"{ours.base:.10g}")
-    return Sinusoidal(ours.dim, base, ours.convention, offset=ours.offset, scale=scale)

@@ -52,7 +52,6 @@ class BiasInquiry(Inquiry):
 
     @property
     def longest(self) -> int:
-        """As many tokens as a call before others has."""
         return self.far_square.shape[-1]
 
     def learned(self, thing: Any) -> dict[str, nn.Parameter]:
@@ -72,10 +71,7 @@ class BiasInquiry(Inquiry):
 
     @cached_property
     def far_square(self) -> Tensor:
-        """The same of as many tokens as rows of a table are looked up for, or as it gives.
-
-        Keys that it hides are at −∞.
-        """
+        """The same of as many tokens as it gives, up to 600; −∞ for keys that it hides."""
         far = self._seen_to(max(self.seen.shape[-1], min(FAR_ROWS, self.length)))
         seq = far.shape[-1]
         return far.masked_fill(masks.hidden(self.view.bias(seq, seq)), -torch.inf)
@@ -158,10 +154,7 @@ class BiasInquiry(Inquiry):
 
     @cached_property
     def computes(self) -> bool:
-        """Whether it is more than its learned numbers: keys of one query receive more than these.
-
-        A table of learned numbers has one for each, and any numbers are right ones.
-        """
+        """Whether it is no table: keys of one query receive more numbers than it learns."""
         return sum(len(row.unique()) for row in self.seen[:, -1]) > self.numbers
 
     @property

@@ -35,10 +35,7 @@ def _unheard(q: Any) -> Answer:
 
 
 def _beside_longer_keys(q: Any) -> Answer:
-    """The last queries beside all keys, where no positions can be said.
-
-    What is built for whole rows alone takes fewer queries for the first, and is right for these.
-    """
+    """The last queries beside all keys, where no positions can be said."""
     view, x = q.view, q.content(9, seed=3)
     keys, last = x[:, : view.kv_heads], x[:, :, -FEW:]
     if not view.sees_keys or q.batch(2) == 1:

@@ -54,7 +54,6 @@ class RotaryInquiry(Inquiry):
 
     @property
     def longest(self) -> int:
-        """As many tokens as a call before others has."""
         far = max(2 * (self.view.built_for or 0), self.length + 1)
         return min(far, 2**23 // (self.view.dim * HEADS))
 

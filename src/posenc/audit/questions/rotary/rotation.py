@@ -4,14 +4,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.identity import structures
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_PLACE,
-    NO_STATE,
-    Answer,
-    fault,
-    question,
-)
+from posenc.audit.questions.asking import NO_LENGTH, NO_PLACE, NO_STATE, Answer, fault, question
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
@@ -142,6 +135,6 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     parted = (follows & ~(off <= allowed)).nonzero()
     if not len(parted):
         return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"
-    first = int(parted[0])
-    said = f"positions {line[first]:,} and {line[first + 1]:,} are turned apart otherwise than"
-    return fault("not-relative", f"{said} 1 and 2, by {off[first]:.3g}", off[first].item())
+    p, far = int(where[parted[0]]), off[parted[0]].item()
+    said = f"positions {p:,} and {p + 1:,} are turned apart otherwise than 1 and 2, by {far:.3g}"
+    return fault("not-relative", said, far)
