@@ -28,8 +28,7 @@ class Question:
     def verdict(self, inquiry: Any, found: Container[str] = ()) -> Verdict:
         """Ask it, unless what was found makes it moot."""
         said = (self.name, self.asks, self.essential)
-        moot = sorted(name for name in self.after if name in found)
-        if moot:
+        if moot := sorted(name for name in self.after if name in found):
             return Verdict(*said, "not asked", f"its answer would follow from {', '.join(moot)}")
         try:
             answer = self.ask(inquiry)
@@ -37,25 +36,20 @@ class Question:
             return Verdict(*said, "not asked", str(reason))
         if isinstance(answer, str):
             return Verdict(*said, "passed", answer)
-        faults = tuple(
-            replace(each, reproduction=self.reproduction(inquiry))
-            for each in ([answer] if isinstance(answer, Fault) else answer)
-        )
-        failing = any(fault.severity != "note" for fault in faults)
-        told = "; ".join(fault.said for fault in faults)
-        return Verdict(*said, "failed" if failing else "passed", told, faults)
+        again, every = self.reproduction(inquiry), [answer] if isinstance(answer, Fault) else answer
+        faults = tuple(replace(each, reproduction=again) for each in every)
+        outcome = "failed" if any(each.severity != "note" for each in faults) else "passed"
+        return Verdict(*said, outcome, "; ".join(each.said for each in faults), faults)
 
     def reproduction(self, inquiry: Any) -> str:
         """Python that finds the same again."""
         view = inquiry.view
-        given = {"length": inquiry.length, **view.given}
+        given = {"only": [self.name], "length": inquiry.length, **view.given}
         if getattr(view, "declared", False):
             given["layout"] = view.layout
-        told = "".join(f", {name}={value!r}" for name, value in given.items())
-        return (
-            "from posenc.audit import check\n"
-            f"print(check(subject, only=[{self.name!r}]{told}))  # called as {view.text}"
-        )
+        told = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        called = f"print(check(subject, {told}))  # called as {view.text}"
+        return f"from posenc.audit import check\n{called}"
 
 
 def question(essential: bool = False, after: Iterable[str] = ()) -> Callable[..., Question]:

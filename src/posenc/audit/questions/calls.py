@@ -1,215 +1,230 @@
-"""Questions to all that encodes positions: what calls leave behind, and how precise they are."""
+"""Questions to all: what calls leave behind, what other ways to call change, what is trained."""
 
-from collections.abc import Iterator
-from inspect import isfunction
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.questions import rows
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_NUMBER,
-    NO_PLACE,
-    NO_STATE,
-    Answer,
-    fault,
-    question,
-)
-from posenc.audit.questions.inquiry import ROUNDED, Inquiry
-from posenc.audit.questions.traces import after_calls, apart, gradients, untouched
-from posenc.audit.questions.ways import CHANCE, Way, alike, by_chance, training
-from posenc.audit.report import Fault, NotAskedError
-from posenc.audit.signatures import unbound
+from posenc.audit.adapters.calls import asking, guarded
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
+from posenc.audit.questions.inquiry import REFUSALS, ROUNDED, Inquiry, Way, compared
+from posenc.audit.questions.rows import apart
+from posenc.audit.report import NotAskedError
+from posenc.audit.signatures import parameters_of
+
+LINE = 1e-4
+"""What float32 may be away from a straight line, as a share of all numbers."""
+
+CONTENT = "what it is given"
+
+Given = tuple[Tensor, Tensor | None]
+"""Content, and its positions where these are said."""
 
 
 @question()
-def leaves_its_input_alone(q: Any) -> Answer:
+def leaves_its_input_alone(q: Inquiry) -> Answer:
     """Is what it is given after the call what it was before?"""
-    return untouched(q.once)
+    seen: dict[str, float] = {}
+    with asking(changes=seen):
+        q.whole(q.drawn(q.content(q.most(6))))
+    if not seen:
+        raise NotAskedError("it takes no tensor")
+    name, far = max(seen.items(), key=lambda item: item[1])
+    if far == 0:
+        return f"not a bit of {', '.join(seen)} changed"
+    return fault("input-written", f"the tensor given as {name} changes by up to {far:.3g}", far)
 
 
 @question()
-def keeps_no_state(q: Inquiry) -> Answer:
+def keeps_no_state(q: Any) -> Answer:
     """Does a call leave no trace in the next: not its length, its dtype or its positions?"""
-    seq, far = q.most(29), q.longest
-    other = min(100, far)
-    cases = [
-        ("state-between-calls", seq, torch.float32, seq),
-        ("history-changes-result", far, torch.float32, seq),
-        ("state-between-calls", max(2, seq // 2), torch.float32, seq),
-        ("state-between-calls", other // 2, torch.float32, other),
-        ("first-dtype-cached", seq, torch.bfloat16, seq),
-        ("first-dtype-cached", seq, torch.float16, seq),
-    ]
-    call = lambda seq, dtype, by: q.made(q.content(seq).to(dtype), by=by)  # noqa: E731
-    cases = [case for case in cases if case[3] >= seq and (case[1] == seq or not q.view.fixed)]
-    state = _after_other_positions(q, q.most(23))
-    return state or after_calls(call, q.view.subject.fresh, cases)
-
-
-def _after_other_positions(q: Inquiry, seq: int) -> Answer | None:
-    """A fault where as many tokens at other positions get what those before got."""
-    if not q.view.moves or q.view.fixed or seq < 4:
-        return None
-    line, last = torch.arange(seq), torch.tensor([seq - 1])
-    mixed = torch.cat((line[:1], line[1:-1].flip(0), last))  # first, last and sum as before
-    fewer = torch.cat((line[:1], line[1:-1] // 2, last))
-    for words, before, then in (
-        ("from position 5 on", line[None] + 5, line[None]),
-        ("at the same positions in another order", mixed[None], line[None]),
-        ("between the same first and last position", fewer[None], line[None]),
-        ("whose second row has other positions", line.expand(2, -1), torch.stack((line, fewer))),
-    ):
-        jumps = bool((before.diff() != 1).any() | (then.diff() != 1).any())
-        if (q.view.moves == "offset" and jumps) or (len(then) > 1 and not q.by_rows):
-            continue
-        x, used = q.content(seq, len(then)), q.view.subject.fresh()
+    asked = 0
+    for name, before, then in _after_others(q):
+        used, (x, at) = q.view.subject.fresh(), before
         try:
-            clean = q.made(x, then)
-            q.made(x, before, used)
-            off = apart(q.made(x, then, used), clean)
-        except NotAskedError:
+            clean = q.whole(*then)
+            q.whole(x, at, used)
+        except NotAskedError:  # what it has not answered leaves no trace
             continue
-        if off:
-            said = f"after {seq} tokens {words}, as many from 0 on come out up to {off:.3g} away"
-            return fault("state-between-calls", f"{said} from a fresh one", off)
-    return None
+        where = "" if at is None else " at other positions"
+        said = f"after {x.shape[-2]:,} tokens in {_name(x)}{where}, {then[0].shape[-2]} in float32"
+        try:
+            again = q.whole(*then, by=used)
+        except NotAskedError as reason:
+            return fault(name, f"{said} are refused: {reason}")
+        off, asked = apart(again, clean), asked + 1
+        if off > 0 or again.dtype != clean.dtype:
+            said += f" come out as {_name(again)}, up to {off:.3g} away from a fresh one"
+            return fault(name, said, off or 1.0)
+    if not asked:
+        raise NotAskedError("it took none of the calls between")
+    return f"bit for bit the same after {asked} other calls"
+
+
+def _name(x: Tensor) -> str:
+    return str(x.dtype).removeprefix("torch.")
+
+
+def _after_others(q: Any) -> Iterator[tuple[str, Given, Given]]:
+    """Faults, and pairs of calls of which the second must not know of the first."""
+    seq, far = q.most(29), q.longest
+    x, line, other = q.content(seq), torch.arange(seq), min(100, far)
+    moves = getattr(q.view, "moves", None)
+    yield "state-between-calls", (x, None), (x, None)
+    if not q.view.fixed:
+        yield "history-changes-result", (q.content(far), None), (x, None)
+        yield "state-between-calls", (q.content(max(2, seq // 2)), None), (x, None)
+        yield "state-between-calls", (q.content(other // 2), None), (q.content(other), None)
+        if moves:
+            yield "state-between-calls", (x, line + 5), (x, line)
+        if moves and moves != "offset":
+            same_ends = torch.cat((line[:1], line[1:-1] // 2, line[-1:]))
+            yield "state-between-calls", (x, same_ends), (x, line)
+    for dtype in (torch.bfloat16, torch.float16):
+        yield "first-dtype-cached", (x.to(dtype), None), (x, None)
 
 
 @question(after=(*NO_LENGTH, *NO_STATE, "gradient-cut"))
-def same_however_it_is_given(q: Inquiry) -> Answer:
+def same_however_it_is_given(q: Any) -> Answer:
     """Do tokens get the same in larger batches, in training and in other dtypes?"""
-    answer = ""
-    for side in q.sides:
-        x = q.sample()
-        plain = q.made(x, side=side)
-        ways = (*_ways(q, x, plain, side), *q.own_ways(x, plain, side))
-        said = alike(ways, max(1.0, (x if x.any() else plain).abs().max().item()))
-        if not isinstance(said, str):
-            return said
-        answer = answer or said
-    return answer
+    x = q.content(q.most(9), q.batch(2), seed=11)
+    plain, some, left = q.whole(x), q.drawn(x), ""
+    ways = [*(_batches(q, x, plain) if x.ndim > 2 else ()), *q.own_ways(x, plain)]
+    thing = training(q.view.subject.fresh())
+    if isinstance(thing, nn.Module):
+        trained = partial(q.whole, some, by=thing)
+        if _goes_by_chance(trained):
+            left = "; not in training, where it differs by chance"
+        else:
+            ways.append(("in training", q.dense, lambda: (trained(), q.whole(some))))
+    seen = x if x.any() else plain[plain.isfinite()]
+    scale = max(1.0, seen.abs().max().item())
+    ways = [(name, allowed * scale, call) for name, allowed, call in ways]
+    words = "away from the same at the same positions"
+    answer = compared(ways, "depends-on-how-it-is-given", words)
+    return answer + left if isinstance(answer, str) else answer
 
 
-def _ways(q: Inquiry, x: Tensor, plain: Tensor, side: str) -> Iterator[Way]:
+def _batches(q: Any, x: Tensor, plain: Tensor) -> Iterator[Way]:
+    """In larger batches, and in other dtypes."""
+
     def batch(size: int) -> tuple[Tensor, Tensor]:
         whole, wanted = (
             torch.cat((t, t[:1].expand(size - len(x), *t.shape[1:]))) for t in (x, plain)
         )
-        return q.made(whole, side=side), wanted
+        return q.whole(whole), wanted
 
     def narrow(dtype: torch.dtype, rows: int | None = None) -> tuple[Tensor, Tensor]:
-        return q.made(x.to(dtype), side=side)[..., :rows, :], plain[..., :rows, :]
+        return q.whole(x.to(dtype))[..., :rows, :], plain[..., :rows, :]
 
-    yield "in a batch of 3", q.dense, lambda: batch(3)
-    yield "in a batch of 5", q.dense, lambda: batch(5)
-    yield "in float64", q.wide, lambda: narrow(torch.float64)
-    yield "in float16", max(q.wide, q.in_float16), lambda: narrow(torch.float16)
+    yield "in a batch of 3", q.dense, partial(batch, 3)
+    yield "in a batch of 5", q.dense, partial(batch, 5)
+    yield "in float64", ROUNDED, partial(narrow, torch.float64)
+    yield "in float16", ROUNDED, partial(narrow, torch.float16)
     # of later tokens, positions in 16 bits are a loss, which is asked for elsewhere
-    yield "in bfloat16", max(q.wide, ROUNDED), lambda: narrow(torch.bfloat16, 3)
-    thing = q.view.subject.fresh()
-    if isinstance(thing, nn.Module):
-        thing, drawn = training(thing), q.drawn(x)
-        chance = by_chance(lambda: q.made(drawn, by=thing, side=side))
-        trained = lambda: (q.made(drawn, by=thing, side=side), q.made(drawn, side=side))  # noqa: E731
-        yield CHANCE if chance else "in training", q.dense, trained
+    yield "in bfloat16", ROUNDED, partial(narrow, torch.bfloat16, 3)
 
 
-@question(after=NO_PLACE)
-def is_precise(q: Inquiry) -> Answer:
-    """Up to the length that counts, is it what exact arithmetic gives?"""
-    line, errors, held = q.errors_to_the_end()
-    off, moved = errors.abs().amax(1), q.moved(errors)
-    last, worst = int(line[-1]), off.max().item()
-    marks = [p for p in q.marks if p < last]
-    q.errors |= {p: off[line <= p].max().item() for p in [*marks, last]}
-    if q.rounded:
-        said = f"frequencies are rounded to {q.rounded}: at position {last:,} {worst:.3g} off"
-        return fault("frequencies-in-16-bits", said, worst)
-    if held:
-        said = f"every number is one of {held}: up to {worst:.3g} off"
-        return fault("table-in-16-bits", said, worst)
-    if (first := rows.parting(line, off)) is not None:
-        near, far = off[:first].max().item(), off[first].item()
-        said = f"up to {near:.3g} off to position {int(line[first - 1]):,}, but {far:.3g} at"
-        said += f" {int(line[first]):,}, which no rounding does: positions there are read as others"
-        return fault("far-positions-otherwise", said, int(line[first]))
-    if moved.max() > q.lossy:
-        said = f"from position {int(line[moved > q.lossy][0]):,} on {q.words} by more than"
-        said += f" {q.lossy:g}, up to {moved.max():.3g}; exact ones are 3e-08 off"
-        return fault("precision-lost", said, worst)
-    return f"up to {worst:.1g} off to position {last:,}; {q.words} by {moved.max():.1g}"
+def training(thing: Any) -> Any:
+    """The thing in training mode, with dropout set to 0."""
+    for part in thing.train().modules() if isinstance(thing, nn.Module) else ():
+        is_dropout = "drop" in type(part).__name__.lower()
+        for name, value in list(vars(part).items()):
+            drops = "drop" in name.lower() or (name == "p" and is_dropout)
+            if drops and isinstance(value, float) and 0 < value < 1:
+                setattr(part, name, 0.0)
+    return thing
 
 
-@question(after=(*NO_NUMBER, "first-dtype-cached"))
-def survives_a_cast(q: Inquiry) -> Answer:
-    """After ``.bfloat16()``, is it as good as rounding once makes it?"""
-    module = q.view.subject.fresh()
-    if not isinstance(module, nn.Module):
-        raise NotAskedError("it is no module")
-    if q.is_trained:
-        raise NotAskedError("it has parameters, which a cast must round")
-    at, exact = q.far_rows()
-    made = q.far_rows(torch.bfloat16, module.bfloat16())[1]
-    off, row = q.farthest(made, exact)
-    if off < ROUNDED:
-        return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
-    said = f"after .bfloat16() a token at {at[row]:,} is {off:.3g} off; one rounding costs 0.004"
-    return _lost("cast-breaks-it", said, off, made, exact)
-
-
-@question(after=NO_NUMBER)
-def survives_autocast(q: Inquiry) -> Answer:
-    """Inside autocast to bfloat16, is float32 content given what it is outside of it?"""
-    thing = q.view.subject.fresh()
-    if q.gives_tables and isfunction(unbound(thing)):
-        raise NotAskedError("a function that gives a table may be called before autocast begins")
-    (at, exact), built = q.far_rows(), q.view.subject.fresh()
-    with torch.autocast("cpu", torch.bfloat16):
-        made = q.far_rows(by=built)[1]
-    off, row = q.farthest(made, exact)
-    if off < ROUNDED:
-        return f"up to {off:.1g} off to position {at[-1]:,}"
-    said = f"inside torch.autocast a token at {at[row]:,} is {off:.3g} off: angles by a product of"
-    said += " matrices are rounded with the layers around"
-    return _lost("autocast-breaks-it", said, off, made, exact)
-
-
-def _lost(name: str, said: str, off: float, made: list[Tensor], exact: list[Tensor]) -> Fault:
-    """A fault of digits, or of order where neighbors receive the same that need not."""
-    alike = max(map(rows.lost_neighbors, made, exact))
-    if not alike:
-        return fault(name, said, off)
-    return fault(name, f"{said}; {alike} neighbors receive the same", off, severity="wrong")
-
-
-@question(after=NO_NUMBER)
-def keeps_16_bits(q: Inquiry) -> Answer:
-    """Are bfloat16 inputs given what float32 ones are, up to their own rounding?"""
-    at, exact = q.far_rows()
-    made = q.far_rows(torch.bfloat16)[1]
-    off, row = q.farthest(made, exact)
-    if off >= ROUNDED or (q.counts_rows and rows.lost_rows(made[0], exact[0])):
-        said = f"in bfloat16 a token at {at[row]:,} is {off:.3g} off: positions or angles are held"
-        return _lost("positions-in-16-bits", f"{said} in 16 bits", off, made, exact)
-    came = q.made(q.content(q.most(2)).bfloat16()).dtype
-    if came != torch.bfloat16 and getattr(q.view, "scale", 1.0) is not None:
-        kind = str(came).removeprefix("torch.")
-        said = f"bfloat16 content comes back as {kind}: the rest of the model runs in that"
-        return fault("dtype-changed", said)
-    return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
+def _goes_by_chance(call: Callable[[], Tensor]) -> bool:
+    """Whether two calls differ by more than what random numbers there are."""
+    made = []
+    for number in range(2):
+        torch.manual_seed(number)
+        try:
+            made.append(call())
+        except REFUSALS:
+            return False  # which is told where it is asked
+    return not torch.equal(*made)
 
 
 @question()
 def gradients_flow(q: Any) -> Answer:
     """Does every parameter get a gradient in training, and the input too?"""
     thing = training(q.view.subject.fresh())
-    answer: Answer = ""
-    for call, x, whole in q.trained(thing):
-        said = gradients(thing if whole else None, call, x, q.trained_otherwise(thing))
+    passes = q.view.kind == "rotary" or getattr(q.view, "scale", None) is not None
+    x = q.drawn(q.content(q.most(6))).requires_grad_(passes)
+    answers = []
+    for index, _ in enumerate(getattr(q.view, "sides", "q")):
+        call = lambda x, index=index: q.called(q.view.run, x, by=thing)[index]  # noqa: E731
+        said = gradients(call, x, {} if index else q.learned(thing), _of_ids(q, thing))
         if not isinstance(said, str):
             return said
-        answer = answer or said
-    return answer
+        answers.append(said)
+    return answers[0]
+
+
+def gradients(
+    call: Callable[[Tensor], Tensor],
+    x: Tensor,
+    learned: dict[str, nn.Parameter],
+    otherwise: Callable[[], Tensor] | None = None,
+) -> Answer:
+    """Whether a gradient reaches all that is learned, by ``otherwise`` too, and content."""
+    if not learned and not x.requires_grad:
+        raise NotAskedError("it has no parameters and takes no content")
+    with asking(gradients=True):
+        made = call(x)
+    weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
+    named: dict[str, Tensor] = learned | ({CONTENT: x} if x.requires_grad else {})
+    found: dict[str, Any] = dict.fromkeys(named)
+    if made.requires_grad:
+        total = (made * weights.to(made.dtype)).sum()
+        if otherwise is not None:
+            with asking(gradients=True):
+                total = total + otherwise().sum()
+        each = guarded(lambda: torch.autograd.grad(total, [*named.values()], allow_unused=True))
+        found = dict(zip(named, each, strict=True))
+    lacking = [name for name, g in found.items() if g is None or not g.any()]
+    if without := [name for name in lacking if name in learned]:
+        said = f"{', '.join(without)}: no gradient reaches it, so it is never trained"
+        return fault("parameter-without-gradient", said, len(without))
+    if lacking:
+        said = "no gradient reaches what it is given: layers before it are not trained"
+        return fault("gradient-cut", said, 0.0, expected=1.0)
+    if lost := [name for name, g in found.items() if not g.isfinite().all()]:
+        said = f"the gradient of {', '.join(lost)} is infinite or no number"
+        return fault("not-a-number", said, len(lost))
+    if x.requires_grad and (off := _gradient_off(call, x, found[CONTENT], made, weights)):
+        said = f"the gradient of what it is given is up to {off:.3g} of its size away from the"
+        return fault("gradient-otherwise", f"{said} slope of what comes out", off)
+    return f"{len(learned)} parameters" + ", and content" * x.requires_grad
+
+
+def _of_ids(q: Any, thing: Any) -> Callable[[], Tensor] | None:
+    """A call with ids of tokens, whose own rows content stands for."""
+    parameters = parameters_of(thing) if q.view.text.startswith("subject(") else []
+    named = {p.role: p.name for p in parameters if not p.required}
+    if "ids" not in named:
+        return None
+    ids = torch.arange(q.most(6))[None] % 3
+    return lambda: guarded(lambda: thing(**{named["ids"]: ids}))
+
+
+def _gradient_off(
+    call: Callable[[Tensor], Tensor], x: Tensor, gradient: Tensor, made: Tensor, weights: Tensor
+) -> float:
+    """By which share a gradient misses the change along a step; 0 where that is no line."""
+    step = torch.randn(x.shape, generator=torch.Generator().manual_seed(2))
+    x, weights = x.detach(), weights.double()
+    along = lambda share: call(x + share * step).detach().double() * weights  # noqa: E731
+    there, back, again = along(1.0), along(-1.0), along(0.0)
+    size = there.abs().sum().item()
+    bent = (there + back - 2 * again).abs().sum().item() > LINE * size
+    if bent or not torch.equal(again, made.detach().double() * weights):
+        return 0.0
+    change = (there - back).sum().item() / 2
+    off = abs((gradient.double() * step).sum().item() - change)
+    return off / size if off > LINE * size else 0.0

@@ -1,11 +1,10 @@
 """Every question, by what it is asked of, in the order in which it is asked."""
 
-from posenc.audit.questions import calls, grid, order
+from posenc.audit.questions import calls, grid, order, precision
 from posenc.audit.questions.added import identity as added
 from posenc.audit.questions.asking import Question
 from posenc.audit.questions.bias import identity as bias
 from posenc.audit.questions.bias import order as of_order
-from posenc.audit.questions.bias import scores
 from posenc.audit.questions.rotary import identity as rotary
 from posenc.audit.questions.rotary import rotation
 
@@ -22,15 +21,15 @@ QUESTIONS: dict[str, tuple[Question, ...]] = {
         order.rows_have_their_own_positions,
         added.padding_moves_nothing,
         added.is_a_known_function,
-        calls.is_precise,
+        precision.is_precise,
         added.keeps_the_size_of_content,
-        calls.keeps_16_bits.of(
+        precision.keeps_16_bits.of(
             "keeps-the-dtype",
             "Do bfloat16 embeddings come back as bfloat16, with positions apart as far as can be?",
             "input-written",
         ),
-        calls.survives_a_cast,
-        calls.survives_autocast,
+        precision.survives_a_cast,
+        precision.survives_autocast,
         calls.gradients_flow,
     ),
     "rotary": (
@@ -40,23 +39,23 @@ QUESTIONS: dict[str, tuple[Question, ...]] = {
         calls.keeps_no_state,
         order.same_at_another_length,
         rotation.is_a_rotation,
+        rotation.keys_go_with_queries,
         rotation.is_relative,
         order.positions_stay_apart,
         order.decodes_as_it_prefills,
         order.reads_every_position,
-        rotation.keys_go_with_queries,
         calls.same_however_it_is_given,
         order.rows_have_their_own_positions,
         rotary.has_known_frequencies,
         rotation.steps_are_alike,
         rotary.is_as_configured,
-        calls.is_precise,
-        calls.keeps_16_bits.of(
+        precision.is_precise,
+        precision.keeps_16_bits.of(
             "keeps-positions-in-16-bits",
             "Are bfloat16 queries turned as float32 ones are, up to their own rounding?",
         ),
-        calls.survives_a_cast,
-        calls.survives_autocast,
+        precision.survives_a_cast,
+        precision.survives_autocast,
         calls.gradients_flow,
         grid.axes_go_as_configured,
     ),
@@ -64,7 +63,7 @@ QUESTIONS: dict[str, tuple[Question, ...]] = {
         of_order.hides_what_a_mask_should,
         of_order.tells_distances_apart,
         calls.leaves_its_input_alone,
-        scores.keeps_no_state,
+        calls.keeps_no_state,
         of_order.same_at_another_length,
         of_order.knows_distance_alone,
         bias.favors_near_keys,
@@ -75,8 +74,10 @@ QUESTIONS: dict[str, tuple[Question, ...]] = {
         of_order.rows_have_their_own_padding,
         bias.stays_on_its_line,
         bias.keeps_distances_apart,
-        scores.hands_scores_on,
-        scores.same_in_training,
+        of_order.hands_scores_on,
+        calls.same_however_it_is_given.of(
+            "same-in-training", "Is the bias in training, with dropout at 0, what it is otherwise?"
+        ),
         calls.gradients_flow,
     ),
 }

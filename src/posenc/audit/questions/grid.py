@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any, ClassVar
 
 import torch
@@ -12,19 +13,11 @@ from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_STATE,
-    Answer,
-    Question,
-    fault,
-    question,
-)
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
-from posenc.audit.questions.traces import apart
-from posenc.audit.report import CannotCheckError, Fault, NotAskedError, Report, Verdict, merged
+from posenc.audit.questions.rows import apart
+from posenc.audit.report import CannotCheckError, NotAskedError, Report, Verdict, merged
 from posenc.audit.subjects import Subject
-from posenc.frequencies import Geometric
 
 SEQ, LEAST = 6, 8
 SMALL = 1e-4
@@ -70,10 +63,7 @@ class Axes:
         return (COARSE if held else SMALL) * float(every.abs().max())
 
     def points_off(self) -> tuple[float, list[int]]:
-        """How far points are from what their coordinates turn one by one, and where most.
-
-        Keys are asked beside queries, where they go through the same call.
-        """
+        """How far points are from what their coordinates turn one by one, and where most."""
         generator = torch.Generator().manual_seed(0)
         probe = torch.randn(HEADS, self.view.dim, generator=generator)
         points = torch.stack(
@@ -93,14 +83,15 @@ class Axes:
         return float(off.max() / probe.abs().max()), points[int(off.argmax())].tolist()
 
 
-def ask_axes(q: Axes) -> str | Fault:
+@question(essential=True)
+def both_axes_turn(q: Axes) -> Answer:
     """Does each axis turn queries and keys, and both alike?"""
     names, view = NAMES[q.form.axes], q.view
     for name, channels in zip(names, q.channels, strict=True):
         if not channels:
             return fault("one-axis-only", f"nothing turns along {name}: tokens are alike", 0.0)
     near = [each[:SEQ] for each in q.near]
-    pairs = [(a, b) for a in range(q.form.axes) for b in range(q.form.axes) if a != b]
+    pairs = list(permutations(range(q.form.axes), 2))
     for a, b in pairs:
         if apart(near[a], near[b]) < SMALL:
             said = f"{names[a]} and {names[b]} turn the same by the same angles: (1, 2) is (2, 1)"
@@ -126,17 +117,13 @@ def _unlike(q: Axes) -> str | None:
     axes, rotary = getattr(q.expected, "axes", None), getattr(q.expected, "rotary", None)
     if axes is None or rotary is None or q.form.axes != 3:
         return None
-    half = rotary.pairing == "half"
-    firsts = range(len(axes)) if half else range(0, 2 * len(axes), 2)
-    for pair, (axis, channel) in enumerate(zip(axes, firsts, strict=True)):
-        by = [a for a in range(q.form.axes) if channel in q.channels[a]]
+    step = 1 if rotary.pairing == "half" else 2
+    for pair, axis in enumerate(axes):
+        by = [a for a in range(q.form.axes) if pair * step in q.channels[a]]
         if by and by != [axis]:
-            told = ", ".join(NAMES[q.form.axes][a] for a in by)
+            told = ", ".join(NAMES[3][a] for a in by)
             return f"pair {pair} goes by {told}, where the configuration means {NAMES[3][axis]}"
     return None
-
-
-AXES_TURN = Question("both-axes-turn", (ask_axes.__doc__ or "").strip(), True, ask_axes)
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
@@ -144,14 +131,12 @@ def axes_go_as_configured(q: RotaryInquiry) -> Answer:
     """Where tokens have three coordinates, does each pair go by the axis that is configured?"""
     if getattr(q.meant, "axes", None) is None:
         raise NotAskedError("no configuration beside it gives pairs to several axes")
-    view = q.view
-    for found, form in readings(view.subject, view.layout, view.dim):
+    for view, form in readings(q.view.subject, q.view.layout, q.view.dim):
         if form.axes == 3:
-            axes = Axes(found, form, expected=q.meant)
+            axes = Axes(view, form, expected=q.meant)
             if (said := _unlike(axes)) is not None:
                 return fault("unlike-its-configuration", said)
-            off, _ = axes.points_off()
-            return f"each of {len(q.meant.axes)} pairs; points within {off:.1g}"
+            return f"each of {len(q.meant.axes)} pairs; points within {axes.points_off()[0]:.1g}"
     raise NotAskedError("it takes no three coordinates")
 
 
@@ -162,24 +147,21 @@ def report_of(
     verdicts_of: Callable[[RotaryInquiry], list[Verdict]],
     expected: Any = None,
 ) -> Report:
-    """All that is found: the axes first, and if they are sound, each as on a line.
-
-    Of ``readings``, the ways to call it, the first in which axes are sound counts. ``verdicts_of``
-    asks the questions of a line.
-    """
+    """All that is found by the first reading whose axes are sound: these, and each as a line."""
     tried: list[tuple[Axes, Verdict]] = []
     for view, form in readings:
         axes = Axes(view, form, length or LENGTH, expected)
         if min(axes.limits) >= LEAST:
-            tried.append((axes, AXES_TURN.verdict(axes)))
+            tried.append((axes, both_axes_turn.verdict(axes)))
             if tried[-1][1].outcome == "passed":
                 break
     if not tried:
         raise CannotCheckError(f"its grid has fewer than {LEAST} rows or columns, too few to ask")
-    axes, first = next((each for each in tried if each[1].outcome == "passed"), tried[0])
+    axes, first = tried[-1] if tried[-1][1].outcome == "passed" else tried[0]
     understood = f"{axes.view.understood}; {axes.form.told}"
+    whole = Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
     if first.outcome != "passed":
-        return Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
+        return whole
     parts = []
     for axis, name in enumerate(NAMES[axes.form.axes]):
         limit = axes.form.limits[axis] if axes.form.limits else LENGTH
@@ -187,12 +169,12 @@ def report_of(
         verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
         said = _said(inquiry, name, axes.view.dim)
         parts.append(Report(name, "rotary", "", said, verdicts, inquiry.errors, inquiry.length))
-    whole = merged(subject.name, parts)
-    whole.kind, whole.understood = "rotary", understood
-    whole.verdicts.insert(0, first)
+    every = merged(subject.name, parts)
     said = [part.identity for part in parts]
-    whole.identity = f"an axial rotary encoding: {'; '.join(said)}" if all(said) else ""
-    return whole
+    identity = f"an axial rotary encoding: {'; '.join(said)}" if all(said) else ""
+    every.kind, every.understood, every.identity = "rotary", understood, identity
+    every.verdicts.insert(0, first)
+    return every
 
 
 @dataclass
@@ -204,10 +186,9 @@ class AxisInquiry(RotaryInquiry):
     @cached_property
     def rotation(self) -> Rotation | None:
         """The schedule that it follows; a base of 100 is no slip of the exponent here."""
-        found = super().rotation
-        if found is not None and isinstance(found.schedule, Geometric):
-            return replace(found, slip="") if found.schedule.base in OF_SLIPS else found
-        return found or stretched(self.shape)
+        found = super().rotation or stretched(self.shape)
+        is_meant = found is not None and getattr(found.schedule, "base", None) in OF_SLIPS
+        return replace(found, slip="") if found is not None and is_meant else found
 
 
 def _mild(verdict: Verdict) -> Verdict:
@@ -219,11 +200,8 @@ def _mild(verdict: Verdict) -> Verdict:
 
 
 def _narrow(axes: Axes, axis: int) -> RotaryView:
-    """The same of the channels of one axis alone, as if they were a head; others are empty.
-
-    Turned back by what the first point is turned, from which products do not tell: grids are often
-    centered, and counted from another point than 0.
-    """
+    """The same of the channels of one axis alone, as if they were a head; others are empty."""
+    # turned back by what the first point is turned, as grids are often centered
     view, channels = axes.form.along(axes.view, axis), axes.channels[axis]
     first = axes.near[0][0] / axes.near[0][0].square().sum(0).sqrt().clamp(min=1e-30)
     back = torch.linalg.pinv(first[channels][:, channels]).float()

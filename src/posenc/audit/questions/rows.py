@@ -16,32 +16,36 @@ ANOTHER = 0.25
 """What sines are off by where nobody would call them equal."""
 
 
-def held_against(ours: str, off: float, last: int) -> str:
-    """How far something is from ours to the last position that was asked, in words."""
-    if off > ANOTHER:
-        away = f"up to {off:.1g} away from it by position {last:,}"
+def apart(one: Tensor, other: Tensor) -> float:
+    """The largest difference; infinite where one has a number and the other none."""
+    off = (one.double() - other.double()).abs()
+    alike = (one == other) | one.isnan() & other.isnan()
+    return off.masked_fill(alike, 0.0).nan_to_num(torch.inf, torch.inf).max().item()
+
+
+def held_against(ours: str, line: Tensor, errors: Tensor) -> str:
+    """How far rows are from ours, as far as it is the same function, in words."""
+    off = errors.abs().amax(1)
+    end = parting(line, off)
+    worst, last = off[:end].max().item(), int(line[:end][-1])
+    if worst > ANOTHER:
+        away = f"up to {worst:.1g} away from it by position {last:,}"
         return f"like {ours} near position 0 alone, and {away}"
-    return f"equal to {ours} within {off:.1g} to position {last:,}"
-
-
-def broken(table: Tensor, line: Tensor, what: str) -> Fault | None:
-    """A fault where a row holds infinity or no number."""
-    lost = (~torch.isfinite(table)).any(1)
-    if not bool(lost.any()):
-        return None
-    first = int(line[lost][0])
-    said = f"{what} at position {first:,} is infinite or no number, and so at {int(lost.sum()):,}"
-    return fault("not-a-number", f"{said} of {len(line):,} positions", first)
+    return f"equal to {ours} within {worst:.1g} to position {last:,}"
 
 
 def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
-    """A fault where rows ``[positions, width]`` at rising positions repeat, as no encoding's do."""
-    if (lost := broken(table, line, what)) is not None:
-        return lost
+    """A fault where rows ``[positions, width]`` at rising positions repeat, or are no numbers."""
+    lost = line[(~torch.isfinite(table)).any(1)]
+    if len(lost):
+        said = f"{what} at position {int(lost[0]):,} is infinite or no number, and so at"
+        return fault(
+            "not-a-number", f"{said} {len(lost):,} of {len(line):,} positions", int(lost[0])
+        )
     sizes = table.abs().amax(1).clamp(min=1e-30)  # of each row: xPos' grow and shrink
     still = (table.diff(dim=0).abs().amax(1) <= APART * sizes[1:]).nonzero().flatten()
     if not len(still):
-        return _wrapped(table, line, what)
+        return _wrapped(table / sizes[:, None], line, what)
     first = int(still[0])
     p, q, last = int(line[first]), int(line[first + 1]), int(line[-1])
     rest = (table[first:] - table[first]).abs().amax(1) <= APART * sizes[first]
@@ -74,27 +78,21 @@ def _is_unrotated(row: Tensor) -> bool:
 
 def _wrapped(table: Tensor, line: Tensor, what: str) -> Fault | None:
     """A fault where a row comes back: no encoding is periodic in all its channels."""
-    table = table / table.abs().amax(1, keepdim=True).clamp(min=1e-30)
-    _, inverse, counts = (
-        (table * 1e5).round().unique(dim=0, return_inverse=True, return_counts=True)
-    )
-    if bool((counts == 1).all()):
+    _, group = (table * 1e5).round().unique(dim=0, return_inverse=True)
+    rows = torch.arange(len(table))
+    first = rows.new_zeros(len(table)).scatter_reduce(0, group, rows, "amin", include_self=False)
+    back = (table - table[first[group]]).abs().amax(1) <= 1e-6
+    again = (back & (first[group] < rows)).nonzero()
+    if not len(again):
         return None
-    group = int((counts[inverse] > 1).nonzero()[0])
-    for other in (inverse == inverse[group]).nonzero().flatten()[1:]:
-        one, two = int(line[group]), int(line[int(other)])
-        if (table[group] - table[int(other)]).abs().max() <= 1e-6:
-            said = f"position {two:,} receives what position {one:,} does: {what} begins anew"
-            return fault("wrapped" if one < 4 else "positions-shared", said, two)
-    return None
+    one, two = int(line[first[group[again[0]]]]), int(line[again[0]])
+    said = f"position {two:,} receives what position {one:,} does: {what} begins anew"
+    return fault("wrapped" if one < 4 else "positions-shared", said, two)
 
 
 def parting(line: Tensor, off: Tensor) -> int | None:
-    """The first row that is another function's, by an error that no rounding explains.
-
-    What rounding does to angles grows as positions do, from the first on; a sudden error is none
-    of it.
-    """
+    """The first row that is another function's, by an error that no rounding explains."""
+    # what rounding does to angles grows as positions do, from the first on
     positions = line.double().clamp(min=1)
     grown = (off / positions).clamp(min=2.0**-22)
     before = torch.cat((grown[:1], grown.cummax(0).values[:-1]))
@@ -111,12 +109,6 @@ def is_held_in(table: Tensor) -> str | None:
         if torch.equal(varied.to(getattr(torch, name)).double(), varied.double()):
             return name
     return None
-
-
-def lost_rows(made: Tensor, exact: Tensor) -> int:
-    """How many more rows are alike in bfloat16 than must be; 0 where few are."""
-    best, own = (len(each.bfloat16().unique(dim=0)) for each in (exact, made))
-    return best - own if own < best - max(2, best // 50) else 0
 
 
 def lost_neighbors(made: Tensor, exact: Tensor) -> int:

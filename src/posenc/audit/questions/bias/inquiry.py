@@ -1,8 +1,8 @@
 """A subject that gives a bias for scores, with what several questions need of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
+from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import lines, lookups, masks, windows
-from posenc.audit.questions.bias import learned
+from posenc.audit.questions.inquiry import Inquiry, answers
 from posenc.audit.report import NotAskedError
 
 FAR, FAR_SQUARE = 4096, 1024
@@ -27,38 +28,40 @@ LARGEST_SQUARE = FAR_SQUARE + 2
 """Tokens that are asked for where a table may end at a square, or at its class token."""
 
 
-def longest(call: Callable[[int], Tensor], least: int, most: int) -> Tensor:
+def longest(call: Callable[[int], Tensor], most: int) -> Tensor:
     """``call`` of as many tokens, up to ``most``, as it answers."""
     with suppress(NotAskedError):
         return call(most)
-    made = call(least)
-    while most - least > 1:
-        middle = (least + most) // 2
-        try:
-            made, least = call(middle), middle
-        except NotAskedError:
-            most = middle
-    return made
+    return call(most_taken(lambda seq: answers(lambda: call(seq)), most - 1))
 
 
 @dataclass
-class BiasInquiry:
+class BiasInquiry(Inquiry):
     """A subject that gives a bias, with what several questions need of it."""
 
     view: BiasView
-    length: int
-    errors: dict[int, float] = field(default_factory=dict)
-    _hidden: dict[int, Tensor] = field(default_factory=dict)
+
+    def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
+        return torch.zeros(seq, seq)
+
+    def called(self, run: Any, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
+        return [self.view.bias(len(x), len(x), x.dtype, by)]
+
+    def most(self, count: int) -> int:
+        return self.view.fixed or min(count, SEQ)
 
     @property
-    def seq(self) -> int:
-        """A number of tokens that it takes."""
-        return self.view.fixed or SEQ
+    def longest(self) -> int:
+        return self.far_square.shape[-1]
+
+    def learned(self, thing: Any) -> dict[str, nn.Parameter]:
+        every, is_method = super().learned(thing), "." in self.view.text.split("(")[0]
+        return {name: p for name, p in every.items() if not is_method or self._reads(name)}
 
     @cached_property
     def seen(self) -> Tensor:
         """What a softmax sees of the bias of some tokens, float64."""
-        return self._seen_to(SEQ + 1, 2 * SEQ)
+        return self._seen_to(2 * SEQ)
 
     @cached_property
     def given(self) -> Tensor:
@@ -68,32 +71,26 @@ class BiasInquiry:
 
     @cached_property
     def far_square(self) -> Tensor:
-        """The same of as many tokens as rows of a table are looked up for, or as it gives.
+        """The same of as many tokens as it gives, up to 600; −∞ for keys that it hides."""
+        far = self._seen_to(max(self.seen.shape[-1], min(FAR_ROWS, self.length)))
+        seq = far.shape[-1]
+        return far.masked_fill(masks.hidden(self.view.bias(seq, seq)), -torch.inf)
 
-        Keys that it hides are at −∞.
-        """
-        first = self.seen.shape[-1]
-        far = self._seen_to(first, max(first, min(FAR_ROWS, self.length)))
-        return far.masked_fill(self.hidden(far.shape[-1]), -torch.inf)
+    @property
+    def hidden(self) -> Tensor:
+        """Which keys it hides of that square."""
+        return self.far_square.isneginf()
 
-    def hidden(self, seq: int) -> Tensor:
-        """Which keys it hides of a square of so many tokens."""
-        if seq not in self._hidden:
-            self._hidden[seq] = masks.hidden(self.view.bias(seq, seq))
-        return self._hidden[seq]
-
-    def _seen_to(self, least: int, most: int) -> Tensor:
+    def _seen_to(self, most: int) -> Tensor:
         """What a softmax sees of the bias of so many tokens, or of as many as it gives."""
-        if self.view.fixed:
-            return self.view.seen(self.view.fixed, self.view.fixed)
-        return longest(lambda seq: self.view.seen(seq, seq), least, most)
+        return longest(lambda seq: self.view.seen(seq, seq), self.view.fixed or most)
 
     @cached_property
     def mask(self) -> masks.Mask | None:
         """Which keys it hides, where it gives numbers for each query."""
         if self.view.slopes_only or self.view.key_only or self.broken is not None:
             return None
-        return masks.mask(self.hidden(self.far_square.shape[-1]))
+        return masks.mask(self.hidden)
 
     # Along which differences it goes.
 
@@ -107,30 +104,8 @@ class BiasInquiry:
 
     @cached_property
     def along(self) -> tuple[Tensor, Tensor]:
-        """For each head, how far numbers of one diagonal are apart, and how large they are.
-
-        Of keys up to each query's, and of later ones too where the bias itself says which it sees.
-        """
-        each, sizes = windows.along(self.far_square)
-        if not self.shows_later_keys:
-            return each, sizes
-        ahead, later = windows.along(self.far_square.mT)
-        return each.maximum(ahead), sizes.maximum(later)
-
-    @cached_property
-    def shows_later_keys(self) -> bool:
-        """Whether it hides some later keys and not all: those it leaves no causal mask hides."""
-        away = self.hidden(self.far_square.shape[-1])
-        later = away[:, torch.ones(away.shape[1:], dtype=torch.bool).triu(1)]
-        return bool(later.any()) and not bool(later.all())
-
-    @cached_property
-    def later_strays(self) -> float:
-        """How far later keys of one distance are apart by more than rounding, where only a causal
-        mask makes that right."""
-        each, sizes = windows.along(self.far_square.mT)
-        off = each.masked_fill(each <= self.room * sizes, 0.0)
-        return 0.0 if self.shows_later_keys else off.max().item()
+        """For each head, how far numbers of one diagonal are apart, and how large they are."""
+        return windows.along(self.far_square)
 
     @cached_property
     def strays(self) -> int | None:
@@ -149,7 +124,7 @@ class BiasInquiry:
         ends = bool(fixed) or len(far[0]) < min(FAR_ROWS, self.length)
         found = windows.window(far, self.room, oblong=ends and not fixed)
         if found is None and len(far[0]) == FAR_ROWS:
-            more = self._seen_to(FAR_ROWS, LARGEST_SQUARE)
+            more = self._seen_to(LARGEST_SQUARE)
             found = windows.window(more, self.room, oblong=False)
         if found is None and fixed:  # -100 hides what another window has
             top = far.amax((1, 2), keepdim=True)
@@ -162,23 +137,25 @@ class BiasInquiry:
 
     @cached_property
     def numbers(self) -> int:
-        """How many numbers it learns."""
-        return learned.numbers(self.view, self.seen.shape[-1])
+        """The size of the parameters of which it is made, without those of projections beside."""
+        learned = self.learned(self.view.subject.fresh())
+        return sum(p.numel() for name, p in learned.items() if self._reads(name))
+
+    def _reads(self, name: str) -> bool:
+        """Whether it is another where a parameter is, or is refused."""
+        thing, seq = self.view.subject.fresh(), self.given.shape[-1]
+        with torch.no_grad():
+            p = thing.get_parameter(name)
+            p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(2)).to(p))
+        try:
+            return not torch.equal(self.view.bias(seq, seq, by=thing), self.given)
+        except NotAskedError:
+            return True
 
     @cached_property
     def computes(self) -> bool:
-        """Whether it is more than its learned numbers: keys of one query receive more than these.
-
-        A table of learned numbers has one for each, and any numbers are right ones.
-        """
+        """Whether it is no table: keys of one query receive more numbers than it learns."""
         return sum(len(row.unique()) for row in self.seen[:, -1]) > self.numbers
-
-    @property
-    def shares(self) -> bool:
-        """Whether pairs that are seen have half as many numbers, or fewer: none has its own."""
-        seen = ~self.hidden(self.given.shape[-1])
-        numbers = sum(len(head[some].unique()) for head, some in zip(self.given, seen, strict=True))
-        return 2 * numbers <= int(seen.sum())
 
     @property
     def is_square(self) -> bool:
@@ -196,9 +173,8 @@ class BiasInquiry:
         thing, fixed = self.view.subject.fresh(), self.view.fixed
         if not isinstance(thing, nn.Module) or self.is_square:
             return None
-        sizes = (fixed, fixed) if fixed else (SEQ + 1, FAR_ROWS)
         with suppress(NotAskedError):
-            made = longest(lambda seq: self.view.bias(seq, seq, by=thing), *sizes)
+            made = longest(lambda seq: self.view.bias(seq, seq, by=thing), fixed or FAR_ROWS)
             if (found := lookups.looked_up(made.double(), thing)) is not None:
                 rule, count = lookups.buckets(*found), made.shape[-1]
                 if rule.kind == "clipped" and (fixed or count < FAR_ROWS):  # it gives no more
@@ -215,7 +191,7 @@ class BiasInquiry:
             return view.bias(view.fixed, view.fixed, dtype)[:, -1]
         most = min(self.length, FAR if view.rows or view.key_only else FAR_SQUARE)
         row = lambda size: view.bias(1 if view.rows else size, size, dtype)[:, -1]  # noqa: E731
-        return longest(row, SEQ + 1, max(SEQ + 1, most))
+        return longest(row, max(SEQ + 1, most))
 
     def visible_row(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The same without keys that are hidden from a head, and how far each stands away."""
@@ -225,30 +201,18 @@ class BiasInquiry:
         return row[:, ~away], distance[~away]
 
     @cached_property
-    def broken(self) -> tuple[int, int] | None:
-        """The nearest distance at which the bias is no number, −∞ apart, and in how many keys.
-
-        Keys before the query alone are looked at, of the last query.
-        """
-        seq = self.seen.shape[-1]
-        rows = [self.view.bias(seq, seq)[:, -1]]
-        if not (self.view.fixed or self.view.slopes_only):
-            with suppress(NotAskedError):
-                rows.append(self.longest_row(torch.float32))
-        for row in rows:
-            lost = (row.isnan() | row.isposinf()).any(0).nonzero()
-            if len(lost):
-                return row.shape[-1] - 1 - int(lost.max()), row.shape[-1]
-        return None
+    def broken(self) -> int | None:
+        """The nearest distance, of keys up to the query's, at which the bias is no number."""
+        row = self.longest_row(torch.float32)
+        lost = (row.isnan() | row.isposinf()).any(0).nonzero()
+        return row.shape[-1] - 1 - int(lost.max()) if len(lost) else None
 
     @cached_property
     def parting(self) -> tuple[int, int, float, float] | None:
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
-        with suppress(NotAskedError):
-            return lines.parting(*self.visible_row(torch.float32), self.linear.fall)
-        return None
+        return lines.parting(*self.visible_row(torch.float32), self.linear.fall)
 
     @property
     def identity(self) -> str:
@@ -258,12 +222,10 @@ class BiasInquiry:
             return self._of_slopes(self.linear, slips)
         if (found := self.buckets) is not None and found.said:
             ours = f"equal to {found.ours(len(self.seen))}, " if found.kind == "t5" else ""
-            said = (
-                f"{found.said}: {ours}bucket for bucket to distance {(len(found.index) - 1) // 2}"
-            )
+            ours += f"bucket for bucket to distance {(len(found.index) - 1) // 2}"
             if not slips and found.kind == "t5" and not found.knows_later_keys:
                 slips = ", for keys up to the query's; those after it read other rows"
-            return said + slips
+            return f"{found.said}: {ours}{slips}"
         kind = "a learned bias" if self.numbers else ""
         return f"{kind or 'a bias'} {self.window.said}" if self.window and self.is_square else kind
 
@@ -273,29 +235,10 @@ class BiasInquiry:
         if bool((found.fall < 0).any()) or any(part is not None for part in parts):
             return ""
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
-        with suppress(NotAskedError):
-            row, distance = self.visible_row(torch.float32)
-            line = found.fall[:, None] * distance
-            if lines.rounding(row, line):
-                said += ", as far as numbers of 16 bits tell"
+        row, distance = self.visible_row(torch.float32)
+        line = found.fall[:, None] * distance
+        if lines.rounding(row, line):
+            said += ", as far as numbers of 16 bits tell"
         if slips or lines.knows_later_keys(self.seen, self.given, found.fall):
             return said + slips
         return f"{said}, for keys up to the query's; those after it receive another bias"
-
-    # What the generic questions ask.
-
-    def once(self) -> object:
-        """Call it."""
-        return self.view.bias(self.seq, self.seq)
-
-    def trained(self, thing: object) -> Iterator[tuple[Any, None, bool]]:
-        """A call; of a method of attention, other parameters belong to other methods."""
-        if not isinstance(thing, nn.Module) or not any(p.requires_grad for p in thing.parameters()):
-            raise NotAskedError("it has no parameters")
-        if "." in self.view.text.split("(")[0]:
-            for p in thing.parameters():
-                p.requires_grad_(p.ndim == 2 and self.view.heads in p.shape)
-        yield lambda: self.view.bias(self.seq, self.seq, by=thing), None, True
-
-    def trained_otherwise(self, thing: object) -> None:
-        """No other call trains it."""

@@ -1,5 +1,6 @@
-"""Does a bias go by distance alone, at every length and behind a cache?"""
+"""Does a bias go by distance alone, at every length, behind a cache, and added to scores?"""
 
+from functools import partial
 from math import isqrt
 
 import torch
@@ -7,12 +8,17 @@ from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import masks, windows
+from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
-from posenc.audit.questions.inquiry import listed
+from posenc.audit.questions.calls import gradients
+from posenc.audit.questions.inquiry import Way, compared, listed
 from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
+
+SIZE = 32.0
+"""How large scores are that are handed on."""
 
 OTHERWISE = ("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
 
@@ -32,9 +38,9 @@ def hides_what_a_mask_should(q: BiasInquiry) -> Answer:
 def tells_distances_apart(q: BiasInquiry) -> Answer:
     """Does the bias differ between keys of one query?"""
     if (lost := q.broken) is not None:
-        said = f"at distance {lost[0]:,} the bias is infinite or no number, of {lost[1]:,} keys"
-        return fault("not-a-number", said, lost[0])
-    later = torch.ones(q.seen.shape[-2:], dtype=torch.bool).triu(1)
+        said = f"at distance {lost:,} the bias is infinite or no number"
+        return fault("not-a-number", said, lost)
+    later = torch.ones(q.seen.shape[1:], dtype=torch.bool).triu(1)
     spread = windows.spread(q.seen.masked_fill(later, -torch.inf), 2).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
     silent = int(((spread == 0) & ~hides).sum())
@@ -58,7 +64,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
         if count := q.view.fixed:
             if isqrt(count) ** 2 != count:
                 raise NotAskedError(f"it takes {count} tokens alone, in an order that is not known")
-            if q.numbers >= q.far_square.numel() and not q.shares:
+            if q.numbers >= q.far_square.numel():
                 raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g} between"
         said += f" queries (its size is up to {sizes[head]:.3g})"
@@ -66,26 +72,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     if q.view.key_only:
         said = "all queries share one row: the same under softmax, but not before it"
         return fault("key-only", said, each.max().item())
-    if (note := _table_of_square(q)) is not None:
-        return note
-    if later := q.later_strays:
-        said = f"at one distance the biases of keys after the query differ by up to {later:.3g}:"
-        said += " right where a causal mask hides these"
-        return fault("depends-on-absolute-positions", said, later, severity="note")
     return f"{each.max().item():.1g} along diagonals, beside {sizes.max().item():.3g}"
-
-
-def _table_of_square(q: BiasInquiry) -> Fault | None:
-    """A note where a table has a row for each step in a square, and is read by distance alone."""
-    side = isqrt(q.far_square.shape[-1])
-    if side < 3 or side**2 != q.far_square.shape[-1] or (found := q.buckets) is None:
-        return None
-    if found.rows != (2 * side - 1) ** 2:
-        return None
-    read = len(found.index[found.index >= 0].unique())
-    said = f"the table has {found.rows} rows, one for each step in a square of {side} × {side}"
-    said += f" tokens, but is read by distance in the row alone: {read} of its rows are read"
-    return fault("values-shared", said, float(found.rows - read))
 
 
 def _refuse_in_window(q: BiasInquiry) -> None:
@@ -100,12 +87,24 @@ def same_at_another_length(q: BiasInquiry) -> Answer:
     if q.view.fixed:
         raise NotAskedError(f"it takes {q.view.fixed} tokens alone")
     _refuse_in_window(q)
-    seq, visible = q.seen.shape[-1], torch.ones(SEQ, SEQ, dtype=torch.bool).tril()
-    off = _off(q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ), visible)
-    if off <= ROUNDING:
-        return f"{off:.1g} apart between {SEQ} and {seq} tokens"
-    said = f"in rows of {SEQ} and {seq} tokens the same pairs receive biases {off:.3g} apart"
-    return fault("depends-on-length", said, off)
+    pair = q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ)
+    ways = [(f"in rows of {q.seen.shape[-1]} tokens", ROUNDING, partial(_as_told_apart, *pair))]
+    return compared(ways, "depends-on-length", f"away from the same pairs in rows of {SEQ}")
+
+
+def _less_the_last(one: Tensor, other: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    """Two biases as a softmax tells them: less that of the last key which both see."""
+    seen = one.isfinite() & other.isfinite() & ~hidden
+    last = torch.where(seen, torch.arange(one.shape[-1]), 0).amax(2, keepdim=True)
+    made, wanted = (x - x.gather(2, last) for x in (one.double(), other.double()))
+    return made.masked_fill(hidden, 0.0), wanted.masked_fill(hidden, 0.0)
+
+
+def _as_told_apart(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of keys up to each query's own."""
+    q_len, k_len = one.shape[1:]
+    later = torch.ones(q_len, k_len, dtype=torch.bool).triu(k_len - q_len + 1)
+    return _less_the_last(one, other, later)
 
 
 @question(essential=True, after=(*OTHERWISE[:2], "buckets-turned", *NO_STATE))
@@ -114,29 +113,23 @@ def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     if not q.view.rows:
         raise NotAskedError("it gives square matrices only")
     _refuse_in_window(q)
-    far, worst = q.far_square.shape[-1], 0.0
-    for q_len, k_len in (*((n, SEQ) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)):
-        hidden = masks.hidden(q.view.bias(q_len, k_len))
-        other = int((q.hidden(k_len)[:, -q_len:] != hidden).any(0).sum())
-        if other:
-            said = f"for {q_len} queries and {k_len} keys it hides other keys than in the square"
-            return fault("bias-without-cache-offset", said, other)
-        whole = (q.far_square if k_len == far else q.view.seen(SEQ, SEQ))[:, -q_len:]
-        visible = torch.ones(q_len, k_len, dtype=torch.bool).tril(k_len - q_len)
-        off = _off(whole, q.view.seen(q_len, k_len), visible)
-        worst = max(worst, off)
-        if off >= ROUNDING:
-            said = f"for {q_len} queries and {k_len} keys the bias is {off:.3g} away from the last"
-            return fault("bias-without-cache-offset", f"{said} rows of the square", off)
-    return f"{worst:.1g} apart for the last queries of {SEQ} and of {far} tokens"
+
+    def last_rows(count: int, square: Tensor) -> tuple[Tensor, Tensor]:
+        return _as_told_apart(_masked(q, count, square.shape[-1]), square[:, -count:])
+
+    small, far = _masked(q, SEQ, SEQ), q.far_square
+    cases = *((n, small) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)
+    ways = [
+        (f"{n} queries and {square.shape[-1]} keys", ROUNDING, partial(last_rows, n, square))
+        for n, square in cases
+    ]
+    return compared(ways, "bias-without-cache-offset", "away from the last rows of the square")
 
 
-def _off(one: Tensor, other: Tensor, visible: Tensor) -> float:
-    """How far a softmax can tell numbers of visible keys apart, where both are seen."""
-    off = one - other
-    known = visible & off.isfinite()
-    last = torch.where(known, torch.arange(off.shape[-1]), 0).amax(2, keepdim=True)
-    return (off - off.gather(2, last)).masked_fill(~known, 0.0).abs().max().item()
+def _masked(q: BiasInquiry, q_len: int, k_len: int) -> Tensor:
+    """What a softmax sees, with −∞ for all that it hides."""
+    hidden = masks.hidden(q.view.bias(q_len, k_len))
+    return q.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
 
 
 @question(after=(*OTHERWISE, "not-a-number", "bias-without-cache-offset", *NO_STATE))
@@ -146,16 +139,13 @@ def reads_every_position(q: BiasInquiry) -> Answer:
     if "q_positions" not in view.takes or view.fixed:
         raise NotAskedError("positions of queries and keys cannot be said")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
-    thing, sizes = view.subject.fresh(), (len(queries), len(keys))
+    sizes = len(queries), len(keys)
     line = {"q_positions": queries, "k_positions": keys}
-    made = view.run(thing, *sizes, torch.float32, **line).double()
-    wanted = view.bias(SEQ, SEQ).double()[:, queries][:, :, keys]
-    off = (made - wanted).masked_fill(made == wanted, 0.0)
-    off = (off - off[..., :1])[:, keys <= queries[:, None]].abs().max().item()
-    if off <= ROUNDING:
-        return f"{off:.1g} apart for {sizes[0]} queries and {sizes[1]} keys in no order"
-    said = f"queries at {listed(queries)} and keys at {listed(keys)} receive biases {off:.3g} away"
-    return fault("positions-misread", f"{said} from those of a row", off)
+    made = view.run(view.subject.fresh(), *sizes, torch.float32, **line)
+    wanted = view.bias(SEQ, SEQ)[:, queries][:, :, keys]
+    read = partial(_less_the_last, made, wanted, keys > queries[:, None])
+    ways = [(f"queries at {listed(queries)} and keys at {listed(keys)}", ROUNDING, read)]
+    return compared(ways, "positions-misread", "away from those of a row")
 
 
 @question(after=("encodes-nothing", "not-a-number", *NO_STATE))
@@ -172,16 +162,40 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     )
     if made.shape != (len(masks) * len(one), *one.shape[1:]) or one.numel() % (view.heads * SEQ):
         raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
-    rows, worst = made.double().reshape(len(masks), view.heads, -1, SEQ), 0.0
+    rows, ways = made.reshape(len(masks), view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), []
     for row, real in zip(rows, masks.bool(), strict=True):
         count = int(real.sum())
-        got = row[:, real] if row.shape[1] == SEQ else row
-        seen, alone = (
-            (x - x[..., :1]).expand(-1, count, -1)[:, torch.ones(count, count).tril().bool()]
-            for x in (got[..., real], view.bias(count, count).double())
-        )
-        worst = max(worst, (seen - alone).abs().max().item())
-    if worst <= ROUNDING:
-        return f"{worst:.1g} apart for rows with padding on the left and on the right"
-    said = f"beside padding keys receive biases up to {worst:.3g} away from rows without it"
-    return fault("padding-shifts-positions", said, worst)
+        alone = partial(_as_told_apart, row[:, real][..., real], view.bias(count, count))
+        ways.append((f"beside {SEQ - count} tokens of padding", ROUNDING, alone))
+    return compared(ways, "padding-shifts-positions", "away from a row without it")
+
+
+@question(after=("input-written", "state-between-calls", "history-changes-result"))
+def hands_scores_on(q: BiasInquiry) -> Answer:
+    """Do scores come out as they came, with the bias added, and gradients with them?"""
+    view, seq = q.view, q.most(SEQ)
+    if "scores" not in view.takes:
+        raise NotAskedError("it takes no scores")
+    run = lambda x: view.run(view.subject.fresh(), seq, seq, torch.float32, x)  # noqa: E731
+    plain, generator = view.bias(seq, seq), torch.Generator().manual_seed(3)
+    scores, *rows = SIZE * torch.randn(4, 1, view.heads, seq, seq, generator=generator)
+    made, seen = run(scores.clone()).expand_as(plain), plain.isfinite() & (plain > -HIDDEN)
+    if torch.equal(made[seen], plain[seen]):
+        return "it gives the bias alone"
+
+    def in_a_batch() -> tuple[Tensor, Tensor]:
+        batch, alone = run(torch.cat(rows)), torch.stack([run(row.clone()) for row in rows])
+        if batch.shape != alone.shape:
+            raise NotAskedError("it takes no batch of scores")
+        return batch, alone
+
+    ways: list[Way] = [
+        ("rows of a batch", 1e-5 * SIZE, in_a_batch),
+        (f"scores of size {SIZE:g}", 1e-5 * SIZE, lambda: ((made - scores[0])[seen], plain[seen])),
+    ]
+    answer = compared(ways, "scores-changed", "away from scores + bias")
+    if isinstance(answer, Fault):
+        return answer
+    scores.requires_grad_()
+    said = gradients(lambda x: run(x).masked_fill(~seen, 0.0), scores, {})
+    return said if isinstance(said, Fault) else answer

@@ -41,7 +41,7 @@ def has_known_frequencies(q: RotaryInquiry) -> Answer:
 
 
 def _unknown(q: RotaryInquiry) -> Fault:
-    if q.is_trained:
+    if q.learns:
         raise NotAskedError("its frequencies are learned")
     shape, first = q.shape, ", ".join(f"{w:.4g}" for w in q.shape.frequencies[:3].tolist())
     said = f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no schedule that is "

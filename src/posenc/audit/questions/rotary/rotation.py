@@ -4,19 +4,15 @@ import torch
 from torch import Tensor
 
 from posenc.audit.identity import structures
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_PLACE,
-    NO_STATE,
-    Answer,
-    fault,
-    question,
-)
+from posenc.audit.questions.asking import NO_LENGTH, NO_PLACE, NO_STATE, Answer, fault, question
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
+from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 
 FLOAT32 = 2.0**-21
 """How far cosines may be off for each position, where angles are computed in float32."""
+
+ONE_CALL = "keys go through the same call"
 
 NO_ROTATION = ("sign-missing", "pairing-mixed", "not-relative")
 
@@ -29,15 +25,13 @@ def sides_stay_apart(q: RotaryInquiry) -> Answer:
     """Are queries made of queries alone, and keys of keys?"""
     view = q.view
     if not view.sees_keys:
-        raise NotAskedError("keys go through the same call")
+        raise NotAskedError(ONE_CALL)
     x, other = q.content(6, seed=12), q.content(6, seed=13)
     keys, other_keys = (each.flip(-1)[:, : view.kv_heads] for each in (x, other))
     both = view.both(x, keys)
     changed = view.both(x, other_keys)[0], view.both(other, keys)[1]
     for whose, one, same in zip(("queries", "keys"), both, changed, strict=True):
-        assert one is not None
-        assert same is not None
-        if off := (one - same).abs().max().item():
+        if one is not None and same is not None and (off := apart(one, same)):
             said = f"{whose} come out up to {off:.3g} otherwise beside others: they are mixed"
             return fault("sides-mixed", said, off)
     return "not a bit changes beside others"
@@ -53,7 +47,7 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
         said = f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a reflection"
         return fault("sign-missing", said, shape.odd_number)
     lengths_change = shape.odd == structures.LENGTHS_CHANGE and q.view.sees_keys
-    if lengths_change and _apart(q.near, q.keys) < 1e-4:
+    if lengths_change and _far_apart(q.near, q.keys) < 1e-4:
         return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
     if shape.odd:
         said = f"{shape.odd} (by {shape.odd_number:.3g}): products go by more than distance"
@@ -64,60 +58,63 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
 
-def _apart(queries: Tensor, keys: Tensor) -> float:
+def _far_apart(queries: Tensor, keys: Tensor) -> float:
     """How far products at positions (1, 2) and (4, 5) are apart."""
-    return (queries[1].T @ keys[2] - queries[4].T @ keys[5]).abs().max().item()
+    return apart(queries[1].T @ keys[2], queries[4].T @ keys[5])
 
 
 def _is_mixed(q: RotaryInquiry) -> bool:
     """Whether cosines repeat in one way, and their partners stand in the other."""
     diagonal = q.near[1:8].diagonal(dim1=1, dim2=2)
-    first, second = diagonal.chunk(2, 1)
-    by_neighbors = (diagonal[:, 0::2] - diagonal[:, 1::2]).abs().max() < 1e-5
-    by_halves = (first - second).abs().max() < 1e-5
-    return bool((by_neighbors and q.shape.steps != {1}) or (by_halves and q.shape.steps == {1}))
+    by_halves = apart(*diagonal.chunk(2, 1)) < 1e-5
+    by_neighbors = apart(diagonal[:, 0::2], diagonal[:, 1::2]) < 1e-5
+    return by_halves if q.shape.steps == {1} else by_neighbors
 
 
-@question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
+@question(after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
+def keys_go_with_queries(q: RotaryInquiry) -> Answer:
+    """Are keys turned as queries of their position are, far ones too?"""
+    if not q.view.sees_keys:
+        raise NotAskedError(ONE_CALL)
+    if q.shape.odd:
+        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
+    one = torch.eye(q.view.dim).expand_as(q.near)
+    still = [apart(each, one) < 1e-6 for each in (q.near, q.keys)]
+    if still[0] != still[1]:
+        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
+        moved = apart(q.near, q.keys)
+        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
+        return fault(f"only-{turned}-rotated", said, moved)
+    if apart(q.near, q.keys.mT) < 1e-4:
+        said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
+        return fault("keys-turned-backwards", said)
+    allowed = COARSE if q.coarse else 1e-4
+    if (off := apart(q.near, q.keys)) > allowed:
+        said = f"queries and keys of one token are multiplied with matrices {off:.3g} apart"
+        return fault("keys-turned-otherwise", said, off)
+    queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.view.sides)
+    known = queries.isfinite().all(1)  # others are asked for elsewhere
+    line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
+    parted = (~(away <= allowed)).nonzero()  # where a key is no number, too
+    if not len(parted):
+        return f"{away.max().item():.1g} apart at {len(line):,} positions to {int(line[-1]):,}"
+    far = away[parted].max().item()
+    said = f"from position {int(line[parted[0]]):,} on keys are turned up to {far:.3g} otherwise"
+    return fault("keys-turned-otherwise", said, far)
+
+
+@question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION, *KEYS))
 def is_relative(q: RotaryInquiry) -> Answer:
     """Do products of a query and a key depend on their distance alone?"""
-    queries = q.near
-    keys = q.keys if q.view.sees_keys else queries
     if not q.shape.firsts:
         raise NotAskedError("nothing turns")
-    off = _apart(queries, keys)
-    allowed = (COARSE if q.coarse else 1e-4) * max(queries.abs().max().item() ** 2, 1.0)
-    if off < allowed:
-        here = queries[1].T @ keys[1]
-        stray = here - here.diagonal().diag()
-        if (apart := max(stray.abs().max().item(), -here.diagonal().min().item())) > allowed:
-            said = f"a query and a key of one position are turned apart (by up to {apart:.3g})"
-            return fault("keys-turned-otherwise", said, apart)
+    off = _far_apart(q.near, q.keys if q.view.sees_keys else q.near)
+    if off < (COARSE if q.coarse else 1e-4) * max(q.near.abs().max().item() ** 2, 1.0):
         return f"{off:.1g} apart between positions (1, 2) and (4, 5)"
-    if q.view.sees_keys and (sides := _sides(queries, keys)) is not None:
-        return sides
     if q.shape.odd:
         raise NotAskedError(f"it is no rotation: {q.shape.odd}")
     said = f"the product of a query at 1 and a key at 2 is {off:.3g} away from that at 4 and 5"
     return fault("not-relative", said, off)
-
-
-def _sides(queries: Tensor, keys: Tensor) -> Answer | None:
-    """What differs between queries and keys."""
-    one = torch.eye(queries.shape[-1], dtype=queries.dtype)
-    still = [(m - one).abs().max().item() < 1e-6 for m in (queries, keys)]
-    if any(still) and not all(still):
-        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
-        moved = max((m[5] - m[1]).abs().max().item() for m in (queries, keys))
-        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
-        return fault(f"only-{turned}-rotated", said, moved)
-    if (queries - keys.mT).abs().max() < 1e-4:
-        said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
-        return fault("keys-turned-backwards", said)
-    if (off := (queries - keys).abs().max().item()) > 1e-4:
-        said = f"queries and keys of one token are turned by matrices up to {off:.3g} apart"
-        return fault("keys-turned-otherwise", said, off)
-    return None
 
 
 @question(after=(*NO_PLACE, *NO_ROTATION))
@@ -135,32 +132,9 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     off = (steps - steps[1]).abs().amax(1)
     fastest = max(1.0, float(q.shape.frequencies.abs().max()))
     allowed = (COARSE if q.coarse else 1e-4) + where[1:] * fastest * FLOAT32
-    apart = (follows & ~(off <= allowed)).nonzero()
-    if not len(apart):
+    parted = (follows & ~(off <= allowed)).nonzero()
+    if not len(parted):
         return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"
-    first = int(apart[0])
-    said = f"positions {line[first]:,} and {line[first + 1]:,} are turned apart otherwise than"
-    return fault("not-relative", f"{said} 1 and 2, by {off[first]:.3g}", off[first].item())
-
-
-@question(after=(*NO_PLACE, *KEYS, *NO_ROTATION))
-def keys_go_with_queries(q: RotaryInquiry) -> Answer:
-    """Are keys turned as queries of their position are, far ones too?"""
-    if not q.view.sees_keys:
-        raise NotAskedError("keys go through the same call")
-    allowed = COARSE if q.coarse else 1e-4
-    near = (q.near[: len(q.keys)] - q.keys).abs().max().item()
-    if near > allowed and q.shape.odd:
-        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
-    if near > allowed:
-        said = f"queries and keys of one token are multiplied with matrices {near:.3g} apart"
-        return fault("keys-turned-otherwise", said, near)
-    line, probe = q.far[0], q.shape.probe()
-    queries, keys = (q.view.at(line, probe, side) for side in ("q", "k"))
-    off = (queries - keys).abs().amax(1)
-    apart = ~(off <= allowed)  # where a key is no number, too
-    if not bool(apart.any()):
-        return f"{off.max().item():.1g} apart at {len(line):,} positions to {line[-1]:,}"
-    first = line[int(apart.nonzero()[0])]
-    said = f"from position {first:,} on keys are turned up to {off.max():.3g} otherwise"
-    return fault("keys-turned-otherwise", said, off.max().item())
+    p, far = int(where[parted[0]]), off[parted[0]].item()
+    said = f"positions {p:,} and {p + 1:,} are turned apart otherwise than 1 and 2, by {far:.3g}"
+    return fault("not-relative", said, far)
