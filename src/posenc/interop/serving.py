@@ -16,7 +16,6 @@ from posenc.frequencies.schedule import Number
 from posenc.guards import demand, graph_looks, may_look
 from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import refuse, rotating_model
-from posenc.interop.rope_layers import schedule_of
 from posenc.positions import checked, consecutive
 
 TARGET = "A choice by length"
@@ -135,7 +134,7 @@ def requests_from_config(
     trained = rope.length("trained_length")
     if rope.kind == "longrope":
         lengths = trained, rope.length("longest")
-        return rotary, ByLength(tuple((each, schedule_of(rope, each)) for each in lengths))
+        return rotary, ByLength(tuple((each, rope.rope_type.read(rope, each)) for each in lengths))
     schedule = rotary.frequencies
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)

@@ -114,8 +114,9 @@ def _forms(dim: int) -> list[Form]:
                 (each.function != "zero", each.exponent, (each.function == "cos") * pi / 2)
                 for each in convention.channels(dim)
             ]
-            columns = torch.tensor(channels, dtype=torch.float64).T
-            found.append(Form(convention, offset, convention.first + offset, *columns))
+            sizes, exponents, phases = torch.tensor(channels, dtype=torch.float64).T
+            first = convention.first + offset
+            found.append(Form(convention, offset, first, sizes, exponents, phases))
     usual = [each for each in found if each.convention.name in ("paper", "concatenated")]
     narrow = product((torch.bfloat16, torch.float16), usual)
     return found + [replace(form, dtype=dtype) for dtype, form in narrow]

@@ -207,7 +207,8 @@ def _by_rows(q: Encoding) -> Iterator[Way]:
 
     for starts, count in PADDED:
         x, at = q.content(count, len(starts), seed=4), starts[:, None] + torch.arange(count)
-        yield f"rows at {listed(starts)}, of {count} tokens", ROUNDING, partial(both, x, at)
+        said = f"rows of {count} tokens from {listed(starts)} on"
+        yield said, ROUNDING, partial(both, x, at)
 
 
 def _first_for_all(q: Encoding) -> bool:

@@ -166,8 +166,8 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     for row, real in zip(rows, masks.bool(), strict=True):
         count = int(real.sum())
         alone = partial(_as_told_apart, row[:, real][..., real], view.bias(count, count))
-        ways.append((f"beside {SEQ - count} tokens of padding", ROUNDING, alone))
-    return compared(ways, "padding-shifts-positions", "away from a row without it")
+        ways.append((f"a row with {SEQ - count} tokens of padding", ROUNDING, alone))
+    return compared(ways, "padding-shifts-positions", "away from one without")
 
 
 @question(after=("input-written", "state-between-calls", "history-changes-result"))
