@@ -15,6 +15,7 @@ KNOWN = {
     "fun_asr_nano_encoder": {"truncated-silently"},  # rows beyond its buffer are left out
     "qwen3_asr_encoder": {"truncated-silently"},
     "pegasus_x": {"positions-in-16-bits"},  # they take the dtype of content
+    "wav2vec2-bert": {"cast-breaks-it"},  # positions take the dtype of frequencies
     "granite_docling_vision": {"encodes-nothing", "positions-shared"},  # tiny: grids of 1 and 4
 }
 """What is wrong with a type, or with the tiny model of it."""
