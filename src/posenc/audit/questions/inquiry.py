@@ -34,15 +34,6 @@ def listed(line: Tensor) -> str:
     return ", ".join(f"{p:,}" for p in line.tolist())
 
 
-def answers(call: Callable[[], object]) -> bool:
-    """Whether a call is not refused."""
-    try:
-        call()
-    except NotAskedError:
-        return False
-    return True
-
-
 def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
     """What was asked and how far it differs, or a fault at the first way that differs by more."""
     asked, worst = [], 0.0

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import asking
+from posenc.audit.adapters.calls import answers, asking
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
-from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way, answers
+from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.encodings.queries_keys import Rotary
