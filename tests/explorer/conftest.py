@@ -15,7 +15,7 @@ from tests.cli.conftest import refused as refused
 from tests.cli.conftest import run as run
 
 from posenc.explorer import page as explorer_page
-from posenc.explorer.bundling import exports, joined
+from posenc.explorer.bundling import EXPORT, joined
 from posenc.explorer.serving import server
 
 SOURCES = files("posenc.explorer").joinpath("page")
@@ -102,7 +102,7 @@ def pure_modules() -> str:
         for item in SOURCES.joinpath(folder).iterdir():
             own = item.name.removesuffix(".js")
             own = own if folder == "math" else f"{folder}_{own}"
-            exported = exports(item.read_text(encoding="utf-8"))
+            exported = EXPORT.findall(item.read_text(encoding="utf-8"))
             listed = ", ".join(f"{each} as {own}_{each}" for each in exported)
             imports.append(f'import {{ {listed} }} from "./{folder}/{item.name}";\n')
             fields = ", ".join(f"{each}: {own}_{each}" for each in exported)

@@ -10,8 +10,7 @@ from tests.explorer.conftest import SECTIONS
 import posenc
 from posenc.encodings import base, bias
 from posenc.explorer import page, show
-from posenc.explorer.bundling import policy
-from posenc.explorer.catalog import catalog
+from posenc.explorer.bundling import catalog, policy
 
 INTERFACES = {
     "Added to tokens": base.TokenEncoding,

@@ -6,16 +6,17 @@ Modules say ``import { a, b as c } from "./x.js";`` at the start of a line, and 
 start of a line before one const, function or class.
 """
 
+import ast
 import base64
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from html import escape
 from importlib.resources import files
 from posixpath import dirname, join, normpath
 
 from posenc import __version__
-from posenc.explorer.catalog import catalog
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
@@ -47,7 +48,8 @@ def page() -> str:
 
 def policy() -> str:
     """The Content-Security-Policy of the page, for those who serve it."""
-    script, style = map(_hash, _sources())
+    hashes = (hashlib.sha256(text.encode()).digest() for text in _sources())
+    script, style = (base64.b64encode(each).decode() for each in hashes)
     return POLICY.format(script=script, style=style)
 
 
@@ -62,44 +64,65 @@ def _read(path: str) -> str:
     return files("posenc.explorer").joinpath("page", path).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def joined(entry: str, read: Callable[[str], str]) -> str:
     """One script that does what the module ``entry`` does; ``read`` gives the text of a path."""
     parts: dict[str, str] = {}
 
     def visit(path: str) -> None:
         text = read(path)
-        for _, source in IMPORT.findall(text):
-            if _target(path, source) not in parts:
-                visit(_target(path, source))
-        exported = ", ".join(exports(text))
-        text = IMPORT.sub(lambda each: _taken(each[1], _target(path, each[2])), text)
-        text = EXPORT.sub("", text)
+
+        def taken(match: re.Match[str]) -> str:
+            """What stands in place of an import: the names out of the other module's function."""
+            source = normpath(join(dirname(path), match[2]))
+            if source not in parts:
+                visit(source)
+            names = " ".join(match[1].split()).strip(",").replace(" as ", ": ")
+            return f"const {{ {names} }} = {_name(source)};"
+
+        exported = ", ".join(EXPORT.findall(text))
+        body = EXPORT.sub("", IMPORT.sub(taken, text))
         parts[path] = (
-            f"// {path}\nconst {_name(path)} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
+            f"// {path}\nconst {_name(path)} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
         )
 
     visit(entry)
     return "".join(('"use strict";\n', *parts.values()))
 
 
-def exports(text: str) -> list[str]:
-    """The names that a module exports."""
-    return EXPORT.findall(text)
-
-
-def _taken(names: str, path: str) -> str:
-    """What stands in place of an import: the names out of the other module's function."""
-    pairs = (name.strip().replace(" as ", ": ") for name in names.split(",") if name.strip())
-    return f"const {{ {', '.join(pairs)} }} = {_name(path)};"
-
-
-def _target(path: str, relative: str) -> str:
-    return normpath(join(dirname(path), relative))
-
-
 def _name(path: str) -> str:
     return "$" + re.sub(r"\W", "_", path.removesuffix(".js"))
+
+
+# The list of encodings ----------------------------------------------------------------------------
+
+PLACES = {
+    "tokens": "Added to tokens",
+    "queries_keys": "Turning queries and keys",
+    "scores": "Changing scores",
+    "remapping": "Changing positions",
+    "graphs": "Nodes of graphs",
+}
+INPUTS = {"AxialForm", "Graph"}  # what encodings are given
+
+
+def catalog() -> str:
+    """All encodings by the place where they act, as HTML, read from sources: none is imported."""
+    listed = files("posenc").joinpath("__init__.pyi").read_text(encoding="utf-8")
+    parts = []
+    for place, said in PLACES.items():
+        public = {*re.findall(rf"from \.encodings\.{place} import (\w+) as", listed)} - INPUTS
+        parts.append(f"<h3>{said}</h3>\n<dl>\n{''.join(_entries(place, public))}</dl>")
+    return "\n".join(parts)
+
+
+def _entries(place: str, public: set[str]) -> Iterator[str]:
+    """The public encodings of each file, and the first sentence that it says of itself."""
+    folder = files("posenc").joinpath("encodings", place)
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if not file.name.endswith(".py") or file.name.startswith("_"):
+            continue
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        own = [x.name for x in tree.body if isinstance(x, ast.ClassDef) and x.name in public]
+        if own:
+            said = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
+            yield f"<dt>{', '.join(own)}</dt><dd>{escape(said)}</dd>\n"

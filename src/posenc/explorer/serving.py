@@ -25,15 +25,10 @@ class Page(BaseHTTPRequestHandler):
         # A foreign site can point a name of its own here; it cannot make the Host header ours.
         port = self.connection.getsockname()[1]
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
-            self.send_error(421, "This server answers to 127.0.0.1 and localhost only")
-        elif self.path.split("?")[0] != "/":
-            self.send_error(404, "There is one page, at /")
-        else:
-            self._send(page().encode())
-
-    do_HEAD = do_GET
-
-    def _send(self, body: bytes) -> None:
+            return self.send_error(421, "This server answers to 127.0.0.1 and localhost only")
+        if self.path.split("?")[0] != "/":
+            return self.send_error(404, "There is one page, at /")
+        body = page().encode()
         self.send_response(200)
         headers = {**HEADERS, "Content-Length": str(len(body))}
         headers["Content-Security-Policy"] = f"{policy()}; frame-ancestors 'none'"
@@ -42,6 +37,8 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing: the terminal belongs to the command."""
