@@ -9,20 +9,14 @@ from posenc import ALiBi, AxialRotary, Positional, Rotary, Sinusoidal, T5Bias
 from posenc.frequencies import Geometric, Llama3, YaRN
 from posenc.inspection import (
     attention,
-    binary,
-    conventions,
-    directions,
+    frequencies,
     lengths,
     model,
-    norms,
-    order,
-    patches,
     precision,
-    resolution,
     rotary,
-    scaling,
     shift,
     similarity,
+    tables,
 )
 from posenc.positions import grid
 from posenc.transformer import Encoder
@@ -44,23 +38,25 @@ NUMBERS = {
     "attention": lambda: attention.attention_effect(
         Q, K, Positional(queries_keys=Rotary(8), scores=ALiBi(2))),
     "rotary scores": lambda: attention.rotary_scores(Rotary(LONG), *numbers(2, 16), 20),
-    "binary": lambda: [binary.binary_digits(6), binary.sines(PLAIN, 4), binary.period_ratio(LONG)],
+    "binary": lambda: [frequencies.binary_digits(6), frequencies.sines(PLAIN, 4),
+                       frequencies.period_ratio(LONG)],
     "closest": lambda: [similarity.closest_pair(each, 90) for each in SOME],
-    "properties": lambda: [conventions.properties_of(each, 80) for each in SOME],
-    "directions": lambda: directions.frequency_vectors(AxialRotary(16, form="pixtral")),
+    "properties": lambda: [tables.properties_of(each, 80) for each in SOME],
+    "directions": lambda: frequencies.frequency_vectors(AxialRotary(16, form="pixtral")),
     "lengths": lambda: lengths.length_statistics([3, 70, 12], trained_length=64, bias=T5Bias(2)),
-    "norms": lambda: [norms.norm_shares(X[0], K[0], scale=2.0), norms.columns_that_move(X[0])],
-    "order": lambda: order.order_effect(ENCODER, X[0], [3, 0, 4, 1, 2]),
-    "patches": lambda: patches.patch_similarity(AxialRotary(8).table(grid(2, 3)), (2, 3), (1, 1)),
+    "norms": lambda: [tables.norm_shares(X[0], K[0], scale=2.0), tables.columns_that_move(X[0])],
+    "order": lambda: attention.order_effect(ENCODER, X[0], [3, 0, 4, 1, 2]),
+    "patches": lambda: similarity.patch_similarity(
+        AxialRotary(8).table(grid(2, 3)), (2, 3), (1, 1)),
     "precision": lambda: [precision.precision_of(PLAIN, n) for n in (300, 5000)],
-    "resolution": lambda: resolution.resolution(Sinusoidal(8), 1500),
+    "resolution": lambda: precision.resolution(Sinusoidal(8), 1500),
     "scaling": lambda: [
-        scaling.scaling_of(PLAIN, each, trained_length=64, target_length=512)
+        frequencies.scaling_of(PLAIN, each, trained_length=64, target_length=512)
         for each in (LONG, Llama3(PLAIN, 8.0, trained_length=64), PLAIN)],
     "shift": lambda: [shift.shift_map(each, 3, length=40) for each in SOME],
     "similarity": lambda: [similarity.dot_products(SOME[1], 4, start=9),
                            similarity.dot_product_profile(SOME[0], 9, position=5),
-                           similarity.unique_up_to(Sinusoidal(2), 3000, dtype=torch.bfloat16)],
+                           precision.unique_up_to(Sinusoidal(2), 3000, dtype=torch.bfloat16)],
     **{name: lambda name=name: model.inspect_model({"model_type": name}) for name in TYPES},
     "model of a length": lambda: model.inspect_model(
         {**LLAMA, "rope_parameters": LONGROPE}, length=2000, dtype=torch.float16),

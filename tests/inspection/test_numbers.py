@@ -17,13 +17,11 @@ from posenc import (
     attention,
 )
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
-from posenc.inspection.attention import attention_effect, rotary_scores
-from posenc.inspection.directions import frequency_vectors
-from posenc.inspection.norms import columns_that_move, norm_shares
-from posenc.inspection.order import order_effect
-from posenc.inspection.patches import patch_similarity
-from posenc.inspection.resolution import resolution
-from posenc.inspection.scaling import scaling_of
+from posenc.inspection.attention import attention_effect, order_effect, rotary_scores
+from posenc.inspection.frequencies import frequency_vectors, scaling_of
+from posenc.inspection.precision import resolution
+from posenc.inspection.similarity import patch_similarity
+from posenc.inspection.tables import columns_that_move, norm_shares
 from posenc.positions import grid
 from posenc.transformer import Encoder
 

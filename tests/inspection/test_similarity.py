@@ -7,8 +7,9 @@ import torch
 
 import posenc.inspection.similarity as similarity
 from posenc import Learned, Sinusoidal
+from posenc.inspection.precision import unique_up_to
 from posenc.inspection.shift import shift_map
-from posenc.inspection.similarity import closest_pair, dot_product_profile, unique_up_to
+from posenc.inspection.similarity import closest_pair, dot_product_profile
 
 
 @pytest.mark.parametrize("position", [0, 7, 10**9])

@@ -1,10 +1,11 @@
-"""What implementations with floating positions and angles lose, measured against exact tables."""
+"""What narrow dtypes lose: errors of cosines and sines, and positions that become the same."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
 
 import torch
 
+from posenc.encodings.base import TokenEncoding
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.guards import floating
@@ -63,3 +64,45 @@ def _sharing(last: int, dtype: torch.dtype) -> int:
         return torch.tensor(position).to(dtype).item()
 
     return last + 1 - bisect_left(range(last + 1), held(last), key=held)
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Positions that can still be told apart."""
+
+    length: int  #: number of positions that were looked at
+    positions: int  #: different numbers among the positions themselves, held in the dtype
+    rows: int  #: different rows of the table, rounded to the dtype once
+    rows_from_positions: int  #: different rows of the table at the rounded positions
+
+
+def resolution(
+    encoding: TokenEncoding, length: int, *, dtype: torch.dtype = torch.bfloat16
+) -> Resolution:
+    """Count distinct positions and rows among 0 … length − 1.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> resolution(Sinusoidal(128), 4096)
+        Resolution(length=4096, positions=769, rows=4096, rows_from_positions=769)
+    """
+    held = consecutive(length).to(floating(dtype))
+    if not held.isfinite().all():
+        raise ValueError(f"Position {length - 1} is infinite in {dtype}.")
+    rounded = encoding.table(held.long(), dtype=dtype).detach()
+    rows = unique_up_to(encoding, length, dtype=dtype)
+    return Resolution(length, len(held.unique()), rows, len(rounded.unique(dim=0)))
+
+
+def unique_up_to(
+    encoding: TokenEncoding, length: int, *, dtype: torch.dtype = torch.float32
+) -> int:
+    """How many of the positions 0 … length − 1 have a row of their own, rounded once to ``dtype``.
+
+    Example:
+        >>> from posenc import Sinusoidal
+        >>> unique_up_to(Sinusoidal(64), 5000), unique_up_to(Sinusoidal(64, base=1.0), 5000)
+        (5000, 5000)
+    """
+    table = encoding.table(consecutive(length), dtype=floating(dtype)).detach()
+    return len(table.unique(dim=0))

@@ -1,13 +1,13 @@
-"""How alike positions are: dot products, the closest pair, and whether all stay distinct."""
+"""How alike positions are: dot products, the closest pair, and patches of a grid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor
 
 from posenc.encodings.base import TokenEncoding
-from posenc.guards import floating
 from posenc.positions import consecutive
 
 BLOCK = 1024  # rows of the Gram matrix that are held at a time
@@ -82,18 +82,30 @@ def closest_pair(encoding: TokenEncoding, length: int) -> ClosestPair:
     return best
 
 
-def unique_up_to(
-    encoding: TokenEncoding, length: int, *, dtype: torch.dtype = torch.float32
-) -> int:
-    """How many of the positions 0 … length − 1 have a row of their own, rounded once to ``dtype``.
+def patch_similarity(
+    table: Tensor, size: Sequence[int], patch: Sequence[int]
+) -> Float64[Tensor, "*size"]:
+    """The cosine between the row of one patch and the rows of all, on the grid.
+
+    For a rotary table, ``[seq, 2, pairs]``, it is the mean over the pairs of cos(Δ angle): what is
+    left on average of the product of a query and a key that are alike.
+
+    Args:
+        table: One row a point of the grid, in the order of ``posenc.positions.grid``.
+        size: The number of points along each axis.
+        patch: The point in question.
 
     Example:
-        >>> from posenc import Sinusoidal
-        >>> unique_up_to(Sinusoidal(64), 5000), unique_up_to(Sinusoidal(64, base=1.0), 5000)
-        (5000, 5000)
+        >>> from posenc import AxialSinusoidal
+        >>> from posenc.positions import grid
+        >>> table = AxialSinusoidal(16).table(grid(3, 3))
+        >>> patch_similarity(table, (3, 3), (1, 1))[1]
+        tensor([0.9419, 1.0000, 0.9419], dtype=torch.float64)
     """
-    table = encoding.table(consecutive(length), dtype=floating(dtype)).detach()
-    return len(table.unique(dim=0))
+    real = torch.view_as_real(table) if table.is_complex() else table
+    rows = real.detach().flatten(1).double()
+    units = (rows / rows.norm(dim=1, keepdim=True)).reshape(*size, -1)
+    return units @ units[tuple(patch)]
 
 
 def _rows(encoding: TokenEncoding, length: int, start: int) -> Tensor:

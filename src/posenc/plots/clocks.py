@@ -124,7 +124,7 @@ def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes
 
     Args:
         vectors: ``[*heads, pairs, 2]`` by name, along (y, x) in radians a unit, as of
-            ``posenc.inspection.directions.frequency_vectors``.
+            ``posenc.inspection.frequencies.frequency_vectors``.
         shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:

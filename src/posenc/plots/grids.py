@@ -72,7 +72,7 @@ def patch_similarity(
 
     Args:
         similarities: By the name of its encoding, [height, width], as of
-            ``posenc.inspection.patches.patch_similarity``; all of one size.
+            ``posenc.inspection.similarity.patch_similarity``; all of one size.
         patch: (row, column) of the patch, which a ring marks.
         columns: Small pictures side by side.
         shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.

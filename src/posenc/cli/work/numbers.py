@@ -16,9 +16,9 @@ from posenc.cli.screen import console, grid, legend, number, sparkline
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.tokens.conventions import CONVENTIONS
-from posenc.inspection.conventions import properties_of
 from posenc.inspection.shift import ShiftMap, shift_map
 from posenc.inspection.similarity import closest_pair, dot_product_profile
+from posenc.inspection.tables import properties_of
 from posenc.positions import consecutive
 
 ROUNDING = 1e-9

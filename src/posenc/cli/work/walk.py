@@ -14,7 +14,7 @@ from posenc.cli.io.tokens import text_from, trained
 from posenc.cli.screen import console, grid, number
 from posenc.encodings.bias import ScoreBias
 from posenc.encodings.positional import PLACES
-from posenc.inspection.order import OrderEffect, order_effect
+from posenc.inspection.attention import OrderEffect, order_effect
 from posenc.inspection.words import word_vectors
 from posenc.transformer import AttentionStages, Encoder, EncoderStages, NormStages
 
