@@ -28,8 +28,8 @@ from posenc import (
     T5Bias,
 )
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, YaRN
-from posenc.inspection import similarity
 from posenc.inspection.frequencies import frequency_vectors
+from posenc.inspection.similarity import patch_similarity as likeness
 from posenc.lab.statistics import bootstrap
 from posenc.plots.style import Theme
 from posenc.positions import Coordinates, consecutive, grid, masked_grid
@@ -103,7 +103,7 @@ def patch_similarity(theme: Theme) -> Axes:
         "axial rotary, d = 64": AxialRotary(64).table(points),
         "golden gate, d = 64": golden_gate.table(points),
     }
-    alike = {name: similarity.patch_similarity(t, size, patch) for name, t in tables.items()}
+    alike = {name: likeness(t, size, patch) for name, t in tables.items()}
     return plots.patch_similarity(alike, patch, theme=theme)
 
 

@@ -13,7 +13,7 @@ def test_a_short_table_ends_where_it_ends_and_a_broken_file_is_refused(tmp_path)
     """Behind it stands another tensor, whose numbers are none of its rows."""
     path, short, other = tmp_path / "model.safetensors", torch.randn(2, 3), torch.randn(5, 3)
     save_file({"a": short, "b": other, "c": other[None].clone()}, path)
-    stored = header_of(path)
+    stored = {each.name: each for each in header_of(path)}
     for name, table in (("a", short), ("b", other[:4]), ("c", other[:4])):
         assert torch.equal(stored[name].first_rows(4), table)
     assert stored["c"].table == (5, 3)

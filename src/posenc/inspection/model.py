@@ -1,7 +1,6 @@
 """What a whole model does with positions, in numbers: part by part, layer by layer."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.inspection.rotary import RotaryNumbers, numbers_of, promised
+from posenc.interop.configurations import Config
 from posenc.interop.fields import check_length
 from posenc.interop.rotary_config import RotaryLayer
 from posenc.interop.setup import Certainty, LayerSetup, Part
@@ -73,10 +73,7 @@ class SetupNumbers:
 
 
 def inspect_model(
-    config: Any | dict[str, Any] | str | Path,
-    *,
-    length: int | None = None,
-    dtype: torch.dtype = torch.bfloat16,
+    config: Config, *, length: int | None = None, dtype: torch.dtype = torch.bfloat16
 ) -> SetupNumbers:
     """Numbers about every part and layer of the model that a configuration describes.
 
@@ -101,8 +98,7 @@ def inspect_model(
 
 def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:
     rotations = [_rotation(layer, part.certainty != "assumed") for layer in part.layers]
-    found = zip(part.layers, numbers_of(rotations, target, dtype), strict=True)
-    layers = tuple(_layer(layer, rotary) for layer, rotary in found)
+    layers = tuple(map(_layer, part.layers, numbers_of(rotations, target, dtype)))
     return PartNumbers(part.name, part.model_type, layers, part.certainty, part.notes)
 
 

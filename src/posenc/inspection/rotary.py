@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.configurations import Config, read, warn_of_strays
 from posenc.interop.fields import check_length
 from posenc.interop.rotary_config import RotaryLayer, read_layers
 
@@ -59,10 +58,7 @@ class ModelNumbers:
 
 
 def inspect_config(
-    config: Any | dict[str, Any] | str | Path,
-    *,
-    length: int | None = None,
-    dtype: torch.dtype = torch.bfloat16,
+    config: Config, *, length: int | None = None, dtype: torch.dtype = torch.bfloat16
 ) -> ModelNumbers:
     """Numbers about every layer of the model that a Hugging Face configuration describes.
 
@@ -118,13 +114,12 @@ def _numbers(layer: RotaryLayer, target: int | None, dtype: torch.dtype) -> Rota
         if trained and trained < abs(before) < float("inf")
     ]
     axes = encoding if isinstance(encoding, MultimodalRotary) else None
-    is_longrope = rope.kind == "longrope"
     return RotaryNumbers(
         layer_type=layer.layer_type,
         base=rope.base,
         scaling=rope.kind,
         factor=rope.factor,
-        long_factors=(target or 0) > rope.length("trained_length") if is_longrope else None,
+        long_factors=(target or 0) > (trained or 0) if rope.kind == "longrope" else None,
         rotated_dim=rotary.rotated_dim,
         head_dim=rotary.head_dim,
         rotated=rotary.rotated,
@@ -172,8 +167,5 @@ def differences(first: Any, second: Any) -> tuple[str, ...]:
         >>> differences(None, None)
         ()
     """
-    known: Any = first or second
-    names = [field.name for field in fields(known)] if known else []
-    if first is None or second is None:
-        return tuple(names)
-    return tuple(name for name in names if getattr(first, name) != getattr(second, name))
+    names = (field.name for field in fields(first or second or RotaryNumbers))
+    return tuple(name for name in names if getattr(first, name, ...) != getattr(second, name, ...))

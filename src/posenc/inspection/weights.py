@@ -51,24 +51,21 @@ class Stored(NamedTuple):
             return file.get_tensor(self.name).reshape(-1, self.shape[-1])[:count]
 
 
-All = Mapping[str, Stored]
-
-
-def header_beside(folder: Path) -> dict[str, Stored]:
+def header_beside(folder: Path) -> list[Stored]:
     """The tensors of ``model.safetensors``, or of all shards of its index; empty without them."""
     index = folder / "model.safetensors.index.json"
     names = shards_of(index) if index.is_file() else ["model.safetensors"]
     files = [folder / name for name in names if (folder / name).is_file()]
-    return {name: each for file in files for name, each in header_of(file).items()}
+    return [each for file in files for each in header_of(file)]
 
 
-def header_of(path: Path) -> dict[str, Stored]:
+def header_of(path: Path) -> list[Stored]:
     """The tensors of one file, by its header alone."""
     entries = read_header(path).entries
-    return {name: Stored(path, name, each.shape, each.dtype) for name, each in entries.items()}
+    return [Stored(path, name, each.shape, each.dtype) for name, each in entries.items()]
 
 
-def confirmed(model: SetupNumbers, stored: All) -> list[str]:
+def confirmed(model: SetupNumbers, stored: Sequence[Stored]) -> list[str]:
     """What the shapes and tables say of a model, line by line."""
     found = []
     for part in model.parts:
@@ -77,35 +74,38 @@ def confirmed(model: SetupNumbers, stored: All) -> list[str]:
             found += _of_layer(layer, places, own)
     if not found:
         telling = {  # one line for all layers
-            re.sub(r"\.\d+(?=\.)", ".*", name): list(each.shape)
-            for name, each in _matching(TELLING, stored)
+            re.sub(r"\.\d+(?=\.)", ".*", each.name): list(each.shape)
+            for each in _matching(TELLING, stored)
         }
         named = ", ".join(f"{name} {shape}" for name, shape in [*telling.items()][:NAMED]) or "none"
         found = [f"nothing to compare with the file. Names that mention positions: {named}."]
     return [f"Weights: {line}" for line in dict.fromkeys(found)]
 
 
-def _of_part(name: str, stored: All) -> All:
+def _matching(pattern: str, stored: Sequence[Stored]) -> list[Stored]:
+    return [each for each in stored if re.search(pattern, each.name)]
+
+
+def _of_part(name: str, stored: Sequence[Stored]) -> list[Stored]:
     """The tensors of one part among several: text has those that no sense names."""
     told = name.rpartition(".")[2]
-    senses = "|".join(SENSES.values()) if told == "text" else SENSES.get(told, told)
-    own = dict(_matching(rf"(^|\.)[^.]*({senses})", stored))
-    return {n: each for n, each in stored.items() if (n in own) != (told == "text")}
+    if told == "text":
+        others = {*_matching(rf"(^|\.)[^.]*({'|'.join(SENSES.values())})", stored)}
+        return [each for each in stored if each not in others]
+    return _matching(rf"(^|\.)[^.]*({SENSES.get(told, told)})", stored)
 
 
-def _of_layer(layer: LayerNumbers, places: Sequence[int], stored: All) -> Iterator[str]:
+def _of_layer(
+    layer: LayerNumbers, places: Sequence[int], stored: Sequence[Stored]
+) -> Iterator[str]:
     if layer.layer_type and layer.layer_type.startswith("stage "):  # the first number of a name
         stage = layer.layer_type.removeprefix("stage ")
-        stored = dict(_matching(rf"^\D*\.{stage}\.", stored))
+        stored = _matching(rf"^\D*\.{stage}\.", stored)
     for text in (*layer.tokens, *layer.scores):
         yield from _held(text, stored)
     if layer.rotary is not None:
         yield from _heads(layer.rotary.head_dim, places, stored)
         yield from _rotated(layer.rotary, stored)
-
-
-def _matching(pattern: str, stored: All) -> list[tuple[str, Stored]]:
-    return [(name, each) for name, each in stored.items() if re.search(pattern, name)]
 
 
 HELD: Mapping[str, tuple[str, str, Any]] = {
@@ -128,24 +128,24 @@ HELD: Mapping[str, tuple[str, str, Any]] = {
 """By encoding: how its table is named, what that has in words, and its rows and their width."""
 
 
-def _held(text: str, stored: All) -> Iterator[str]:
+def _held(text: str, stored: Sequence[Stored]) -> Iterator[str]:
     """Compares the table of an encoding with it."""
     pattern, words, table_of = HELD.get(text.partition("(")[0], ("$.", "", None))
-    tables = [item for item in _matching(pattern, stored) if len(item[1].shape) > 1]
+    tables = [each for each in _matching(pattern, stored) if len(each.shape) > 1]
     if not tables:
         return
     with torch.device("meta"):  # without memory for parameters
         encoding = encoding_from(text)
     table = table_of(encoding)
     # As it was read, or as wide, if any is.
-    name, each = min(tables, key=lambda i: (i[1].table != table, i[1].table[1] != table[1]))
+    each = min(tables, key=lambda x: (x.table != table, x.table[1] != table[1]))
     if isinstance(encoding, Sinusoidal) and each.table[1] == encoding.dim:
-        yield f"{name} holds {_sines(each, encoding)} expected sines and cosines."
+        yield f"{each.name} holds {_sines(each, encoding)} expected sines and cosines."
     elif each.table == table:
-        yield f"{name} has {words.format(*table)}, as the file says."
+        yield f"{each.name} has {words.format(*table)}, as the file says."
     else:
         said = f"rows of {table[1]}" if isinstance(encoding, Sinusoidal) else list(table)
-        yield f"{name} has shape {list(each.shape)}; the file says {said}."
+        yield f"{each.name} has shape {list(each.shape)}; the file says {said}."
 
 
 def _sines(each: Stored, encoding: Sinusoidal) -> str:
@@ -157,32 +157,30 @@ def _sines(each: Stored, encoding: Sinusoidal) -> str:
     return "the" if alike else "other numbers than the"
 
 
-def _heads(head_dim: int, places: Sequence[int], stored: All) -> Iterator[str]:
+def _heads(head_dim: int, places: Sequence[int], stored: Sequence[Stored]) -> Iterator[str]:
     """What a projection or norm of queries in one of these layers says of the width of a head."""
-    names = (r"q_norm\.weight$", r"\bq_proj\.weight$")
-    for name, each in (item for pattern in names for item in _matching(pattern, stored)):
-        number = re.search(r"\.(\d+)\.", name)
+    for each in _matching(r"q_norm\.weight$", stored) + _matching(r"\bq_proj\.weight$", stored):
+        number, width = re.search(r"\.(\d+)\.", each.name), each.shape[0]
         if number and int(number[1]) not in places:
             continue
-        width = each.shape[0]
         if each.dtype in PACKED:
-            yield f"{name} is packed in {each.dtype}, so its shape does not give the width."
+            yield f"{each.name} is packed in {each.dtype}: its shape does not give the width."
         elif width % head_dim:
-            yield f"{name} is {width} wide, no multiple of the head width {head_dim}."
+            yield f"{each.name} is {width} wide, no multiple of the head width {head_dim}."
         else:
-            yield f"{name} is {width} wide: {width // head_dim} × {head_dim}."
+            yield f"{each.name} is {width} wide: {width // head_dim} × {head_dim}."
         return
 
 
-def _rotated(rotary: RotaryNumbers, stored: All) -> Iterator[str]:
+def _rotated(rotary: RotaryNumbers, stored: Sequence[Stored]) -> Iterator[str]:
     """The number of stored frequencies, and how a stored table of cosines repeats its columns."""
-    for name, each in _matching(r"inv_freq$", stored)[:1]:
+    for each in _matching(r"inv_freq$", stored)[:1]:
         agrees = "as expected" if each.shape == (rotary.pairs,) else f"expected {rotary.pairs}"
-        yield f"{name} holds {each.shape[-1]} frequencies, {agrees}."
-    for name, each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored)[:1]:
+        yield f"{each.name} holds {each.shape[-1]} frequencies, {agrees}."
+    for each in _matching(r"(cos_cached|cos_cache|freqs_cos)$", stored)[:1]:
         rows = each.first_rows(4)
         halves = torch.equal(*rows.tensor_split(2, dim=-1))
         if halves or torch.equal(rows[:, ::2], rows[:, 1::2]):
             pairing = "half" if halves else "interleaved"
             agrees = "as expected" if pairing == rotary.pairing else f"expected {rotary.pairing}"
-            yield f"{name} repeats its columns as {pairing} pairing does ({agrees})."
+            yield f"{each.name} repeats its columns as {pairing} pairing does ({agrees})."
