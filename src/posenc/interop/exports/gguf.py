@@ -75,9 +75,8 @@ def gguf_keys(
         qwen2.rope.scaling.type none
     """
     model = rotating_model(config, TARGET, part=part)
-    for name, facts in architectures().items():
-        if architecture is None and model.model_type in facts["types"]:
-            architecture = name
+    names = {kind: name for name, facts in architectures().items() for kind in facts["types"]}
+    architecture = architecture or names.get(model.model_type)
     if architecture is None:
         raise ValueError(f"Pass what llama.cpp calls the architecture of {model.model_type!r}.")
     program = architectures().get(architecture, {})

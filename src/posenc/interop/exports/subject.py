@@ -64,15 +64,18 @@ class RotatingModel:
 
     model_type: str  # as the configuration names it
     layers: tuple[LayerSetup, ...]  # what each layer does
-    rotations: tuple[Encoding | None, ...]  # the rotation of each layer; None for layers without
     target: str  # what it is exported to, for messages
+
+    @property
+    def rotations(self) -> list[Encoding | None]:
+        """The rotation of each layer; None for layers without."""
+        return [next(iter(layer.encodings), None) for layer in self.layers]
 
     def alike(self) -> Encoding:
         """The one rotation of all layers that rotate."""
-        pairs = zip(self.layers, self.rotations, strict=True)
-        kinds = {repr(rotation): layer.layer_type for layer, rotation in pairs if rotation}
+        kinds = {repr(layer.encodings): layer for layer in self.layers if layer.encodings}
         if len(kinds) > 1:
-            told = ", ".join(map(str, kinds.values()))
+            told = ", ".join(str(layer.layer_type) for layer in kinds.values())
             refuse(self.target, f"layers of types {told} rotate differently")
         return next(filter(None, self.rotations))
 
@@ -92,9 +95,8 @@ class RotatingModel:
 
     def rope_of(self, rotation: Encoding) -> Rope:
         """The rope dictionary of a rotation, where frequencies and dictionary tell all of it."""
-        index = [repr(each) for each in self.rotations].index(repr(rotation))
-        rope, rotary = self.layers[index].rope, bare(rotation)
-        assert rope is not None
+        rope: Any = next(x.rope for x in self.layers if repr(x.encodings) == repr([rotation]))
+        rotary = bare(rotation)
         powers = powers_under(rotary.frequencies)
         if rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
             refuse(self.target, "its NTK factor follows the length")
@@ -117,17 +119,13 @@ def rotating_model(
     chosen = only_part(config, target, part=part, length=length)
     if chosen.name == "text":
         check_unheeded(of_its_own_code(read(config)), length)
-    rotations = tuple(_rotation(layer, target) for layer in chosen.layers)
-    if not any(rotations):
+    encodings = [each for layer in chosen.layers for each in layer.encodings]
+    for each in encodings:
+        if not isinstance(each, Rotary | MultimodalRotary):
+            refuse(target, f"it has {each!r} besides a rotation")
+    if not encodings:
         refuse(target, "none of its layers rotates queries and keys")
-    return RotatingModel(chosen.model_type, chosen.layers, rotations, target)
-
-
-def _rotation(layer: LayerSetup, target: str) -> Encoding | None:
-    others = [each for each in layer.encodings if not isinstance(each, Rotary | MultimodalRotary)]
-    if others:
-        refuse(target, f"it has {others[0]!r} besides a rotation")
-    return next(iter(layer.encodings), None)
+    return RotatingModel(chosen.model_type, chosen.layers, target)
 
 
 def share_of(rotary: Rotary, target: str) -> float:

@@ -6,6 +6,7 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import YaRN
 from posenc.interop.configurations import Config, parts_of, read_whole
 from posenc.interop.exports.subject import beside_yarns, refuse, rotating_model, share_of
+from posenc.interop.fields import Configuration
 from posenc.interop.rope_layers import rope_dictionary
 
 TARGET = "vLLM's --hf-overrides"
@@ -40,14 +41,14 @@ def vllm_overrides(config: Config) -> dict[str, Any]:
         said = _longrope(rotary, rope.values, rope.length("trained_length"))
     else:
         said = _dictionary(rotary)
-    fields, whole = list[str](), read_whole(config)
-    while inner := parts_of(whole):  # the one part, or what leads to it
-        field, whole = next(iter(inner.items()))
-        fields.append(field)
-    overrides: dict[str, Any] = {"rope_parameters": said}
-    for field in reversed(fields):
-        overrides = {field: overrides}
-    return overrides
+    return _nested(read_whole(config), {"rope_parameters": said})
+
+
+def _nested(config: Configuration, said: dict[str, Any]) -> dict[str, Any]:
+    """What is said, in the field of the one part, or of what leads to it."""
+    for field, inner in parts_of(config).items():
+        return {field: _nested(inner, said)}
+    return said
 
 
 def _dictionary(rotary: Rotary) -> dict[str, Any]:
