@@ -67,23 +67,23 @@ def onnx_program(
     if isinstance(module, Rotary):
         if operator != "basic" and module.rotated == "suffix":
             raise ValueError(f"RotaryEmbedding rotates no last channels, as {module!r} does.")
-        program = (_RotaryProgram if operator == "basic" else _OperatorProgram)(module, longest)
+        kind: Any = _RotaryProgram if operator == "basic" else _OperatorProgram
         heads_of = zip("qk", heads or (2, 1), strict=True)
         width, axes = module.head_dim, {0: "batch", 2: "seq"}
         inputs = {name: (torch.zeros(2, n, 3, width), axes) for name, n in heads_of} | inputs
     elif isinstance(module, ALiBi):
-        program = _BiasProgram(module, longest)
+        kind = _BiasProgram
         inputs = {"q_positions": _positions("q_len"), "k_positions": _positions("k_len", 4)}
     elif isinstance(module, Sinusoidal | Encoder):
         kind = _TokenProgram if isinstance(module, Sinusoidal) else _EncoderProgram
-        program = kind(module, longest)  # type: ignore[arg-type]
         inputs = {"x": (torch.zeros(2, 3, module.dim), {0: "batch", 1: "seq"})} | inputs
     else:
         raise TypeError(f"module is a {type(module).__name__}; it cannot be exported.")
     if isinstance(module, Encoder):
         told = f"Encoder({module.dim}, {module.heads}, {module.depth}), {module.positional!r}"
+    program = kind(module, longest)
     with torch.no_grad(), _quiet(), in_evaluation(program):
-        exported = torch.onnx.export(
+        exported: Any = torch.onnx.export(
             program,
             tuple(tensor for tensor, _ in inputs.values()),
             input_names=list(inputs),
@@ -93,7 +93,6 @@ def onnx_program(
             dynamo=True,
             verbose=False,
         )
-    assert exported is not None
     about = {"posenc.longest": str(longest), "posenc.module": told}
     exported.model.metadata_props.update(about)
     return exported
@@ -104,7 +103,7 @@ def _positions(name: str, length: int = 3) -> tuple[Tensor, dict[int, str]]:
     return torch.arange(length).expand(2, length).contiguous(), {0: "batch", 1: name}
 
 
-class StoredTable(nn.Module):
+class Stored(nn.Module):
     """The table of an encoding at 0 … longest − 1, or the profile of a bias between these."""
 
     allowed: Tensor
@@ -112,7 +111,7 @@ class StoredTable(nn.Module):
 
     def __init__(self, encoding: Any, longest: int):
         super().__init__()
-        self.longest = longest
+        self.encoding, self.longest = encoding, longest
         self.register_buffer("allowed", torch.arange(longest))
         if isinstance(encoding, ALiBi):
             rows = encoding.profile(torch.arange(1 - longest, longest)).T
@@ -126,7 +125,7 @@ class StoredTable(nn.Module):
         index = self.allowed[torch.where(positions < 0, self.longest, positions)]
         return index, (positions >= 0) & (positions < self.longest)
 
-    def forward(self, positions: Tensor) -> Tensor:
+    def table(self, positions: Tensor) -> Tensor:
         index, good = self.inside(positions)
         rows = self.rows[index]
         return torch.where(good.view(*good.shape, *(1,) * (rows.ndim - good.ndim)), rows, torch.nan)
@@ -138,31 +137,25 @@ class StoredTable(nn.Module):
         return torch.where(good.unsqueeze(-3), rows, torch.nan)
 
 
-class _Program(nn.Module):
-    outputs = ("encoded",)
-
-    def __init__(self, encoding: Any, longest: int):
-        super().__init__()
-        self.encoding, self.stored = encoding, StoredTable(encoding, longest)
-
-
-class _BiasProgram(_Program):
+class _BiasProgram(Stored):
     outputs = ("bias",)
 
     def forward(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-        return self.stored.bias(q_positions, k_positions)
+        return self.bias(q_positions, k_positions)
 
 
-class _TokenProgram(_Program):
+class _TokenProgram(Stored):
+    outputs = ("encoded",)
+
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        return self.encoding.encode(x, self.stored(positions))
+        return self.encoding.encode(x, self.table(positions))
 
 
-class _RotaryProgram(_Program):
+class _RotaryProgram(Stored):
     outputs = ("q_encoded", "k_encoded")
 
     def forward(self, q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        rows = self.stored(positions)
+        rows = self.table(positions)
         return self.rotated(q, rows), self.rotated(k, rows)
 
     def rotated(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -187,7 +180,7 @@ class _EncoderProgram(nn.Module):
 
     def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.encoder, self.check = copy(encoder), StoredTable(Sinusoidal(2), longest)
+        self.encoder, self.check = copy(encoder), Stored(Sinusoidal(2), longest)
         self.encoder.tables = _StoredTables(encoder, longest)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -200,16 +193,16 @@ class _StoredTables(Tables):
 
     def __init__(self, encoder: Encoder, longest: int):
         super().__init__()
-        self.stored: dict[Any, StoredTable] = {}
+        self.stored: dict[Any, Stored] = {}
         for layer in (encoder.first, *encoder.layers):
             remaps = layer.positions if layer.remaps else ()
             for encoding in (*remaps, *layer.tokens, *layer.queries_keys, *layer.scores):
                 if type(encoding) not in (Rotary, Sinusoidal, ALiBi):
                     raise TypeError(f"The encoder holds {encoding!r}, which cannot be exported.")
-                self.stored[encoding] = StoredTable(encoding, longest)
+                self.stored[encoding] = Stored(encoding, longest)
 
     def rows(self, encoding: nn.Module, positions: Any, **_: Any) -> Tensor:
-        return self.stored[encoding](positions)
+        return self.stored[encoding].table(positions)
 
     def biases(self, encoding: nn.Module, q_positions: Any, k_positions: Any, **_: Any) -> Tensor:
         return self.stored[encoding].bias(q_positions, k_positions)
@@ -220,10 +213,9 @@ def _quiet() -> Iterator[None]:
     """Without the exporter's warnings about itself and torchvision."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
-        logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logger.setLevel(before)
