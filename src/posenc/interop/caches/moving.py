@@ -34,7 +34,7 @@ SERVED = (
 """Layers of caches whose keys are plain tensors in the order of their tokens, or that have none."""
 
 Cache = TypeVar("Cache")
-Step = Callable[[int, Tensor, Encoding, Tensor], Tensor]
+Step = Callable[..., Tensor]
 """The number of a layer, its keys, their encoding and their positions, to other keys."""
 
 
@@ -117,17 +117,14 @@ def move_cached_keys(
         >>> cache = move_cached_keys(cache, model, torch.arange(100, 109))
     """
 
-    def moved(index: int, keys: Tensor, encoding: Encoding, where: Tensor) -> Tensor:
-        there = _positions_of(cache.layers[index], to_positions, keys.device)  # type: ignore[attr-defined]
-        return move_keys(keys, where, points_of(encoding, there), encoding)
+    def moved(_: int, keys: Tensor, encoding: Encoding, here: Tensor, there: Tensor) -> Tensor:
+        return move_keys(keys, here, there, encoding)
 
     return _changed(cache, measured_storage(model), moved, from_positions, to_positions)
 
 
-def _changed(
-    cache: Any, storage: list[KeyStorage], step: Step, positions: Tensor | None, *to: Tensor
-) -> Any:
-    """Works out every layer, and only then changes the cache."""
+def _changed(cache: Any, storage: list[KeyStorage], step: Step, *positions: Tensor | None) -> Any:
+    """Works out every layer, and only then changes the cache; None are positions 0, 1, 2, …"""
     made = []
     for index, layer in enumerate(cache.layers):
         kind, held = type(layer).__name__, storage[index]
@@ -135,12 +132,13 @@ def _changed(
             raise TypeError(f"A layer of the cache is a {kind}, whose keys are no plain tensors.")
         if held.encoding is None or not layer.is_initialized:
             continue
-        given = [int(each.max()) + 1 for each in (positions, *to) if each is not None]
-        _check_reach(held, max(int(layer.get_seq_length()), *given, 0))
-        kept = getattr(layer, held.held)
-        where = points_of(held.encoding, _positions_of(layer, positions, kept.device))
-        keys = kept[..., : _filled(layer), :]
-        made.append((layer, held.held, step(index, keys, held.encoding, where)))
+        kept, length = getattr(layer, held.held), int(layer.get_seq_length())
+        given = [torch.arange(length) if each is None else each for each in positions]
+        _check_reach(held, max([length, *(int(each.max()) + 1 for each in given if length)]))
+        filled = min(length, kept.shape[-2])  # sliding layers hold the last tokens
+        last = [each[..., length - filled :].to(kept.device) for each in given]
+        places = [points_of(held.encoding, each) for each in last]
+        made.append((layer, held.held, step(index, kept[..., :filled, :], held.encoding, *places)))
     for layer, name, turned in made:
         if type(layer).__name__.startswith("Static"):  # compiled graphs know it by its address
             kept = getattr(layer, name).detach()
@@ -150,23 +148,11 @@ def _changed(
     return cache
 
 
-def _filled(layer: Any) -> int:
-    """How many of the places of a layer hold tokens."""
-    return min(int(layer.get_seq_length()), layer.keys.shape[-2])
-
-
-def _positions_of(layer: Any, given: Tensor | None, device: Any) -> Tensor:
-    """Where the tokens stand that a layer still holds: of sliding ones, the last."""
-    length = int(layer.get_seq_length())
-    where = torch.arange(length) if given is None else given
-    return where[..., length - _filled(layer) :].to(device)
-
-
 def _check_reach(held: KeyStorage, reach: int) -> None:
     if held.rope_type in GROWING and held.trained_length and reach > held.trained_length:
         raise ValueError(
-            f"Tokens of the cache reach position {reach - 1}, and frequencies of rope type "
-            f"{held.rope_type!r} change beyond {held.trained_length} positions."
+            f"Keys reach position {reach - 1}, and frequencies of rope type {held.rope_type!r} "
+            f"change beyond {held.trained_length} positions."
         )
 
 
@@ -196,7 +182,5 @@ def _check_factor(
         again, _ = run(model, positions)
     one, other = (getattr(each.layers[index], storage[index].held) for each in (cache, again))
     if spread(one, other) > ALIKE:
-        raise ValueError(
-            f"{type(model).__name__} norms its keys after rotating, and takes the attention "
-            f"factor of new away."
-        )
+        kind = type(model).__name__
+        raise ValueError(f"{kind} norms rotated keys, which takes the attention factor away.")

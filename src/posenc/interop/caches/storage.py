@@ -1,7 +1,7 @@
 """Where the rotated keys of a layer lie in its cache: by a table of families, or by measuring."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -153,13 +153,11 @@ def equal_contents(model: nn.Module) -> Iterator[None]:
         named = {name: first(x) for name, x in kwargs.items() if name == "hidden_states"}
         return (*map(first, args[:1]), *args[1:]), {**kwargs, **named}
 
-    layers = [module for module in model.modules() if hasattr(module, "layer_idx")]
-    hooks = [each.register_forward_pre_hook(hook, with_kwargs=True) for each in layers]
-    try:
+    with ExitStack() as hooks:
+        for module in model.modules():
+            if hasattr(module, "layer_idx"):
+                hooks.enter_context(module.register_forward_pre_hook(hook, with_kwargs=True))
         yield
-    finally:
-        for each in hooks:
-            each.remove()
 
 
 def run(model: nn.Module, positions: Tensor | None = None) -> tuple[Any, Tensor]:

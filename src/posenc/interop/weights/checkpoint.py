@@ -231,8 +231,8 @@ def check_convertible(config: Any, to: Pairing) -> None:
     known = read(config)
     if known.model_type not in measured_types():
         raise ValueError(
-            f"How {known.model_type or 'a model without model_type'} lays out its projections was "
-            f"not measured. Load the model and pass it to convert_pairing, which measures."
+            f"How {known.model_type!r} lays out its projections was not measured. Load the model "
+            f"and pass it to convert_pairing, which measures."
         )
     if stored_pairing(known) == to:
         raise ValueError(f"By their configuration, the weights have the pairing {to!r} already.")
