@@ -12,7 +12,7 @@ from posenc.inspection.rotary import RotaryNumbers, numbers_of, promised
 from posenc.interop.configurations import Config
 from posenc.interop.fields import check_length
 from posenc.interop.rotary_config import RotaryLayer
-from posenc.interop.setup import Certainty, LayerSetup, Part
+from posenc.interop.setup import Certainty, LayerSetup
 from posenc.interop.setup_reading import positional_setup
 
 PLACES = "tokens", "queries_keys", "scores"
@@ -88,18 +88,16 @@ def inspect_model(
         (['encoder', 'decoder', 'cross-attention'], 1.0)
     """
     check_length(length)
-    plain = positional_setup(config)
-    targets = [length or promised(x.rope for x in part.layers if x.rope) for part in plain]
-    # Once more, since some frequencies depend on the length.
-    read = {target: positional_setup(config, length=target).parts for target in set(targets)}
-    parts = tuple(_part(read[each][index], each, dtype) for index, each in enumerate(targets))
-    return SetupNumbers(plain.model_type, parts)
-
-
-def _part(part: Part, target: int | None, dtype: torch.dtype) -> PartNumbers:
-    rotations = [_rotation(layer, part.certainty != "assumed") for layer in part.layers]
-    layers = tuple(map(_layer, part.layers, numbers_of(rotations, target, dtype)))
-    return PartNumbers(part.name, part.model_type, layers, part.certainty, part.notes)
+    plain, parts = positional_setup(config), []
+    for index, part in enumerate(plain):
+        target = length or promised(layer.rope for layer in part.layers if layer.rope)
+        # Once more, since some frequencies depend on the length.
+        part = positional_setup(config, length=target).parts[index]
+        rotations = [_rotation(layer, part.certainty != "assumed") for layer in part.layers]
+        layers = tuple(map(_layer, part.layers, numbers_of(rotations, target, dtype)))
+        found = PartNumbers(part.name, part.model_type, layers, part.certainty, part.notes)
+        parts.append(found)
+    return SetupNumbers(plain.model_type, tuple(parts))
 
 
 def _rotation(layer: LayerSetup, is_known: bool) -> RotaryLayer | None:

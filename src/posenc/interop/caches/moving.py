@@ -11,14 +11,7 @@ from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import Schedule
 from posenc.frequencies.given import Difference
-from posenc.interop.caches.storage import (
-    ALIKE,
-    KeyStorage,
-    by_layer,
-    measured_storage,
-    run,
-    spread,
-)
+from posenc.interop.caches.storage import ALIKE, KeyStorage, by_layer, measured_storage, run, spread
 from posenc.interop.configurations import read
 from posenc.interop.oracle.encodings import Encoding, bare, points_of, with_frequencies
 from posenc.interop.patching.admission import GROWING

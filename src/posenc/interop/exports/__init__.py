@@ -10,13 +10,6 @@ from posenc.interop.exports.onnx import onnx_program
 from posenc.interop.exports.vllm import vllm_overrides
 
 __all__ = [
-    "Arrays",
-    "GGUFKeys",
-    "arrays",
-    "gguf_keys",
-    "megatron_arguments",
-    "onnx_program",
-    "vllm_overrides",
-    "write_npz",
-    "write_safetensors",
-]
+    "Arrays", "GGUFKeys", "arrays", "gguf_keys", "megatron_arguments", "onnx_program",
+    "vllm_overrides", "write_npz", "write_safetensors",
+]  # fmt: skip

@@ -74,9 +74,9 @@ def arrays(
     if depends_on_length(config):
         told = "short sequences" if length is None else f"sequences of {length} tokens"
         notes.append(f"frequencies depend on the length; these are of {told}")
-    given = {"longest": longest and str(longest), "notes": notes and json.dumps(notes)}
     metadata = {"model_type": chosen.model_type, "posenc": "arrays 1"}
-    metadata |= {name: text for name, text in given.items() if text}
+    metadata |= {"longest": str(longest)} if longest else {}
+    metadata |= {"notes": json.dumps(notes)} if notes else {}
     tensors: dict[str, Tensor] = {}
     kinds: dict[tuple[str, float | None], list[int]] = {}
     for index, layer in enumerate(chosen.layers):
@@ -98,9 +98,8 @@ def arrays(
 def _arrays(entry: Any, longest: int | None) -> Found:
     if isinstance(entry, MultimodalRotary):
         found, about = _rotation(entry.rotary, longest)
-        axes = {"sections": entry.sections, "arrangement": entry.arrangement}
-        note = "cos and sin are those of tokens with equal coordinates"
-        return found, {**about, **axes, "note": note}
+        about |= {"sections": entry.sections, "arrangement": entry.arrangement}
+        return found, about | {"note": "cos and sin are those of tokens with equal coordinates"}
     if isinstance(entry, Rotary):
         return _rotation(entry, longest)
     if isinstance(entry, ALiBi):
@@ -120,11 +119,8 @@ def _rotation(rotary: Rotary, longest: int | None) -> Found:
     if longest is not None:
         table = rotary.table(torch.arange(longest))
         found |= {"cos": table[:, 0].contiguous(), "sin": table[:, 1].contiguous()}
-    return found, {
-        "pairing": rotary.pairing,
-        "rotated": rotary.rotated,
-        "rotated_dim": rotary.rotated_dim,
-        "head_dim": rotary.head_dim,
+    layout = ("pairing", "rotated", "rotated_dim", "head_dim")
+    return found, {name: getattr(rotary, name) for name in layout} | {
         "attention_factor": schedule.attention_factor,
         "turns_in_units_of_2^-192": [f"{turns:x}" for turns in schedule.turns()],
     }

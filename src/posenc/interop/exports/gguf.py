@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import localcontext
 from functools import cache
 from importlib.resources import files
@@ -33,20 +33,12 @@ class GGUFKeys:
     """What a GGUF file says of rotation."""
 
     metadata: dict[str, Value]  #: by key
-    #: float32 by name: what frequencies are divided by, one a pair
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  #: what neither tells, in words
+    tensors: dict[str, Tensor]  #: float32 by name: what frequencies are divided by, one a pair
+    notes: tuple[str, ...]  #: what neither tells, in words
 
 
-PAIRING_NOTE = (
-    "The pairing is no key: llama.cpp has one for each architecture, and its converter permutes "
-    "the weights of queries and keys where the model has the other one."
-)
-
-LISTS_NOTE = (
-    "llama.cpp chooses the short or the long list by the context that it was started with, not by "
-    "each request."
-)
+PAIRING_NOTE = "The pairing is no key: llama.cpp's converter permutes the weights to its own."
+LISTS_NOTE = "llama.cpp takes the short or the long list by the context that it was started with."
 
 
 def gguf_keys(
@@ -85,10 +77,8 @@ def gguf_keys(
     model.check_pairing(rotary)
     if "whole_heads" in program and rotary.rotated_dim != rotary.head_dim:
         refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
-    if longrope := rope.kind == "longrope":
-        said, tensors = _lists(rotary, rope)
-    else:
-        said, tensors = _scaling(rotary.frequencies)
+    longrope = rope.kind == "longrope"
+    said, tensors = _lists(rotary, rope) if longrope else _scaling(rotary.frequencies)
     needed = "lists" if longrope else "rope_freqs"
     if tensors and needed not in program:
         refuse(TARGET, f"{architecture!r} reads no {needed}; {rotary.frequencies!r} needs them")

@@ -51,8 +51,8 @@ def _learned(table: Learned, notes: tuple[str, ...]) -> tuple[str, ...]:
         refuse(TARGET, f"beside its table, {notes[0]}")
     if table.offset:
         refuse(TARGET, f"its table {table!r} starts at another row than 0")
-    kind = ("--position-embedding-type", "learned_absolute")
-    return (*kind, "--max-position-embeddings", str(table.max_len))
+    kind = "--position-embedding-type", "learned_absolute"
+    return *kind, "--max-position-embeddings", str(table.max_len)
 
 
 def _rotation(model: RotatingModel) -> tuple[str, ...]:

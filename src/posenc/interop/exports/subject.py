@@ -16,9 +16,6 @@ from posenc.interop.rope_models import of_its_own_code, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
-FAR = 2**40
-"""A length beyond that of any model."""
-
 
 def refuse(target: str, what: str) -> NoReturn:
     """Raise the error of a target that cannot express something."""
@@ -27,7 +24,8 @@ def refuse(target: str, what: str) -> NoReturn:
 
 def depends_on_length(config: Config, *lengths: int | None) -> bool:
     """Whether sequences of these lengths, or of any, have different frequencies."""
-    read_at = {repr(positional_setup(config, length=each)) for each in lengths or (1, FAR)}
+    # 2^40 is longer than what any model is made for.
+    read_at = {repr(positional_setup(config, length=each)) for each in lengths or (1, 2**40)}
     return len(read_at) > 1
 
 

@@ -10,12 +10,6 @@ from posenc.interop.weights.checkpoint import (
 from posenc.interop.weights.models import ConvertedPairing, convert_pairing, rotate_as_converted
 
 __all__ = [
-    "ConvertedPairing",
-    "RowOrder",
-    "RowOrders",
-    "convert_pairing",
-    "convert_weights",
-    "measured_types",
-    "rotate_as_converted",
-    "row_orders",
-]
+    "ConvertedPairing", "RowOrder", "RowOrders", "convert_pairing", "convert_weights",
+    "measured_types", "rotate_as_converted", "row_orders",
+]  # fmt: skip

@@ -30,7 +30,7 @@ Functions = dict[str, Callable[..., Any]]
 
 @dataclass(eq=False, repr=False)
 class ConvertedPairing(Undoable):
-    """What ``convert_pairing`` did, and how to undo it; as a context manager it undoes itself."""
+    """What ``convert_pairing`` did; as a context manager it undoes itself."""
 
     model: nn.Module
     to: Pairing  #: that its weights have
@@ -180,7 +180,8 @@ def _measured(
     """The functions with which permuted random weights give the outputs of those in order."""
     if "forward" in vars(module):
         raise ValueError("a forward pass of its own was set on it; remove that first")
-    named, functions = _plain_forward(module).__code__.co_names, Functions()
+    plain: Any = inspect.unwrap(type(module).forward)
+    named, functions = plain.__code__.co_names, Functions()
     for call in record.rotated:
         rotates = call.path == path and call.name in named
         if rotates and (rotation := call.rotation(record.positions)) is not None:
@@ -226,11 +227,6 @@ def _first(out: Any) -> Tensor:
     return out[0] if isinstance(out, tuple | list) else out
 
 
-def _plain_forward(module: nn.Module) -> types.FunctionType:
-    """The forward function of the module's class, without what decorates it."""
-    return inspect.unwrap(type(module).forward)  # type: ignore[return-value]
-
-
 def with_functions(module: nn.Module, functions: Functions) -> None:
     """Let this one module call other functions; its class and its neighbors keep theirs."""
     # A bound method would be pickled by its name, and come back as that of the class.
@@ -241,7 +237,7 @@ def with_functions(module: nn.Module, functions: Functions) -> None:
 @torch.compiler.disable
 def _forward(module: nn.Module, functions: Functions, /, *args: Any, **kwargs: Any) -> Any:
     """The forward pass of the module's class, with other functions in place of its own."""
-    plain = _plain_forward(module)
+    plain: Any = inspect.unwrap(type(module).forward)
     names = {**plain.__globals__, **functions}
     own = types.FunctionType(
         plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
