@@ -33,7 +33,6 @@ def norm_shares(
     1/√d have about 1, and √d with the scale of the paper.
 
     Example:
-        >>> import torch
         >>> from posenc import Sinusoidal
         >>> shares = norm_shares(torch.ones(3, 8), Sinusoidal(8).table(torch.arange(3)))
         >>> shares.encoding
@@ -50,7 +49,6 @@ def columns_that_move(encoding: Float[Tensor, "seq dim"]) -> Float[Tensor, "dim"
     """The range of each column, in float32 at least; small ones hardly tell positions apart.
 
     Example:
-        >>> import torch
         >>> from posenc import Sinusoidal
         >>> moved = columns_that_move(Sinusoidal(128).table(torch.arange(50)))
         >>> int((moved < 0.1).sum())

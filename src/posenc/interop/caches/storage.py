@@ -99,7 +99,13 @@ def measured_storage(model: nn.Module) -> list[KeyStorage]:
         if layer is None or not isinstance(getattr(kept, "keys", None), Tensor):
             found.append(KeyStorage("keys", None))
             continue
-        fitting = [each for each in _candidates(layer, kept) if _fits(each, kept, positions)]
+        widths = {layer.rotary.head_dim, layer.rotary.rotated_dim}
+        ways = [
+            _storage(layer, held, pairing, width)
+            for held, pairing in product(get_args(Held), get_args(Pairing))
+            if (width := getattr(kept, held).shape[-1]) in widths
+        ]
+        fitting = [each for each in ways if _fits(each, kept, positions)]
         if len(fitting) != 1:
             kind = type(model).__name__
             raise ValueError(f"Layer {index} of {kind} caches keys in no manner that is known.")
@@ -111,13 +117,6 @@ def by_layer(layers: Sequence[RotaryLayer | None], count: int) -> Sequence[Rotar
     """The layer of each cached one: where some keep two, all must be alike."""
     alike = len({*map(id, layers)}) == 1
     return [layers[0]] * count if alike else layers[:count]
-
-
-def _candidates(layer: RotaryLayer, kept: Any) -> Iterator[KeyStorage]:
-    for held, pairing in product(get_args(Held), get_args(Pairing)):
-        width = getattr(kept, held).shape[-1]
-        if width in (layer.rotary.head_dim, layer.rotary.rotated_dim):
-            yield _storage(layer, held, pairing, width)
 
 
 def _fits(storage: KeyStorage, layer: Any, positions: Tensor) -> bool:

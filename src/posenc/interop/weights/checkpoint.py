@@ -41,8 +41,6 @@ LAYERS = "layers|h|blocks"
 GATED = frozenset({"qwen3_next", "qwen3_5", "qwen3_5_moe"})
 # Families whose fused projection has the queries of one key, that key and its value, over and over.
 GROUPED = frozenset({"falcon", "gpt_neox", "gpt_neox_japanese", "persimmon"})
-# CodeGen's projection was made for so many devices, each with its queries, values and keys.
-PARTS_OF_CODEGEN = 4
 # Names of tensors within attention, as transformers writes them.
 PLACE = re.compile(
     rf"^(?P<attention>(?P<stack>(?:.*\.)?(?:{LAYERS}))\.(?P<layer>\d+)\."
@@ -168,7 +166,7 @@ def _fused(config: Configuration) -> tuple[bool, ...]:
     """Which heads of a fused projection are queries or keys, over one group of them."""
     heads, get = config.whole("heads"), config.get
     if config.family == "codegen":
-        each = heads // PARTS_OF_CODEGEN
+        each = heads // 4  # made for 4 devices, each with its queries, values and keys
         return (True,) * each + (False,) * each + (True,) * each
     kv_heads = get("num_key_value_heads") or heads
     if config.family == "falcon":
@@ -212,7 +210,6 @@ def convert_weights(
         to: ``"half"`` or ``"interleaved"``.
 
     Example:
-        >>> import torch
         >>> config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
         ...           "num_hidden_layers": 1, "head_dim": 4}
         >>> state = {f"layers.0.self_attn.{n}_proj.weight": torch.arange(8.) for n in "qkv"}

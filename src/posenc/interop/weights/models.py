@@ -159,18 +159,14 @@ class OtherPairing:
     contents: tuple[str, ...]  # the names of the arguments that it rotates
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The contents rotated; channels keep their order."""
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
+        """The contents rotated, whole heads or their rotated part; channels keep their order."""
+        layer, bound = self.layer, inspect.signature(self.function).bind(*args, **kwargs)
+        convert = partial(convert_channels, rotated_dim=layer.rotated_dim, rotated=layer.rotated)
         for name in self.contents:
-            bound.arguments[name] = self._reordered(bound.arguments[name], self.layer.pairing)
+            bound.arguments[name] = convert(bound.arguments[name], layer.pairing)
         out = self.function(*bound.args, **bound.kwargs)
-        other: Pairing = "half" if self.layer.pairing == "interleaved" else "interleaved"
-        return tree_map(partial(self._reordered, to=other), out) if self.keeps_order else out
-
-    def _reordered(self, x: Tensor, to: Pairing) -> Tensor:
-        """Of heads, or of their rotated part alone."""
-        layer = self.layer
-        return convert_channels(x, to, rotated_dim=layer.rotated_dim, rotated=layer.rotated)
+        other: Pairing = "half" if layer.pairing == "interleaved" else "interleaved"
+        return tree_map(partial(convert, to=other), out) if self.keeps_order else out
 
 
 @torch.no_grad()
