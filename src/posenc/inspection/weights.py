@@ -1,7 +1,7 @@
 """Checks a configuration against the weights beside it: widths, rows, sines and pairing."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,35 +108,30 @@ def _of_layer(
         yield from _rotated(layer.rotary, stored)
 
 
-HELD: Mapping[str, tuple[str, str, Any]] = {
-    "Learned": (TABLES, "{} rows of {}", lambda e: (e.max_len + e.offset, e.dim)),
-    "Sinusoidal": (TABLES, "{} rows of {}", lambda e: (0, e.dim)),
-    "LearnedGrid": (TABLES, "{} rows of {}", lambda e: (prod(e.size) + e.prefix, e.dim)),
-    "T5Bias": (
-        r"relative_attention_bias\.weight$", "{} buckets of {} heads",
-        lambda e: (e.buckets, e.heads),
-    ),
-    "SwinBias": (
-        r"relative_position_bias_table$", "{} displacements of {} heads",
-        lambda e: (prod(2 * size - 1 for size in e.window), e.heads),
-    ),
-    "DeBERTa": (
-        r"rel_embeddings\.weight$", "{} rows of {}",
-        lambda e: (2 * e.buckets, e.heads * e.head_dim),
-    ),
-}  # fmt: skip
-"""By encoding: how its table is named, what that has in words, and its rows and their width."""
+HELD = {
+    "Learned": (TABLES, "{} rows of {}"),
+    "Sinusoidal": (TABLES, "{} rows of {}"),
+    "LearnedGrid": (TABLES, "{} rows of {}"),
+    "T5Bias": (r"relative_attention_bias\.weight$", "{} buckets of {} heads"),
+    "SwinBias": (r"relative_position_bias_table$", "{} displacements of {} heads"),
+    "DeBERTa": (r"rel_embeddings\.weight$", "{} rows of {}"),
+}
+"""By encoding: how its table is named, and what that has in words."""
 
 
 def _held(text: str, stored: Sequence[Stored]) -> Iterator[str]:
     """Compares the table of an encoding with it."""
-    pattern, words, table_of = HELD.get(text.partition("(")[0], ("$.", "", None))
+    pattern, words = HELD.get(text.partition("(")[0], ("$.", ""))
     tables = [each for each in _matching(pattern, stored) if len(each.shape) > 1]
     if not tables:
         return
     with torch.device("meta"):  # without memory for parameters
-        encoding = encoding_from(text)
-    table = table_of(encoding)
+        encoding: Any = encoding_from(text)
+    if isinstance(encoding, Sinusoidal):
+        table = 0, encoding.dim
+    else:  # DeBERTa's is split among heads
+        weight = next(encoding.parameters())
+        table = weight.shape[-2], weight.numel() // weight.shape[-2]
     # As it was read, or as wide, if any is.
     each = min(tables, key=lambda x: (x.table != table, x.table[1] != table[1]))
     if isinstance(encoding, Sinusoidal) and each.table[1] == encoding.dim:
