@@ -16,10 +16,9 @@ from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.frequencies.schedule import PRECISION
 from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import check_reach, depends_on_length, only_part, refuse
+from posenc.interop.oracle.encodings import bare
 
 TARGET = "An export of arrays"
-
-Found = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -95,35 +94,31 @@ def arrays(
     return Arrays(tensors, metadata)
 
 
-def _arrays(entry: Any, longest: int | None) -> Found:
-    if isinstance(entry, MultimodalRotary):
-        found, about = _rotation(entry.rotary, longest)
-        about |= {"sections": entry.sections, "arrangement": entry.arrangement}
-        return found, about | {"note": "cos and sin are those of tokens with equal coordinates"}
-    if isinstance(entry, Rotary):
-        return _rotation(entry, longest)
+def _arrays(entry: Any, longest: int | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The arrays of one encoding, and what is said of it."""
     if isinstance(entry, ALiBi):
         return {"slopes": torch.tensor(entry.slopes, dtype=torch.float64)}, {}
     if isinstance(entry, Sinusoidal):
         if longest is None:
             raise ValueError(f"{entry!r} is a table; pass its length as longest.")
         return {"table": entry.table(torch.arange(longest))}, {}
-    refuse(TARGET, f"it has {entry!r}")
-
-
-def _rotation(rotary: Rotary, longest: int | None) -> Found:
-    schedule = rotary.frequencies
+    if not isinstance(entry, Rotary | MultimodalRotary):
+        refuse(TARGET, f"it has {entry!r}")
+    rotary = bare(entry)
+    schedule, layout = rotary.frequencies, ("pairing", "rotated", "rotated_dim", "head_dim")
+    about: dict[str, Any] = {name: getattr(rotary, name) for name in layout}
+    about["attention_factor"] = schedule.attention_factor
+    about["turns_in_units_of_2^-192"] = [f"{turns:x}" for turns in schedule.turns()]
+    if isinstance(entry, MultimodalRotary):
+        about |= {"sections": entry.sections, "arrangement": entry.arrangement}
+        about["note"] = "cos and sin are those of tokens with equal coordinates"
     with localcontext(PRECISION):
         radians = [float(w) for w in schedule.radians()]
     found = {"inverse_frequencies": torch.tensor(radians, dtype=torch.float64)}
     if longest is not None:
-        table = rotary.table(torch.arange(longest))
-        found |= {"cos": table[:, 0].contiguous(), "sin": table[:, 1].contiguous()}
-    layout = ("pairing", "rotated", "rotated_dim", "head_dim")
-    return found, {name: getattr(rotary, name) for name in layout} | {
-        "attention_factor": schedule.attention_factor,
-        "turns_in_units_of_2^-192": [f"{turns:x}" for turns in schedule.turns()],
-    }
+        cos, sin = rotary.table(torch.arange(longest)).unbind(1)
+        found |= {"cos": cos.contiguous(), "sin": sin.contiguous()}
+    return found, about
 
 
 def write_npz(found: Arrays, file: str | Path | IO[bytes]) -> None:
