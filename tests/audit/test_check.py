@@ -20,7 +20,7 @@ from torch import nn
 import posenc
 from posenc.audit import check
 from posenc.audit.check import FAULTS
-from posenc.audit.formats import sarif
+from posenc.audit.report import sarif
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -9,6 +9,10 @@ Severity = Literal["wrong", "lossy", "note"]
 Outcome = Literal["passed", "failed", "not asked"]
 
 
+LEVELS = {"wrong": "error", "lossy": "warning", "note": "note"}
+"""What SARIF calls each severity."""
+
+
 class CannotCheckError(Exception):
     """Nothing could be learned: the thing cannot be built, or is called in no way known here."""
 
@@ -115,17 +119,13 @@ class Report:
         return [verdict for verdict in self.verdicts if verdict.outcome == "not asked"]
 
     @property
-    def learned(self) -> bool:
-        """Whether anything essential was asked."""
-        return any(v.essential and v.outcome != "not asked" for v in self.verdicts)
-
-    @property
     def status(self) -> int:
         """0, 1 where something counts, 2 where nothing essential could be asked."""
         counting = ("wrong", "lossy") if self.strict else ("wrong",)
         if any(fault.severity in counting for fault in self.found):
             return 1
-        return 0 if self.learned else 2
+        learned = any(v.essential and v.outcome != "not asked" for v in self.verdicts)
+        return 0 if learned else 2
 
     @property
     def ok(self) -> bool:
@@ -193,3 +193,28 @@ def merged(name: str, reports: Iterable[Report]) -> Report:
             whole.errors[position] = max(whole.errors.get(position, 0.0), error)
     whole.errors = dict(sorted(whole.errors.items()))
     return whole
+
+
+def sarif(report: Report, path: str | None = None) -> dict[str, Any]:
+    """SARIF 2.1.0: one result a fault, at a file where one is known."""
+    rules = [
+        {"id": name, "help": {"text": text}}
+        for name, text in {f.name: f.remedy or f.said for f in report.found}.items()
+    ]
+    place = {"artifactLocation": {"uri": path}, "region": {"startLine": 1}}
+    results = [
+        {
+            "ruleId": fault.name,
+            "level": LEVELS[fault.severity],
+            "message": {"text": f"{report.subject}: {fault.said}"},
+            "locations": [] if path is None else [{"physicalLocation": place}],
+        }
+        for fault in report.found
+    ]
+    return {
+        "version": "2.1.0",
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "runs": [
+            {"tool": {"driver": {"name": "posenc check", "rules": rules}}, "results": results}
+        ],
+    }

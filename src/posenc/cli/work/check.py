@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from posenc import audit
-from posenc.audit.formats import sarif
+from posenc.audit.report import sarif
 from posenc.cli.errors import UserError
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.formats import print_json
