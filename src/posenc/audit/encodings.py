@@ -1,6 +1,6 @@
 """What implements one of our own interfaces: the contract battery asks it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,9 +31,7 @@ def of_ours(subject: Subject) -> Report:
     thing = subject.fresh()
     interface = next(kind for kind in INTERFACES if isinstance(thing, kind))
     case = _case(subject, thing)
-    near = replace(case, bitwise=False, limit=min(case.limit or NEAR, NEAR))
-    asked = (battery(each, compiling=False) for each in (case, near))
-    verdicts = [_verdict(*both) for both in zip(*asked, strict=True)]
+    verdicts = [_verdict(check) for check in battery(case, compiling=False)]
     told = f"implements {interface.__name__}"
     return Report(subject.name, "encoding", told, repr(thing), verdicts)
 
@@ -49,7 +47,7 @@ def _case(subject: Subject, thing: Any) -> Case:
         head_dim=head_dim if isinstance(head_dim, int) else 8,
         limit=prod(thing.size) if table else getattr(thing, "max_len", None),
         heads_first=getattr(thing, "heads_first", True),
-        lift=partial(_points, thing.size) if table else _lift(thing),
+        lift=_lift(thing),
         distinct=not isinstance(thing, ScoreEncoding),
     )
 
@@ -68,18 +66,15 @@ def _filled(thing: Any) -> Any:
     return thing
 
 
-def _points(size: Sequence[int], positions: Tensor) -> Tensor:
-    """Positions as points of a grid, one after the other."""
-    return torch.stack(torch.unravel_index(positions, tuple(size)), dim=-1)
-
-
 def _lift(thing: Any) -> Callable[[Tensor], Tensor] | None:
     """How positions become coordinates: for grids each axis is given the same number."""
-    for axes in (0, 2, 3):
-        lift = partial(_repeated, axes) if axes else None
-        given = lift(torch.arange(4)) if lift else torch.arange(4)
+    if isinstance(thing, LearnedGrid | AxialLearned):  # points of the grid, one after the other
+        return lambda line: torch.stack(torch.unravel_index(line, tuple(thing.size)), -1)
+    line = torch.arange(4)
+    for lift in (None, partial(_repeated, 2), partial(_repeated, 3)):
+        at = lift(line) if lift else line
         with suppress(Exception):
-            thing.table(given, given) if isinstance(thing, ScoreEncoding) else thing.table(given)
+            thing.table(*[at] * (1 + isinstance(thing, ScoreEncoding)))
             return lift
     return None
 
@@ -88,24 +83,26 @@ def _repeated(axes: int, positions: Tensor) -> Tensor:
     return torch.stack([positions] * axes, -1)
 
 
-def _verdict(one: Check, near: Check) -> Verdict:
+def _verdict(check: Check) -> Verdict:
     """The outcome of a check; of one that fails, or is refused, that of the weaker one nearby."""
-    name, asks = one.name.replace("_", "-"), (one.function.__doc__ or "").strip().splitlines()[0]
-    said = name, asks, True
+    name, case = check.name.replace("_", "-"), check.case
+    asks = (check.function.__doc__ or "").strip().splitlines()[0]
+    verdict = partial(Verdict, name, asks, True)
     try:
-        reason = one()
+        reason = check()
     except Exception as error:
         refuses, whole = not isinstance(error, AssertionError), str(error)
         words = f"{type(error).__name__}: " * refuses + " ".join(whole.split())[:160]
     else:
-        return Verdict(*said, "not asked" if reason else "passed", reason or asks)
+        return verdict("not asked" if reason else "passed", reason or asks)
     with suppress(Exception):
-        near()
+        limit = min(case.limit or NEAR, NEAR)
+        replace(check, case=replace(case, bitwise=False, limit=limit))()
         if refuses:
-            return Verdict(*said, "passed", f"{asks} {WEAKER}; farther on, {words}")
+            return verdict("passed", f"{asks} {WEAKER}; farther on, {words}")
         note = Fault(name, "note", f"{asks} But for {words}: {WEAKER}", 1.0)
-        return Verdict(*said, "passed", f"{asks} {WEAKER}", (note,))
+        return verdict("passed", f"{asks} {WEAKER}", (note,))
     if refuses:
-        return Verdict(*said, "not asked", words)
+        return verdict("not asked", words)
     found = Fault(name, "wrong", f"{asks} But {whole}", 1.0)
-    return Verdict(*said, "failed", found.said, (found,))
+    return verdict("failed", found.said, (found,))

@@ -1,6 +1,6 @@
 """What a check finds, in plain words and with the number that shows it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, get_args
@@ -178,29 +178,21 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {n: None if isinstance(v, float) and not isfinite(v) else v for n, v in values.items()}
 
 
-def merged(name: str, reports: Iterable[Report]) -> Report:
+def merged(name: str, reports: Sequence[Report]) -> Report:
     """Several reports of parts as one of the whole; each verdict says of which part it is."""
-    reports = list(reports)
-    parts = f"{len(reports)} positional part{'s' * (len(reports) > 1)}"
-    whole = Report(name, "model", f"has {parts} that can be asked")
-    whole.identity = "; ".join(f"{r.subject}: {r.identity}" for r in reports if r.identity)
-    whole.length = max(report.length for report in reports)
-    for report in reports:
-        whole.verdicts += [
-            replace(v, question=f"{report.subject}: {v.question}") for v in report.verdicts
-        ]
-        for position, error in report.errors.items():
-            whole.errors[position] = max(whole.errors.get(position, 0.0), error)
-    whole.errors = dict(sorted(whole.errors.items()))
-    return whole
+    told = f"has {len(reports)} positional part{'s' * (len(reports) > 1)} that can be asked"
+    identity = "; ".join(f"{r.subject}: {r.identity}" for r in reports if r.identity)
+    verdicts = [
+        replace(v, question=f"{r.subject}: {v.question}") for r in reports for v in r.verdicts
+    ]
+    positions = sorted({position for r in reports for position in r.errors})
+    errors = {p: max(r.errors.get(p, 0.0) for r in reports) for p in positions}
+    length = max(r.length for r in reports)
+    return Report(name, "model", told, identity, verdicts, errors, length)
 
 
 def sarif(report: Report, path: str | None = None) -> dict[str, Any]:
     """SARIF 2.1.0: one result a fault, at a file where one is known."""
-    rules = [
-        {"id": name, "help": {"text": text}}
-        for name, text in {f.name: f.remedy or f.said for f in report.found}.items()
-    ]
     place = {"artifactLocation": {"uri": path}, "region": {"startLine": 1}}
     results = [
         {
@@ -211,10 +203,11 @@ def sarif(report: Report, path: str | None = None) -> dict[str, Any]:
         }
         for fault in report.found
     ]
+    helps = {fault.name: fault.remedy or fault.said for fault in report.found}
+    rules = [{"id": name, "help": {"text": text}} for name, text in helps.items()]
+    driver = {"name": "posenc check", "rules": rules}
     return {
         "version": "2.1.0",
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "runs": [
-            {"tool": {"driver": {"name": "posenc check", "rules": rules}}, "results": results}
-        ],
+        "runs": [{"tool": {"driver": driver}, "results": results}],
     }
