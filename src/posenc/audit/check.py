@@ -1,6 +1,6 @@
 """One call: everything that can be asked of somebody's own implementation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -46,6 +46,7 @@ FAULTS = frozenset(REMEDIES) | NOTES
 
 INQUIRIES = {"added": AddedInquiry, "rotary": RotaryInquiry, "bias": BiasInquiry}
 ORDERS = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}
+QUESTION_NAMES = {question.name for questions in QUESTIONS.values() for question in questions}
 
 
 def check(
@@ -102,12 +103,13 @@ def check(
         >>> report.status, report.identity[:46]
         (0, 'the sinusoidal encoding, convention paper, bas')
     """
-    ignored = _names(ignore)
-    said = Said(
-        KINDS.get(kind or "", kind), "sbd" if seq_first else layout, call, dim, length, config,
-        _names(only),
-    )  # fmt: skip
-    _check_names(said, ignored)
+    kind, layout = KINDS.get(kind or "", kind), "sbd" if seq_first else layout
+    _known("kind", kind or (), KNOWN)
+    _known("layout", layout or (), ORDERS)
+    ignored, asked_for = _known("fault", ignore, FAULTS), _known("question", only, QUESTION_NAMES)
+    sizes = {"dim": dim, "length": length}
+    check_whole(**{size: value for size, value in sizes.items() if value is not None})
+    said = Said(kind, layout, call, dim, length, config, asked_for)
     with torch.random.fork_rng(devices=[]):
         seed()
         parts = models.parts(factory, config)
@@ -135,27 +137,17 @@ class Said:
 
     def verdicts(self, inquiry: Any) -> list[Verdict]:
         """The answers to those questions that are wanted."""
-        questions = QUESTIONS[inquiry.view.kind]
-        return asked([q for q in questions if not self.only or q.name in self.only], inquiry)
+        wanted = self.only or QUESTION_NAMES
+        return asked([q for q in QUESTIONS[inquiry.view.kind] if q.name in wanted], inquiry)
 
 
-def _names(given: str | Iterable[str]) -> frozenset[str]:
-    return frozenset([given] if isinstance(given, str) else given)
-
-
-def _check_names(said: Said, ignored: Iterable[str]) -> None:
-    for what, names, known in (
-        ("kind", [said.kind] if said.kind else [], KNOWN),
-        ("layout", [said.layout] if said.layout else [], ORDERS),
-        ("fault", ignored, FAULTS),
-        ("question", said.only, {q.name for each in QUESTIONS.values() for q in each}),
-    ):
-        for name in names:
-            if name not in known:
-                near = get_close_matches(name, known, n=3) or sorted(known)
-                raise ValueError(f"{name!r} is no {what}; did you mean {' or '.join(near)}?")
-    sizes = {"dim": said.dim, "length": said.length}
-    check_whole(**{name: size for name, size in sizes.items() if size is not None})
+def _known(what: str, given: str | Iterable[str], known: Collection[str]) -> frozenset[str]:
+    """One name or several, if all are known."""
+    names = frozenset([given] if isinstance(given, str) else given)
+    for name in names.difference(known):
+        near = get_close_matches(name, known, n=3) or sorted(known)
+        raise ValueError(f"{name!r} is no {what}; did you mean {' or '.join(near)}?")
+    return names
 
 
 def _of_part(part: models.Part, said: Said) -> Report:
@@ -201,8 +193,8 @@ def _on_a_grid(subject: Subject, said: Said, reason: CannotCheckError) -> Report
     beside = [name for name in subject.namespace if applies(name)]
     if beside and report.verdicts[0].faults and first[0].gives_tables:
         raise CannotCheckError(
-            f"how {beside[0]} beside {subject.name} applies its cosines and sines on a grid "
-            f"was not seen. Check the function that rotates."
+            f"how {beside[0]} applies the table of {subject.name} on a grid was not seen; check "
+            f"the function that rotates"
         )
     return report
 
