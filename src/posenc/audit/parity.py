@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from posenc.arguments import check_whole
-from posenc.audit.contents import content_of, random_content
 from posenc.audit.differences import Difference, Effect, difference, effect
 from posenc.audit.report import CannotCheckError
-from posenc.audit.sides import Side, side_of
+from posenc.audit.sides import HEADS, Side, content_of, side_of
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES
 from posenc.numerics.pairing import split
@@ -117,14 +116,11 @@ def parity(
     if one.head_dim != other.head_dim:
         raise CannotCheckError(
             f"{one.name} rotates heads of width {one.head_dim} and {other.name} of "
-            f"{other.head_dim}; give one width with --config or --arguments, or say with --call "
-            f"how whole heads are rotated"
+            f"{other.head_dim}; give one width with --config, --arguments or --call"
         )
     if len({side.pairing for side in sides} - {None}) > 1:
         told = " and ".join(f"{side.name} {side.pairing}" for side in sides)
-        notes.append(
-            f"channels are paired otherwise ({told}): two functions, with the same weights"
-        )
+        notes.append(f"channels are paired otherwise ({told}): two functions of the same weights")
     meant = [encoding] if encoding else [side.meant for side in sides if side.meant]
     if encoding is None:
         scale = next((side.scale for side in sides if side.scale), None)
@@ -132,7 +128,12 @@ def parity(
     length = length or min([LENGTH, *(side.length for side in sides if side.length)])
 
     kv_heads = max(side.kv_heads for side in sides)
-    contents = [(*random_content(kv_heads, length, one.head_dim, seed), "standard normal q and k")]
+    generator = torch.Generator().manual_seed(seed)
+    q, k = (
+        torch.randn(1, heads, length, one.head_dim, generator=generator)
+        for heads in (HEADS, kv_heads)
+    )
+    contents = [(q, k, "standard normal q and k")]
     if weights is not None:
         contents.append(content_of(Path(weights), kv_heads, length, one.head_dim, layer, seed))
     made = [[_rotated(side, q, k, dtype, notes) for side in sides] for q, k, _ in contents]

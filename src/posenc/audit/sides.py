@@ -1,8 +1,9 @@
-"""One of two implementations: a profile, or somebody's own code through the adapters."""
+"""What is compared: profiles, or somebody's own code through the adapters, and q and k for both."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -16,6 +17,9 @@ from posenc.audit.understanding import understood
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, convert_channels
+
+HEADS = 4
+"""So many heads of queries are compared."""
 
 EVIDENCE = {
     "run": "held bit for bit against the package's own files",
@@ -40,12 +44,6 @@ class Side:
     length: int | None = None  # the rows that it keeps
     scale: float | None = None  # of scores, as its configuration says
     profile: Profile | None = None
-
-
-def turned_by(encoding: Rotary) -> tuple[int, int]:
-    """The first channel that an encoding rotates, and how many."""
-    rest = encoding.head_dim - encoding.rotated_dim
-    return (rest if encoding.rotated == "suffix" else 0), encoding.rotated_dim
 
 
 def side_of(
@@ -81,8 +79,7 @@ def _profile(profile: Profile, meant: Rotary | None) -> Side:
     """A profile at the frequencies of an encoding; channels are permuted to a pairing it has."""
     if meant is None:
         raise CannotCheckError(
-            f"{profile.name} is a profile, and computes what a configuration says: give --config "
-            f'config.json, or --encoding "Rotary(128, base=500000)"'
+            f"{profile.name} computes what a configuration says: give --config or --encoding"
         )
     known = meant.pairing in profile.pairings
     pairing = meant.pairing if known else profile.pairings[0]
@@ -94,22 +91,20 @@ def _profile(profile: Profile, meant: Rotary | None) -> Side:
     except ValueError as reason:
         raise CannotCheckError(str(reason)) from None
 
-    def paired(x: Tensor, to: Pairing) -> Tensor:
-        part: Any = {"rotated_dim": meant.rotated_dim, "rotated": meant.rotated}
-        return x if known else convert_channels(x, to, **part)
+    part: Any = {"rotated_dim": meant.rotated_dim, "rotated": meant.rotated}
+    paired = lambda x, to: x if known else convert_channels(x, to, **part)  # noqa: E731
 
     def rotate(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         table = encoding.table(positions)
-        q = encoding.encode_queries(paired(q, pairing), table)
-        k = encoding.encode_keys(paired(k, pairing), table)
+        q, k = encoding.encode_both(paired(q, pairing), paired(k, pairing), table)
         return paired(q, meant.pairing), paired(k, meant.pairing)
 
-    evidence = EVIDENCE[profile.evidence]
-    told = f"{profile.said}. {profile.version}: {profile.source}; {evidence}"
+    first = meant.head_dim - meant.rotated_dim if meant.rotated == "suffix" else 0
+    told = f"{profile.said}. {profile.version}: {profile.source}; {EVIDENCE[profile.evidence]}"
     told += "" if known else f"; pairs channels {pairing}, for which q and k are permuted"
     return Side(
-        profile.name, told, meant.head_dim, rotate, meant.pairing, turned_by(meant), meant,
-        profile=profile,
+        profile.name, told, meant.head_dim, rotate, meant.pairing, (first, meant.rotated_dim),
+        meant, profile=profile,
     )  # fmt: skip
 
 
@@ -127,8 +122,7 @@ def _own(view: Any) -> Side:
             return queries, view.both(k, k, positions[None])[0] if keys is None else keys
         except NotAskedError as reason:
             raise CannotCheckError(
-                f"{subject.name} refuses {len(positions):,} positions of {q.dtype}: {reason}. Try "
-                f"a smaller --length"
+                f"{subject.name} refuses {len(positions):,} positions of {q.dtype}: {reason}"
             ) from None
 
     return Side(
@@ -136,3 +130,70 @@ def _own(view: Any) -> Side:
         meant.rotary if isinstance(meant, MultimodalRotary) else meant, view.kv_heads,
         known if known and known >= 16 else None, models.expected_scale(subject),
     )  # fmt: skip
+
+
+# Queries and keys.
+
+
+def content_of(
+    path: Path, kv_heads: int, length: int, head_dim: int, layer: int, seed: int
+) -> tuple[Tensor, Tensor, str]:
+    """q and k from a safetensors file, and in words what they are.
+
+    Either tensors ``q`` and ``k`` ``[…, seq, head_dim]``, or the projections ``q_proj.weight`` and
+    ``k_proj.weight`` of a layer with their biases, applied to standard normal hidden states.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            if {"q", "k"} <= {*file.keys()}:
+                q, k = (file.get_tensor(n).float().flatten(0, -3)[:, :length] for n in "qk")
+                told = f"tensors q and k of {path.name}, {q.shape[1]:,} tokens"
+            else:
+                q, k, told = _projected(file, path, layer, length, head_dim, seed)
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise CannotCheckError(f"{path}: {error}") from None
+    if q.shape[-1] != head_dim or len(q) % len(k):
+        heads = f"{len(q)} query heads and {len(k)} key heads of {q.shape[-1]} channels"
+        raise CannotCheckError(f"{path} has {heads}; groups of heads of {head_dim} are compared")
+    return *_some_heads(q, k, kv_heads), told
+
+
+def _projected(
+    file: Any, path: Path, layer: int, length: int, head_dim: int, seed: int
+) -> tuple[Tensor, Tensor, str]:
+    """What the projections of a layer make of standard normal hidden states."""
+    names, numbers = sorted(file.keys()), ([], [str(layer)])  # one layer alone has no number
+    of_layer = [n for n in names if [part for part in n.split(".") if part.isdigit()] in numbers]
+    query = next((n for n in of_layer if n.endswith("q_proj.weight")), None)
+    if query is None:
+        raise CannotCheckError(
+            f"{path} has neither q and k nor projections of layer {layer}, as q_proj.weight and "
+            f"k_proj.weight; it has {', '.join(names[:6])}"
+        )
+    made = []
+    for name in (query, query.replace("q_proj", "k_proj")):
+        weight, bias = file.get_tensor(name).float(), f"{name.removesuffix('weight')}bias"
+        generator = torch.Generator().manual_seed(seed)
+        rows = torch.randn(length, weight.shape[-1], generator=generator) @ weight.T
+        rows = rows + file.get_tensor(bias).float() if bias in names else rows
+        made.append(rows.unflatten(-1, (-1, head_dim)).transpose(0, 1))
+    told = f"{query} and its k_proj of {path.name}, on standard normal hidden states"
+    around = query.removesuffix("q_proj.weight")
+    norms = [n for n in of_layer if n.startswith(around) and "norm" in n.removeprefix(around)]
+    if norms:
+        told += f" ({' and '.join(norms)} left out: give tensors q and k to have the norms counted)"
+    return made[0], made[1], told
+
+
+def _some_heads(q: Tensor, k: Tensor, kv_heads: int) -> tuple[Tensor, Tensor]:
+    """Four query heads and the key heads that they look at, ``[1, heads, rows, head_dim]``.
+
+    The model's query head h looks at its key head h // group. Key heads that are too few come
+    again, with other queries of their groups where there are some.
+    """
+    group, each = len(q) // len(k), HEADS // kv_heads
+    again, keys = torch.arange(kv_heads) // len(k), torch.arange(kv_heads) % len(k)
+    members = (again[:, None] * each + torch.arange(each)) % group
+    return q[None, (keys[:, None] * group + members).flatten()], k[None, keys]
