@@ -33,7 +33,7 @@ from posenc.audit.report import (
 )
 from posenc.audit.subjects import Subject, subject_of
 from posenc.audit.understanding import KNOWN, understood
-from posenc.testing.seeding import seed
+from posenc.testing.cases import seed
 
 KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
 """Older names of kinds."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from posenc.audit.report import CannotCheckError
 from posenc.audit.signatures import parameters_of, role_of
-from posenc.testing.seeding import seed
+from posenc.testing.cases import seed
 
 GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
 """What stands for a width, a number of heads or a length that a constructor asks for."""

@@ -3,24 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import isfunction
-from types import ModuleType
 
-from posenc.testing import claims, compilation, differentiation, purity, serving, shapes
+from posenc.testing import claims, purity, serving, shapes, transforms
 from posenc.testing.cases import FEWEST, Case, Subject
 
-
-def _checks(*modules: ModuleType) -> tuple[Callable[[Subject], str | None], ...]:
-    """The public functions of modules."""
-    return tuple(
-        each
-        for module in modules
-        for name, each in vars(module).items()
-        if isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
-    )
-
-
-PLAIN = _checks(shapes, purity, serving, differentiation, claims)
-COMPILING = _checks(compilation)
+CHECKS: tuple[Callable[[Subject], str | None], ...] = tuple(
+    each
+    for module in (shapes, purity, serving, transforms, claims)
+    for name, each in vars(module).items()
+    if isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +33,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The name of the function."""
+        """That of its function."""
         return self.function.__name__
 
     def __call__(self) -> str | None:
@@ -69,10 +61,8 @@ def battery(case: Case, *, compiling: bool = True) -> list[Check]:
         >>> checks = battery(Case(Learned, {"dim": 8, "max_len": 16}, limit=16), compiling=False)
         >>> checks[0]()
     """
-    checks = [Check(case, function) for function in PLAIN]
-    if compiling:
-        checks += [Check(case, function, compiles=True) for function in COMPILING]
-    return checks
+    checks = [Check(case, function, function in transforms.COMPILING) for function in CHECKS]
+    return [check for check in checks if compiling or not check.compiles]
 
 
 def batteries(cases: Mapping[str, Case], *, compiling: bool = True) -> dict[str, Check]:

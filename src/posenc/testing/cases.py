@@ -10,13 +10,18 @@ from torch import Tensor, nn
 
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding, working_dtype
 from posenc.positions import Coordinates, consecutive
-from posenc.testing.seeding import seed
 
 Tensors = tuple[Tensor, ...]
 Rows = slice | list[int] | Tensor
 
 FEWEST = 13
 """Positions that every check needs: 8 tokens in a row, from 5 on at the latest."""
+
+
+def seed(number: int = 0) -> None:
+    """``torch.manual_seed(number)``, which is slow for kinds of devices that are not there."""
+    everywhere = torch.accelerator.is_available()
+    (torch.manual_seed if everywhere else torch.default_generator.manual_seed)(number)
 
 
 @dataclass(frozen=True)

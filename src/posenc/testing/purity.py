@@ -9,9 +9,8 @@ from torch.utils._python_dispatch import BaseTorchDispatchMode
 from torch.utils._pytree import tree_any
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Subject, Tensors
+from posenc.testing.cases import Subject, Tensors, seed
 from posenc.testing.compare import assert_near, assert_rounded, assert_same
-from posenc.testing.seeding import seed
 
 
 def purity(subject: Subject) -> None:

@@ -9,9 +9,8 @@ from itertools import product
 import torch
 
 from posenc.positions import consecutive
-from posenc.testing.cases import Case, Scores, Subject, Tensors
+from posenc.testing.cases import Case, Scores, Subject, Tensors, seed
 from posenc.testing.compare import assert_differs, assert_rounded, assert_same
-from posenc.testing.seeding import seed
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -1,6 +1,7 @@
-"""Gradients, checked against finite differences."""
+"""What torch makes of an encoding: gradients, against finite differences, and compiled graphs."""
 
 import torch
+from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 
 from posenc.positions import consecutive
@@ -10,6 +11,8 @@ from posenc.testing.compare import assert_rounded, assert_same
 MANY = 256
 """Beyond so many numbers, differences are taken along random directions."""
 
+MOST_GRAPHS = 2  # one for the first length, one for all lengths after it
+
 
 def gradients(subject: Subject) -> None:
     """Gradients by content and by parameters agree with finite differences."""
@@ -17,7 +20,7 @@ def gradients(subject: Subject) -> None:
     content = tuple(part.requires_grad_() for part in double.content(5, (2,), torch.float64))
     leaves = (*content, *double.module.parameters())
 
-    def run(*_: torch.Tensor) -> Tensors:
+    def run(*_: Tensor) -> Tensors:
         # Keeps results in the graph whose own graph is cut.
         none = 0 * torch.stack([leaf.sum() for leaf in leaves]).sum()
         return tuple(part + none for part in double.run(content, consecutive(5)))
@@ -74,7 +77,7 @@ def gradients_of_narrow_content(subject: Subject) -> None:
                 assert_rounded(got, want, dtype, f"a gradient in {dtype}")
 
 
-def _gradients(subject: Subject, content: Tensors, dtype: torch.dtype) -> list[torch.Tensor | None]:
+def _gradients(subject: Subject, content: Tensors, dtype: torch.dtype) -> list[Tensor | None]:
     """Gradients of a random sum of the results by content and parameters."""
     leaves = tuple(part.to(dtype).requires_grad_() for part in content)
     generator = torch.Generator().manual_seed(0)
@@ -82,3 +85,52 @@ def _gradients(subject: Subject, content: Tensors, dtype: torch.dtype) -> list[t
     weights = [torch.randn(part.shape, generator=generator).double() for part in made]
     torch.stack([(p * w).sum() for p, w in zip(made, weights, strict=True)]).sum().backward()
     return [leaf.grad for leaf in (*leaves, *subject.module.parameters())]
+
+
+class _Run(nn.Module):
+    """An encoding as a function of its content, at default positions."""
+
+    def __init__(self, subject: Subject):
+        super().__init__()
+        self.encoding, self.subject = subject.module, subject
+
+    def forward(self, *content: Tensor) -> Tensors:
+        return self.subject.run(content)
+
+
+def compiled_equals_eager(subject: Subject) -> None:
+    """``torch.compile(fullgraph=True)`` gives the eager result within a few roundings."""
+    torch.compiler.reset()
+    run = _Run(subject)
+    compiled = torch.compile(run, fullgraph=True)
+    for seq in (6, 9):
+        content = subject.content(seq)
+        assert_same(compiled(*content), run(*content), f"compiled at {seq} tokens", bitwise=False)
+
+
+def growing_lengths_do_not_recompile(subject: Subject) -> None:
+    """Lengths after the second one do not recompile."""
+    torch.compiler.reset()
+    graphs = []
+
+    def count(graph: torch.fx.GraphModule, _: list) -> object:
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = torch.compile(_Run(subject), fullgraph=True, backend=count)
+    for seq in range(5, 40, 5):
+        compiled(*subject.content(seq))
+    assert len(graphs) <= MOST_GRAPHS, f"7 lengths made {len(graphs)} graphs"
+
+
+def exports(subject: Subject) -> None:
+    """``torch.export`` with a symbolic length gives the eager result at another length."""
+    run, content, other = _Run(subject), subject.content(6), subject.content(11)
+    shapes = tuple(dict.fromkeys(range(part.ndim), torch.export.Dim.AUTO) for part in content)
+    program = torch.export.export(run, content, dynamic_shapes=(shapes,))
+    got = tuple(program.module()(*other))
+    assert_same(got, run(*other), "exported, at 11 tokens", bitwise=False)
+
+
+COMPILING = (compiled_equals_eager, growing_lengths_do_not_recompile, exports)
+"""The checks that take seconds."""
