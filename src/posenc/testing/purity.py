@@ -3,6 +3,8 @@
 import copy
 import io
 import pickle
+from contextlib import nullcontext
+from itertools import permutations
 
 import torch
 from torch.utils._python_dispatch import BaseTorchDispatchMode
@@ -84,12 +86,11 @@ def autocast(subject: Subject) -> None:
     """Autocast changes neither tables nor content."""
     content, positions = subject.content(7), consecutive(7)
     table, made = subject.tables(positions), subject.run(content, positions)
-    for narrow, other in ((torch.bfloat16, torch.float16), (torch.float16, torch.bfloat16)):
+    for narrow, other in permutations((torch.bfloat16, torch.float16)):
         with torch.autocast("cpu", dtype=other):
             subject.tables(positions, narrow)
             for after in subject.run(subject.content(7, dtype=narrow), positions):
-                told = f"autocast to {other} turned {narrow} to {after.dtype}"
-                assert after.dtype == narrow, told
+                assert after.dtype == narrow, f"autocast to {other} made {after.dtype} of {narrow}"
     with torch.autocast("cpu", dtype=torch.bfloat16):
         inside = subject.fresh()
         assert_same(inside.tables(positions), table, "table in autocast", bitwise=True)
@@ -99,24 +100,21 @@ def autocast(subject: Subject) -> None:
 def default_dtype(subject: Subject) -> None:
     """torch.set_default_dtype does not change an encoding that was built before."""
     positions, content, before = consecutive(7), subject.content(7), torch.get_default_dtype()
-
-    def seen() -> Tensors:
-        seed()
-        tables = subject.tables(positions, torch.float64), subject.tables(positions)
-        return *tables, *subject.run(content, positions)
-
-    def with_and_without_kernels() -> Tensors:
-        made = seen()
-        with BaseTorchDispatchMode():  # kernels of ours do not run under it
-            return *made, *seen()
-
-    want = with_and_without_kernels()
+    made: list[Tensors] = []
     try:
-        torch.set_default_dtype(torch.float16)
-        got = with_and_without_kernels()
+        for dtype in (before, torch.float16):
+            torch.set_default_dtype(dtype)
+            for mode in (
+                nullcontext(),
+                BaseTorchDispatchMode(),
+            ):  # no kernels of ours in the second
+                with mode:
+                    seed()
+                    tables = subject.tables(positions, torch.float64), subject.tables(positions)
+                    made.append((*tables, *subject.run(content, positions)))
     finally:
         torch.set_default_dtype(before)
-    assert_same(got, want, "default dtype", bitwise=True)
+    assert_same(made[2] + made[3], made[0] + made[1], "default dtype", bitwise=True)
 
 
 def copies(subject: Subject) -> None:

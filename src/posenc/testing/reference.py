@@ -77,10 +77,7 @@ def reference_attention(
             table = encoding.table(k_positions, dtype=torch.float64)
             key, value = encoding.encode_keys(key, table), encoding.encode_values(value, table)
     group = query.shape[1] // key.shape[1]
-    keys, values = (
-        torch.stack([x[:, head // group] for head in range(query.shape[1])], dim=1)
-        for x in (key, value)
-    )
+    keys, values = (x.repeat_interleave(group, dim=1) for x in (key, value))
     scores = torch.einsum("bhqd,bhkd->bhqk", query, keys) * scale
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
