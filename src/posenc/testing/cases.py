@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -71,8 +72,7 @@ class Case:
         for interface, driver in DRIVERS.items():
             if isinstance(module, interface):
                 return driver(self, module)
-        known = ", ".join(interface.__name__ for interface in DRIVERS)
-        raise TypeError(f"{type(module).__name__} is none of {known}.")
+        raise TypeError(f"{type(module).__name__} is no encoding")
 
     def far(self, *positions: int, ahead: int = 0) -> list[int]:
         """The ``positions`` that exist for this encoding, with so many ``ahead`` of each."""
@@ -180,7 +180,7 @@ class Tokens(Subject):
         return [(seq, self.module.dim)]
 
     def uses(self, content: Tensors, table: Tensor) -> dict[str, Callable[[], Any]]:
-        return {"encode": lambda: self.module.encode(content[0], table)}
+        return {"encode": partial(self.module.encode, *content, table)}
 
 
 class QueriesKeys(Subject):
@@ -198,16 +198,11 @@ class QueriesKeys(Subject):
 
     def uses(self, content: Tensors, table: Tensor) -> dict[str, Callable[[], Any]]:
         (q, k), module = self.laid_out(content), self.module
-        uses: dict[str, Callable[[], Any]] = {
-            "encode_queries": lambda: module.encode_queries(q, table),
-            "encode_keys": lambda: module.encode_keys(k, table),
-            "encode_both": lambda: module.encode_both(q, k, table),
-        }
-        if module.changes_values:
-            uses["encode_values"] = lambda: module.encode_values(k, table)
-        if module.changes_output:
-            uses["encode_output"] = lambda: module.encode_output(q, table)
-        return uses
+        given = {"queries": (q,), "keys": (k,), "both": (q, k)}
+        given |= {"values": (k,)} if module.changes_values else {}
+        given |= {"output": (q,)} if module.changes_output else {}
+        uses = {f"encode_{part}": x for part, x in given.items()}
+        return {name: partial(getattr(module, name), *x, table) for name, x in uses.items()}
 
 
 class Scores(Subject):
@@ -238,11 +233,11 @@ class Scores(Subject):
         (scores, q, k, *hidden), module = content, self.module
         read = [("q_features", module.query_features), ("k_features", module.key_features)]
         given = {name: feature(x) for x in hidden for name, feature in read}
-        uses = {"encode": lambda: module.encode(scores, table, q=q, k=k, **given)}
+        uses = {"encode": partial(module.encode, scores, table, q=q, k=k, **given)}
         if module.changes_output:
             every = torch.arange(scores.shape[-1], device=scores.device)
             weights = _weights(scores, every, every)
-            uses["encode_output"] = lambda: module.encode_output(q, weights, table)
+            uses["encode_output"] = partial(module.encode_output, q, weights, table)
         return uses
 
     def rows(self, made: Tensors, rows: Tensor, keys: int | None = None) -> Tensors:

@@ -46,13 +46,13 @@ class Buckets:
     @property
     def said(self) -> str:
         """One line."""
+        both, most = self.bidirectional, self.max_distance
         if self.kind == "clipped":
-            past = "" if self.bidirectional else " to the past"
-            return f"a learned bias, one number for each distance{past} up to {self.max_distance}"
-        if self.kind != "t5":
-            return ""
-        sides = "both directions" if self.bidirectional else "the past"
-        return f"T5's bias, {self.rows} buckets for {sides}, maximal distance {self.max_distance}"
+            past = "" if both else " to the past"
+            return f"a learned bias, one number for each distance{past} up to {most}"
+        sides = "both directions" if both else "the past"
+        told = f"T5's bias, {self.rows} buckets for {sides}, maximal distance {most}"
+        return told if self.kind == "t5" else ""
 
     def ours(self, heads: int) -> str:
         """Ours that it equals for so many heads, as Python."""

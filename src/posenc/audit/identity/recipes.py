@@ -12,19 +12,16 @@ from posenc.encodings.tokens import Sinusoidal
 Published = tuple[str, dict[str, Any]]
 
 ALIKE: tuple[Published, ...] = (
-    *((name, {}) for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")),
-    ("qwen3", {"base": 5e6}),
-    ("gpt_neox", {}),
+    ("llama2", {}), ("llama3", {}), ("mistral", {}), ("qwen2", {}), ("qwen3", {}),
+    ("qwen3", {"base": 5e6}), ("gpt_neox", {}),
     ("gptj", {"head_dim": 256}),  # at another width 64 channels are no quarter of a head
-    ("cohere", {}),
-    ("cohere", {"base": 75e6}),
-    *((name, {}) for name in ("deepseek_v3", "phi3", "gpt_oss")),
-)
+    ("cohere", {}), ("cohere", {"base": 75e6}), ("deepseek_v3", {}), ("phi3", {}), ("gpt_oss", {}),
+)  # fmt: skip
 """Models whose layers are all alike, with what they were published with besides their defaults."""
 
-BY_LAYER: tuple[Published, ...] = tuple(
-    (name, {}) for name in ("gemma3", "modernbert", "smollm3", "llama4")
-)
+BY_LAYER: tuple[Published, ...] = (
+    ("gemma3", {}), ("modernbert", {}), ("smollm3", {}), ("llama4", {}),
+)  # fmt: skip
 """Models whose layers differ; the first layer of each kind is named."""
 
 

@@ -135,11 +135,8 @@ def _powers(shape: Structure) -> Iterator[Rotation]:
     factor, share = round(1 / max(float(omegas[0]), 1e-9), 3), 2 * len(omegas) / width
     for plain in plain_schedules(width, omegas * factor):
         base = float(plain.base)
-        slip = (
-            ""
-            if base in KNOWN and base not in OF_SLIPS
-            else schedules.slipped(base, width, shape.dim)
-        )
+        is_chosen = base in KNOWN and base not in OF_SLIPS
+        slip = "" if is_chosen else schedules.slipped(base, width, shape.dim)
         unusual = not slip and base not in KNOWN
         if share in SHARES:
             yield Rotation(shape, Proportional(width, share, base))
@@ -201,17 +198,13 @@ def resembles(shape: Structure) -> str:
     for each in plain:
         fast, slow = (each.rates / omegas)[[0, -1]].tolist()
         if abs(slow - 1) < 1e-3 < fast - 1:
-            return (
-                f"; it is {each.named} with fast pairs divided by {fast:.3g} and slow ones left "
-                f"alone, as where the borders of YaRN or Llama 3 are exchanged"
-            )
+            said = f"; it is {each.named} with fast pairs divided by {fast:.3g} and slow ones left"
+            return f"{said} alone, as where the borders of YaRN or Llama 3 are exchanged"
     ratios = torch.stack([omegas / each.rates for each in known])
     off, pairs = ratios.log().abs().max(1)
     near = int(off.argmin())
     pair, times = int(pairs[near]), ratios[near, pairs[near]]
-    return (
-        f"; nearest is {known[near].named}, as whose pair {pair} it turns {times:.3g} times as fast"
-    )
+    return f"; nearest is {known[near].named}: pair {pair} turns {times:.3g} times as fast"
 
 
 def stretched(shape: Structure) -> Rotation | None:
@@ -221,8 +214,6 @@ def stretched(shape: Structure) -> Rotation | None:
         return None
     for plain in plain_schedules(shape.width, omegas / omegas[0]):
         found = Rotation(shape, Linear(plain, 1 / float(omegas[0])))
-        if len(found.rates) == len(omegas) and bool(
-            ((found.rates / omegas - 1).abs() < 1e-3).all()
-        ):
+        if len(found.rates) == len(omegas) and torch.allclose(found.rates, omegas, 1e-3, 0.0):
             return found
     return None

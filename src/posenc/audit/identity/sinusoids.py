@@ -69,11 +69,15 @@ class Form:
 
     convention: Convention
     offset: int
-    first: int  # the number of the first position
     sizes: Tensor  # 0 of a channel that stays empty
     exponents: Tensor
     phases: Tensor  # π/2 of a cosine
     dtype: torch.dtype = torch.float64  # that frequencies are held in
+
+    @property
+    def first(self) -> int:
+        """The number of the first position."""
+        return self.convention.first + self.offset
 
     def off(self, rows: Tensor, base: float) -> float:
         """How far the first rows are from ours.
@@ -114,9 +118,7 @@ def _forms(dim: int) -> list[Form]:
                 (each.function != "zero", each.exponent, (each.function == "cos") * pi / 2)
                 for each in convention.channels(dim)
             ]
-            sizes, exponents, phases = torch.tensor(channels, dtype=torch.float64).T
-            first = convention.first + offset
-            found.append(Form(convention, offset, first, sizes, exponents, phases))
+            found.append(Form(convention, offset, *torch.tensor(channels, dtype=torch.float64).T))
     usual = [each for each in found if each.convention.name in ("paper", "concatenated")]
     narrow = product((torch.bfloat16, torch.float16), usual)
     return found + [replace(form, dtype=dtype) for dtype, form in narrow]
