@@ -48,7 +48,6 @@ def _case(subject: Subject, thing: Any) -> Case:
         limit=prod(thing.size) if table else getattr(thing, "max_len", None),
         heads_first=getattr(thing, "heads_first", True),
         lift=_lift(thing),
-        distinct=not isinstance(thing, ScoreEncoding),
     )
 
 

@@ -42,7 +42,6 @@ class Case:
             differently with their shape; then rows may differ by a few roundings.
         lift: How positions ``[*batch, seq]`` become coordinates ``[*batch, seq, axes]``, where the
             encoding takes these.
-        distinct: Whether adjacent positions always have different tables.
         heads_first: The layout that the arguments ask for, for encodings of queries and keys.
     """
 
@@ -55,7 +54,6 @@ class Case:
     head_dim: int = 8
     bitwise: bool = True
     lift: Callable[[Tensor], Tensor] | None = None
-    distinct: bool = True
     heads_first: bool = True
 
     def module(self, **changes: Any) -> nn.Module:

@@ -105,10 +105,9 @@ def _tokens_are_pointwise(subject: Subject) -> bool:
     """Without some tokens, the others must stay as they were."""
     content, line = _content(subject, 9), consecutive(9)
     whole = subject.run(content, line)
-    parts = [torch.tensor(some) for some in ([4], [8, 3], [0, 1, 2, 3, 4])]
     return all(
         _equal(subject.alone(content, line, rows, ())[0], subject.rows(whole, rows)[0])
-        for rows in parts
+        for rows in map(torch.tensor, ([4], [8, 3], [0, 1, 2, 3, 4]))
     )
 
 
@@ -129,11 +128,11 @@ def _is_relative(subject: Subject) -> bool | None:
 def _scores_are_pairwise(subject: Scores) -> bool:
     """Some queries and keys must have the scores that they had among all."""
     content, line = _content(subject, 9), consecutive(9)
-    whole = subject.run(content, line)[:1]
-    for q, k in (([8, 3], [0, 3, 8]), ([5], [2, 5]), ([4, 7, 1], [0, 1, 6, 7, 8])):
-        rows, keys = torch.tensor(q), torch.tensor(k)
+    whole = subject.run(content, line)[0]
+    for some in (([8, 3], [0, 3, 8]), ([5], [2, 5]), ([4, 7, 1], [0, 1, 6, 7, 8])):
+        rows, keys = map(torch.tensor, some)
         alone = subject.alone(content, line, rows, [keys])[0]
-        if not _equal(alone, subject.rows(whole, rows)[0][..., keys]):
+        if not _equal(alone, whole[..., rows, :][..., keys]):
             return False
     return True
 
@@ -146,10 +145,8 @@ def _documents_matter(subject: Scores) -> bool:
     others[0][..., own, own] = scores[..., own, own]
     for part, held in zip(tokens, others[1:], strict=True):
         held[..., own, :] = part[..., own, :]
-    here, there = (
-        subject.pick(subject.run(content, consecutive(12))[0], own)
-        for content in ((scores, *tokens), others)
-    )
+    made = [subject.run(x, consecutive(12))[0] for x in ((scores, *tokens), others)]
+    here, there = (subject.pick(part, own) for part in made)
     return not _equal(here, there)
 
 

@@ -118,7 +118,8 @@ def _forms(dim: int) -> list[Form]:
                 (each.function != "zero", each.exponent, (each.function == "cos") * pi / 2)
                 for each in convention.channels(dim)
             ]
-            found.append(Form(convention, offset, *torch.tensor(channels, dtype=torch.float64).T))
+            sizes, exponents, phases = torch.tensor(channels, dtype=torch.float64).T
+            found.append(Form(convention, offset, sizes, exponents, phases))
     usual = [each for each in found if each.convention.name in ("paper", "concatenated")]
     narrow = product((torch.bfloat16, torch.float16), usual)
     return found + [replace(form, dtype=dtype) for dtype, form in narrow]

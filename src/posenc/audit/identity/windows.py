@@ -61,10 +61,9 @@ class Window:
         profile = self.profile.flatten(1).T.contiguous()
         apart = torch.cartesian_prod(*(torch.arange(1 - n, n) for n in self.sides))
         known = profile.isfinite().any(1)
-        _, group = profile[known].unique(dim=0, return_inverse=True)
-        first: dict[int, tuple[int, int]] = {}
-        for here, number in zip(apart[known].tolist(), group.tolist(), strict=True):
-            there = first.setdefault(number, tuple(here))
+        first: dict[tuple[float, ...], tuple[int, int]] = {}
+        for here, numbers in zip(apart[known].tolist(), profile[known].tolist(), strict=True):
+            there = first.setdefault(tuple(numbers), tuple(here))
             if [abs(n) for n in there] != [abs(n) for n in here]:
                 return [there, tuple(here)]
         return []
@@ -95,10 +94,9 @@ def _shapes(count: int, oblong: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
             yield before, (side, side)
     if oblong and count <= LARGEST_OBLONG:
         divisors = [n for n in range(1, count) if count % n == 0]
-        for first, second in product(divisors, divisors[1:]):
-            third = count // (first * second)
-            if third > 1 and first * second * third == count:
-                yield 0, (first, second, third)[first == 1 :]
+        for sides in product(divisors, divisors[1:], divisors[1:]):
+            if prod(sides) == count:
+                yield 0, sides[sides[0] == 1 :]
 
 
 def _by_difference(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
