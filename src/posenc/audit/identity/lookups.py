@@ -45,7 +45,6 @@ class Buckets:
 
     @property
     def said(self) -> str:
-        """One line."""
         both, most = self.bidirectional, self.max_distance
         if self.kind == "clipped":
             past = "" if both else " to the past"

@@ -90,7 +90,6 @@ class Rotation:
 
     @property
     def said(self) -> str:
-        """One line."""
         shape = self.structure
         width = f"{shape.width} of {shape.dim} channels, " if shape.width != shape.dim else ""
         if shape.place == "between":

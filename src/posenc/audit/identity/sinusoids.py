@@ -53,7 +53,6 @@ class Sinusoid:
 
     @property
     def said(self) -> str:
-        """One line."""
         ours = self.encoding
         offset = f", first position {ours.offset}" if ours.offset else ""
         size = "" if self.is_plain else f", times {self.size:.4g}"

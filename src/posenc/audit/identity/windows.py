@@ -47,7 +47,6 @@ class Window:
 
     @property
     def said(self) -> str:
-        """One line."""
         if not self.is_square:
             return f"of {self.size} tokens: it depends on the differences along each axis alone"
         behind = " behind a class token" if self.before else ""
