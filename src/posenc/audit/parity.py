@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +110,9 @@ def parity(
             notes.append(f"frequencies are those of rows of {length:,} tokens; others have others")
         elif "transformers" in (a, b):
             notes += _of_its_own_code(config, encoding, dtype)
-    one, other = sides = [
-        side_of(each, encoding, name, **(said or {}))
-        for each, name in zip((a, b), names, strict=True)
-    ]
+    said = said or {}
+    one, other = side_of(a, encoding, names[0], **said), side_of(b, encoding, names[1], **said)
+    sides = [one, other]
     if one.head_dim != other.head_dim:
         raise CannotCheckError(
             f"{one.name} rotates heads of width {one.head_dim} and {other.name} of "
@@ -122,17 +122,14 @@ def parity(
         told = " and ".join(f"{side.name} {side.pairing}" for side in sides)
         notes.append(f"channels are paired otherwise ({told}): two functions of the same weights")
     meant = [encoding] if encoding else [side.meant for side in sides if side.meant]
-    if encoding is None:
-        scale = next((side.scale for side in sides if side.scale), None)
-    scale = scale or one.head_dim**-0.5 * (meant[0].frequencies.softmax_factor if meant else 1.0)
+    own_scale = one.scale or other.scale if encoding is None else None
+    usual_scale = one.head_dim**-0.5 * (meant[0].frequencies.softmax_factor if meant else 1.0)
+    scale = scale or own_scale or usual_scale
     length = length or min([LENGTH, *(side.length for side in sides if side.length)])
 
     kv_heads = max(side.kv_heads for side in sides)
-    generator = torch.Generator().manual_seed(seed)
-    q, k = (
-        torch.randn(1, heads, length, one.head_dim, generator=generator)
-        for heads in (HEADS, kv_heads)
-    )
+    draw = partial(torch.randn, generator=torch.Generator().manual_seed(seed))
+    q, k = (draw(1, heads, length, one.head_dim) for heads in (HEADS, kv_heads))
     contents = [(q, k, "standard normal q and k")]
     if weights is not None:
         contents.append(content_of(Path(weights), kv_heads, length, one.head_dim, layer, seed))
@@ -206,11 +203,9 @@ def _of_config(
     """What rows of a length are rotated by, the scale of scores, and whether length matters."""
     from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
-    found: Any
-    found, usual, longest = (
-        rotary_from_config(config, layer_type=layer_type, length=n) for n in (length, None, LONGEST)
-    )
-    by_length = repr(usual) != repr(longest)
+    read = partial(rotary_from_config, config, layer_type=layer_type)
+    found: Any = read(length=length)
+    by_length = repr(read(length=None)) != repr(read(length=LONGEST))
     if by_length and length is None:
         raise CannotCheckError("frequencies go by the length of a row: say length=, or --length")
     unread = [t for t in targets if isinstance(t, str) and t in PROFILES and t not in RESOLVING]
