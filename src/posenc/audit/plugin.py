@@ -14,12 +14,13 @@ import pytest
 from posenc.audit.check import check
 from posenc.audit.report import CannotCheckError
 
-MARK = "posenc(**options): what the test returns must pass posenc.audit.check with these options"
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the mark."""
-    config.addinivalue_line("markers", MARK)
+    told = (
+        "posenc(**options): what the test returns must pass posenc.audit.check with these options"
+    )
+    config.addinivalue_line("markers", told)
 
 
 @pytest.hookimpl(tryfirst=True)

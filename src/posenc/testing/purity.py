@@ -104,10 +104,8 @@ def default_dtype(subject: Subject) -> None:
     try:
         for dtype in (before, torch.float16):
             torch.set_default_dtype(dtype)
-            for mode in (
-                nullcontext(),
-                BaseTorchDispatchMode(),
-            ):  # no kernels of ours in the second
+            # no kernels of ours run under the second
+            for mode in (nullcontext(), BaseTorchDispatchMode()):
                 with mode:
                     seed()
                     tables = subject.tables(positions, torch.float64), subject.tables(positions)
