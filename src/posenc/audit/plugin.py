@@ -17,9 +17,7 @@ from posenc.audit.report import CannotCheckError
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the mark."""
-    told = (
-        "posenc(**options): what the test returns must pass posenc.audit.check with these options"
-    )
+    told = "posenc(**options): what the test returns must pass check with these options"
     config.addinivalue_line("markers", told)
 
 
