@@ -18,7 +18,7 @@ from tests.goldens.test_figures import DRAWN
 
 from posenc import ALiBi, Sinusoidal, T5Bias, plots
 from posenc.frequencies import FromCheckpoint, Geometric
-from posenc.plots.style import LOOKS, look, told_apart
+from posenc.plots.style import LOOKS, look
 
 ROOT = Path(__file__).parents[2]
 LONG = "A title of many words, more than one line of a small figure holds, and so two"
@@ -182,7 +182,7 @@ def test_heads_and_buckets_stand_apart():
     assert min(at[1] - at[0], at[2] - at[1]) > 5  # pixels; on a linear axis it would be 2
     assert at[4] - at[3] > 20
     assert "not learned" in ax.get_title()
-    assert len({tuple(told_apart(turn, look("dark")).values()) for turn in range(24)}) == 24
+    assert len({tuple(look("dark").told_apart(turn).values()) for turn in range(24)}) == 24
 
 
 def test_attention_has_its_bars_beside_its_panels():

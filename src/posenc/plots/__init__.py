@@ -9,13 +9,11 @@ Every function that draws takes three keywords besides its own: ``title``, a lin
 
 from posenc.plots.bias import bias
 from posenc.plots.clocks import directions, phasors, timestep_fan
-from posenc.plots.curves import curves, distance_profile, rotary_score
+from posenc.plots.curves import curves, distance_profile, error_curve, growth, rotary_score
 from posenc.plots.grids import grid_channels, patch_similarity
-from posenc.plots.growth import error_curve, growth
-from posenc.plots.heatmap import heatmap
-from posenc.plots.matrices import shift_map, similarity_matrix
-from posenc.plots.saving import save
+from posenc.plots.heatmap import heatmap, shift_map, similarity_matrix
 from posenc.plots.side_by_side import attention, binary_comparison, embedding_sum, norms
+from posenc.plots.style import save
 from posenc.plots.training import costs, length_curve, loss_curves, paired_differences
 from posenc.plots.wavelengths import scaling, wavelengths
 

@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, Shown, beside, finished, numbers, opened
+from posenc.plots.style import DASHES, Shown, numbers, opened
 
 # Distances this near have as much room each as all farther ones have by ratio.
 NEAR = 16
@@ -47,9 +47,14 @@ def bias(
         (4, 'distance query − key (positions)')
     """
     values, places = numbers(profile, "profile", 2), numbers(distances, "distances", 1)
-    ax, colors, title = opened(7.0, 4.2, **shown)
+    if random:
+        told = shown.get("title"), "seeded random numbers, not learned"
+        shown["title"] = "\n".join(filter(None, told))
+    ax, colors, drawing = opened(7.0, 4.2, **shown)
     ax.axvline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
-    count, are_buckets = len(values), _are_buckets(values)
+    # Neighbors often share a number, as distances of one bucket do.
+    are_buckets = values.shape[1] > 2 and (np.diff(values, axis=1) == 0).mean() > 0.25
+    count = len(values)
     palette, how = colors.lines, "steps-mid" if are_buckets else "default"
     if count > len(palette):
         palette = LinearSegmentedColormap.from_list("heads", palette[:2])(np.linspace(0, 1, count))
@@ -65,14 +70,8 @@ def bias(
         ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(sizes.min() / 4)), linscale=0.6)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}".replace("-", "−")))
         ylabel += "; logarithmic"
-    note = "seeded random numbers, not learned" if random else None
-    beside(ax)
-    return finished(ax, colors, "\n".join(filter(None, (title, note))), xlabel, ylabel)
-
-
-def _are_buckets(values: np.ndarray) -> bool:
-    """Whether neighbors often share a number, as distances of one bucket do."""
-    return values.shape[1] > 2 and float((np.diff(values, axis=1) == 0).mean()) > 0.25
+    drawing.legend_beside()
+    return drawing.finished(xlabel, ylabel)
 
 
 def _bend_distances(ax: Axes, places: np.ndarray) -> None:

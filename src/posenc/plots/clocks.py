@@ -12,19 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import (
-    Look,
-    Shown,
-    bar,
-    finished,
-    in_float64,
-    key,
-    numbers,
-    opened,
-    reach,
-    without_frame,
-    write,
-)
+from posenc.plots.style import Drawing, Shown, in_float64, numbers, opened, reach
 
 HUB = 0.12
 """Radius of the fastest pair of a fan, of that of the slowest."""
@@ -47,7 +35,7 @@ def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Sh
         [['pair', '0', '0°'], ['pair', '1', '90°']]
     """
     xs, ys = numbers(cos, "cos", 1), numbers(sin, "sin", 1)
-    ax, colors, title = opened(max(4.0, 1.25 * len(xs)), 2.4, **shown)
+    ax, colors, drawing = opened(max(4.0, 1.25 * len(xs)), 2.4, **shown)
     angles, edge = plt.get_cmap("twilight"), reach(np.hypot(xs, ys))
     for pair, (x, y) in enumerate(zip(xs, ys, strict=True)):
         center, turn = 2.6 * edge * pair, atan2(y, x) / tau % 1.0
@@ -55,12 +43,11 @@ def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Sh
         ax.plot([center, center + 1.0], [0.0, 0.0], color=colors.faint, linewidth=0.8)
         ax.plot([center, center + x], [0.0, y], color=colors.ink, linewidth=2.0)
         ax.plot(center + x, y, "o", color=angles(turn), markeredgecolor=colors.ink, markersize=7)
-        write(ax, center, -1.25 * edge, f"pair {pair}\n{360 * turn:.0f}°", colors, va="top")
+        drawing.write(center, -1.25 * edge, f"pair {pair}\n{360 * turn:.0f}°", va="top")
     right = 2.6 * edge * (len(xs) - 1) + 1.3 * edge
     ax.set(xlim=(-1.3 * edge, right), ylim=(-2.2 * edge, 1.2 * edge), aspect="equal")
-    without_frame(ax)
-    label = f"angle of each pair at position {position:,} (degrees from cos = 1)"
-    return finished(ax, colors, title, label)
+    drawing.without_frame()
+    return drawing.finished(f"angle of each pair at position {position:,} (degrees from cos = 1)")
 
 
 def timestep_fan(
@@ -88,7 +75,7 @@ def timestep_fan(
     """
     across, up = numbers(cos, "cos", 2), numbers(sin, "sin", 2)
     times = numbers(timesteps, "timesteps", 1)
-    ax, colors, title = opened(6.4, 5.4, **shown)
+    ax, colors, drawing = opened(6.4, 5.4, **shown)
     radius = np.linspace(HUB, 1.0, across.shape[1])
     ramp = LinearSegmentedColormap.from_list("timesteps", [colors.lines[i] for i in (0, 3, 1)])
     scale = ScalarMappable(Normalize(times.min(), times.max()), ramp)
@@ -98,9 +85,8 @@ def timestep_fan(
         ax.plot(x[inner:], y[inner:], "-o", color=scale.to_rgba(time), **style)
     edge = 1.05 * reach(radius * np.hypot(across, up))
     ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal", xticks=[], yticks=[])
-    bar(scale, "timestep t", colors, ax=ax)
-    label = f"{across.shape[1]} pairs, the fastest in the middle; angle t · ω"
-    return finished(ax, colors, title, label)
+    drawing.bar(scale, "timestep t")
+    return drawing.finished(f"{len(radius)} pairs, the fastest in the middle; angle t · ω")
 
 
 def _followed(x: np.ndarray, y: np.ndarray) -> int:
@@ -134,21 +120,21 @@ def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes
     """
     given = {name: in_float64(values).reshape(-1, 2) for name, values in vectors.items()}
     given = {name: pairs[np.hypot(*pairs.T) > 0] for name, pairs in given.items()}
-    ax, colors, title = opened(5.6, 5.8, **shown)
+    ax, colors, drawing = opened(5.6, 5.8, **shown)
     speeds = np.concatenate([np.hypot(*pairs.T) for pairs in given.values()])
     ends = float(speeds.min()), float(speeds.max())
-    _draw_rings(ax, colors, *ends)
+    _draw_rings(drawing, *ends)
     for turn, (name, pairs) in enumerate(given.items()):
         length = np.hypot(*pairs.T)
         y, x = (pairs.T / length) * _radius(length, *ends)
         size = 26 if len(pairs) <= 64 else 9
-        color, marker = colors.lines[turn % len(colors.lines)], "os^Dv"[turn % 5]
+        color, marker = colors.line(turn), "os^Dv"[turn % 5]
         ax.scatter(x, y, size, color=color, marker=marker, label=name, zorder=3)
         ax.scatter(-x, -y, size, color=color, marker=marker, alpha=0.25, linewidths=0, zorder=2)
     ax.set(xlim=(-1.08, 1.08), ylim=(1.08, -1.08), aspect="equal", xticks=[], yticks=[])
-    key(ax, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(given))
+    drawing.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(given))
     xlabel = "direction along x; rings: radians a unit"
-    return finished(ax, colors, title, xlabel, "direction along y (downward)")
+    return drawing.finished(xlabel, "direction along y (downward)")
 
 
 def _radius(speeds: np.ndarray, slowest: float, fastest: float) -> np.ndarray:
@@ -159,12 +145,13 @@ def _radius(speeds: np.ndarray, slowest: float, fastest: float) -> np.ndarray:
     return INNERMOST + (1 - INNERMOST) * share
 
 
-def _draw_rings(ax: Axes, colors: Look, slowest: float, fastest: float) -> None:
+def _draw_rings(drawing: Drawing, slowest: float, fastest: float) -> None:
+    ax, colors = drawing.ax, drawing.colors
     powers = 10.0 ** np.arange(np.ceil(np.log10(slowest)), np.floor(np.log10(fastest)) + 1)
     for power, radius in zip(powers, _radius(powers, slowest, fastest), strict=True):
         ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor=colors.faint, linewidth=0.8))
         behind = {"facecolor": colors.ground, "edgecolor": "none", "pad": 0.6}
-        at = 0.26 * radius, -0.966 * radius
-        write(ax, *at, f"{power:g}", colors, fontsize="x-small", zorder=4, bbox=behind)
+        small = {"fontsize": "x-small", "zorder": 4, "bbox": behind}
+        drawing.write(0.26 * radius, -0.966 * radius, f"{power:g}", **small)
     for x, y in ((1.0, 0.0), (0.0, 1.0)):
         ax.plot([-x, x], [-y, y], color=colors.faint, linewidth=0.8, zorder=0)

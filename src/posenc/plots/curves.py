@@ -1,6 +1,6 @@
-"""Numbers over the position or the distance: dimensions, dot products, rotary scores."""
+"""Numbers as curves: over the position, the distance of two, or the size of a problem."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -8,11 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, Shown, dashed, finished, in_float64, key, numbers, opened
+from posenc.plots.style import DASHES, Shown, in_float64, numbers, opened
 
 # Up to this many numbers each one has a dot: an encoding lives at whole positions only.
 DOTTED = 120
 STEPS = 8
+
+MARKERS = "os^DvpPX"
+LEVELS = {"one rounding of float32": 3e-8, "seen in attention scores": 1e-3}
 
 
 def curves(
@@ -40,33 +43,36 @@ def curves(
         ['dimension 0']
     """
     values = in_float64(table)
-    chosen = list(spread(values.shape[1]) if dimensions is None else dimensions)
+    width = values.shape[1]
+    # An even step, so that those of a paired encoding are all sines or all cosines.
+    step = 1 if width <= 6 else -(-width // 12) * 2
+    chosen = list(range(0, width, step) if dimensions is None else dimensions)
     names = [f"dimension {index}" for index in chosen] if labels is None else labels
-    ax, colors, title = opened(9.0, 4.5, **shown)
+    ax, colors, drawing = opened(9.0, 4.5, **shown)
     for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
         # Where colors repeat, the line differs: color never carries the meaning alone.
         style = {"linestyle": DASHES[turn // len(colors.lines) % 4], "label": name}
-        trace(ax, start, values[:, index], color=colors.lines[turn % len(colors.lines)], **style)
+        _trace(ax, start, values[:, index], color=colors.line(turn), **style)
     far = max(float(np.nanmax(np.abs(in_float64(line.get_ydata())))) for line in ax.lines)
     edge = 1.08 * (max(far, 1.0) if far > 0.5 else far)
     ax.set_ylim(-edge, edge)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
-    key(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return finished(ax, colors, title, "position (token)", "value")
+    drawing.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return drawing.finished("position (token)", "value")
 
 
-def trace(ax: Axes, start: int, values: np.ndarray, **style: Any) -> None:
+def _trace(ax: Axes, start: int, values: np.ndarray, **style: Any) -> None:
     """Draws numbers at start, start + 1, …: with a dot each and smooth between, if they are few."""
     values = fine = np.where(np.isfinite(values), values, np.nan)
     if len(values) <= DOTTED:
-        fine = smooth(values, STEPS)
+        fine = _smooth(values)
         style |= {"marker": "o", "markevery": STEPS, "markersize": 3}
     ax.plot(start + np.linspace(0, len(values) - 1, len(fine)), fine, linewidth=1.2, **style)
 
 
-def smooth(values: np.ndarray, steps: int) -> np.ndarray:
-    """The cubic spline through numbers, at ``steps`` points each.
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """The cubic spline through numbers, at ``STEPS`` points each.
 
     Lines are straight where a number is missing, or where neighbors tell nothing of each other.
     """
@@ -78,17 +84,11 @@ def smooth(values: np.ndarray, steps: int) -> np.ndarray:
         matrix[0], matrix[-1] = one[0] - 2 * one[1] + one[2], one[-1] - 2 * one[-2] + one[-3]
         bends[1:-1] = 6 * np.diff(values, 2)
         bends = np.linalg.solve(matrix, bends)
-    there = np.arange(steps) / steps
+    there = np.arange(STEPS) / STEPS
     here = 1 - there
     (a, m), (b, n) = ((values[s, None], bends[s, None]) for s in (slice(-1), slice(1, None)))
     pieces = here * a + there * b + ((here**3 - here) * m + (there**3 - there) * n) / 6
     return np.append(pieces, values[-1])
-
-
-def spread(width: int, most: int = 6) -> list[int]:
-    """At most ``most`` dimensions of ``width``, evenly apart by an even step: all alike."""
-    step = 1 if width <= most else -(-width // (2 * most)) * 2
-    return list(range(0, width, step))
 
 
 def distance_profile(
@@ -112,14 +112,14 @@ def distance_profile(
         ('distance query − key (positions)', 'dot product PE(p) · PE(p + distance)')
     """
     named = products if isinstance(products, Mapping) else {"": products}
-    ax, colors, title = opened(7.0, 4.0, **shown)
+    ax, colors, drawing = opened(7.0, 4.0, **shown)
     for turn, (name, values) in enumerate(named.items()):
         row = numbers(values, name or "products", 1)
-        trace(ax, first, row, label=name or None, **dashed(turn, colors))
+        _trace(ax, first, row, label=name or None, **colors.dashed(turn))
     ax.axhline(0.0, color=colors.faint, linewidth=0.8, zorder=0)
     if isinstance(products, Mapping):
-        key(ax)
-    return finished(ax, colors, title, "distance query − key (positions)", quantity)
+        drawing.legend()
+    return drawing.finished("distance query − key (positions)", quantity)
 
 
 def rotary_score(
@@ -134,3 +134,82 @@ def rotary_score(
         'score R(distance) q · k'
     """
     return distance_profile(scores, first=first, quantity="score R(distance) q · k", **shown)
+
+
+def growth(
+    costs: Mapping[str, Mapping[float, float]],
+    *,
+    against: str | None = None,
+    dashed: Collection[str] = (),
+    xlabel: str = "rows",
+    ylabel: str = "time (ms)",
+    **shown: Unpack[Shown],
+) -> Axes:
+    """Draws what each contender costs over the size, both axes logarithmic.
+
+    On such axes a power of the size is a straight line: its slope is the exponent.
+
+    Args:
+        costs: By contender, by size; all above zero.
+        against: The contender that the others are compared with: a dotted line.
+        dashed: Contenders with dashed lines, such as those of others.
+        xlabel: What the size counts.
+        ylabel: What is drawn, with its unit.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
+
+    Example:
+        >>> times = {"mine": {512: 1.0, 1024: 2.1}, "copy": {512: 0.5, 1024: 1.0}}
+        >>> ax = growth(times, against="copy")
+        >>> ax.get_legend_handles_labels()[1], ax.get_xscale(), ax.get_yscale()
+        (['mine', 'copy'], 'log', 'log')
+    """
+    ax, colors, drawing = opened(7.0, 4.2, **shown)
+    every, turn = [], 0
+    for name, by_size in costs.items():
+        sizes = sorted(by_size)
+        values = numbers([by_size[size] for size in sizes], f"costs of {name}", 1)
+        color, line, marker = colors.ink, ":", "."
+        if name != against:
+            color, marker = colors.line(turn), MARKERS[turn % 8]
+            line, turn = "--" if name in dashed else "-", turn + 1
+        style = {"color": color, "marker": marker, "linewidth": 1.6, "markersize": 4.5}
+        ax.plot(sizes, values, line, label=name, **style)
+        every += values.tolist()
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    if max(every) < 1e4 * min(every):
+        ax.yaxis.set_major_formatter("{x:g}")  # 0.1, 1, 10; powers of ten where there are many
+        ax.yaxis.set_minor_formatter("" if max(every) > 10 * min(every) else "{x:g}")
+    ax.grid(color=colors.faint, linewidth=0.6)
+    drawing.legend(fontsize="small")
+    return drawing.finished(xlabel, ylabel)
+
+
+def error_curve(errors: Mapping[str, Mapping[int, float]], **shown: Unpack[Shown]) -> Axes:
+    """Draws largest errors over the position, both on logarithmic axes.
+
+    Two lines give the scale: what one rounding of float32 costs, and what attention scores show.
+    An error of 0 stands at 1e-17; position 0 has no place, and is left out.
+
+    Args:
+        errors: For each implementation the largest absolute error by position.
+        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
+
+    Example:
+        >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})
+        >>> ax.get_xscale(), ax.get_legend_handles_labels()[1]
+        ('log', ['mine'])
+    """
+    ax, colors, drawing = opened(7.0, 4.0, **shown)
+    for turn, (name, by_position) in enumerate(errors.items()):
+        places = sorted(set(by_position) - {0})
+        values = numbers([by_position[p] for p in places], f"errors of {name}", 1).clip(min=1e-17)
+        style = {"color": colors.line(turn), "linewidth": 1.5, "markersize": 4}
+        ax.plot(places, values, "o-", label=name, **style)
+    ax.set(xscale="log", yscale="log")
+    for words, level in LEVELS.items():
+        ax.axhline(level, color=colors.faint, linewidth=1.0, zorder=0)
+        across = ax.get_yaxis_transform()
+        drawing.write(0.99, level, words, ha="right", va="bottom", transform=across)
+    drawing.legend(loc="upper left")
+    return drawing.finished("position (token)", "largest error")

@@ -1,25 +1,13 @@
 """Encodings of a grid as small pictures of the grid: their channels, and how alike patches are."""
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import (
-    Look,
-    Shown,
-    bar,
-    finished,
-    numbers,
-    opened,
-    picture,
-    without_frame,
-    write,
-)
+from posenc.plots.style import Drawing, Shown, numbers, opened
 
 FEW = 32
 
@@ -52,13 +40,10 @@ def grid_channels(
     dim = values.shape[1]
     chosen = list(range(0, dim, -(-dim // FEW))) if channels is None else list(channels)
     pictures = values[:, chosen].T.reshape(-1, *size)
-    most = abs(pictures).max() if limit is None else limit
-    rows, across = -(-len(chosen) // columns), min(columns, len(chosen))
-    ax, colors, title = opened(1.15 * across + 1.2, 1.4 * rows * size[0] / size[1] + 0.6, **shown)
-    names = [f"channel {chosen[0]}", *(str(channel) for channel in chosen[1:])]
-    image, _ = _tiled(ax, pictures, names, columns, float(most) or 1.0, colors)
-    bar(image, "value", colors, pictures, ax=ax)
-    return finished(ax, colors, title, f"{size[0]} rows by {size[1]} columns of patches each")
+    most = float(abs(pictures).max()) if limit is None else limit
+    names = [f"channel {chosen[0]}", *map(str, chosen[1:])]
+    drawing, _ = _tiled(pictures, names, columns, 1.15, "value", most or 1.0, **shown)
+    return drawing.finished(f"{size[0]} rows by {size[1]} columns of patches each")
 
 
 def patch_similarity(
@@ -83,31 +68,37 @@ def patch_similarity(
         ((-1.0, 1.0), 'MAE')
     """
     pictures = np.stack([numbers(values, name, 2) for name, values in similarities.items()])
-    count, high, wide = pictures.shape
-    rows, across = -(-count // columns), min(columns, count)
-    ax, colors, title = opened(2.3 * across + 1.2, 2.6 * rows * high / wide + 0.7, **shown)
-    image, corners = _tiled(ax, pictures, list(similarities), columns, 1.0, colors)
-    ring = {"markersize": 7, "markerfacecolor": "none", "markeredgecolor": colors.ink}
+    names = list(similarities)
+    drawing, corners = _tiled(pictures, names, columns, 2.3, "cosine", 1.0, **shown)
+    ring = {"markersize": 7, "markerfacecolor": "none", "markeredgecolor": drawing.colors.ink}
     for left, top in corners:
-        ax.plot(left + patch[1], top + patch[0], "o", **ring)
-    bar(image, "cosine", colors, pictures, ax=ax)
-    label = f"patch at row {patch[0]}, column {patch[1]} of {high} by {wide}"
-    return finished(ax, colors, title, label)
+        drawing.ax.plot(left + patch[1], top + patch[0], "o", **ring)
+    _, high, wide = pictures.shape
+    return drawing.finished(f"patch at row {patch[0]}, column {patch[1]} of {high} by {wide}")
 
 
 def _tiled(
-    ax: Axes, pictures: np.ndarray, names: Sequence[str], columns: int, limit: float, colors: Look
-) -> tuple[AxesImage, list[tuple[float, float]]]:
-    """Draws pictures of one size in rows of ``columns``, and tells where each begins."""
+    pictures: np.ndarray,
+    names: Sequence[str],
+    columns: int,
+    inches: float,
+    label: str,
+    limit: float,
+    **shown: Unpack[Shown],
+) -> tuple[Drawing, list[tuple[float, float]]]:
+    """Draws pictures of one size and so many inches in rows of ``columns``; where each begins."""
     count, high, wide = pictures.shape
+    rows, shape = -(-count // columns), high / wide
+    size = inches * min(columns, count) + 1.2, 1.17 * inches * rows * shape + 0.65
+    ax, _, drawing = opened(*size, **shown)
     across, down = wide * 1.1, high * 1.35  # room for a name
     corners = [(across * (index % columns), down * (index // columns)) for index in range(count)]
-    images = []
     for each, name, (left, top) in zip(pictures, names, corners, strict=True):
         extent = (left - 0.5, left + wide - 0.5, top + high - 0.5, top - 0.5)
-        images.append(picture(ax, each, colors.signed, (-limit, limit), extent))
-        write(ax, left + wide / 2 - 0.5, top - 0.5 - 0.03 * high, name, colors, va="bottom")
+        drawing.picture(each, (-limit, limit), extent)
+        drawing.write(left + wide / 2 - 0.5, top - 0.5 - 0.03 * high, name, va="bottom")
     ax.set_xlim(-0.5, across * (min(columns, count) - 1) + wide - 0.5)
-    ax.set_ylim(down * (ceil(count / columns) - 1) + high - 0.5, -0.5 - 0.3 * high)
-    without_frame(ax)
-    return images[0], corners
+    ax.set_ylim(down * (rows - 1) + high - 0.5, -0.5 - 0.3 * high)
+    drawing.without_frame()
+    drawing.bar(ax.images[-1], label, pictures)
+    return drawing, corners

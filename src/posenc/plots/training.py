@@ -1,12 +1,12 @@
 """What the lab measures: scores, differences, losses and costs, with every seed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Look, Shown, beside, finished, numbers, opened, told_apart
+from posenc.plots.style import Drawing, Shown, numbers, opened
 
 Interval = tuple[float, float, float]
 SPREAD = 0.06  # octaves between the encodings of one length, which stand side by side
@@ -36,10 +36,10 @@ def length_curve(
         >>> ax.get_xlabel(), len(ax.collections[0].get_offsets())
         ('length ÷ trained length', 4)
     """
-    ax, colors, title = opened(7.0, 4.2, **shown)
+    ax, colors, drawing = opened(7.0, 4.2, **shown)
     named = []
     for turn, (name, by_ratio) in enumerate(scores.items()):
-        shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), told_apart(turn, colors)
+        shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), colors.told_apart(turn)
         points = [(ratio, each) for ratio, seeds in sorted(by_ratio.items()) for each in seeds]
         x, y = numbers(points, f"scores of {name}", 2).T
         dots = {"color": style["color"], "marker": style["marker"], "alpha": 0.6, "linewidths": 0}
@@ -57,9 +57,9 @@ def length_curve(
     if chance is not None:
         line = {"linewidth": 0.8, "linestyle": ":", "label": "chance", "zorder": 0}
         named.append(ax.axhline(chance, color=colors.ink, **line))
-    _grid(ax, "y", colors)
-    beside(ax, handles=named)
-    return finished(ax, colors, title, "length ÷ trained length", measure)
+    _grid(drawing, "y")
+    drawing.legend_beside(handles=named)
+    return drawing.finished("length ÷ trained length", measure)
 
 
 def paired_differences(
@@ -82,7 +82,7 @@ def paired_differences(
         >>> [text.get_text() for text in ax.get_yticklabels()]
         ['a − b']
     """
-    ax, colors, title = opened(7.0, 1.0 + 0.32 * len(differences), **shown)
+    ax, colors, drawing = opened(7.0, 1.0 + 0.32 * len(differences), **shown)
     ax.axvline(0, color=colors.ink, linewidth=0.8)
     for row, (name, seeds) in enumerate(differences.items()):
         values = numbers(seeds, f"differences of {name}", 1)
@@ -92,8 +92,8 @@ def paired_differences(
         style = {"fmt": "D", "markersize": 5, "capsize": 3, "linewidth": 1.6, "color": color}
         ax.errorbar(value, [row], xerr=ends, **style)
     _rows(ax, list(differences))
-    _grid(ax, "x", colors)
-    return finished(ax, colors, title, label)
+    _grid(drawing, "x")
+    return drawing.finished(label)
 
 
 def loss_curves(
@@ -110,9 +110,9 @@ def loss_curves(
         >>> ax.get_ylabel(), [round(float(y), 2) for y in ax.lines[-1].get_ydata()]
         ('training loss (nats)', [2.1, 1.2])
     """
-    ax, colors, title = opened(7.0, 3.6, **shown)
+    ax, colors, drawing = opened(7.0, 3.6, **shown)
     for turn, (name, seeds) in enumerate(curves.items()):
-        style = told_apart(turn, colors)
+        style = colors.told_apart(turn)
         style.pop("marker")
         drawn = [numbers(points, f"a seed of {name}", 2) for points in seeds]
         for points in drawn:
@@ -122,8 +122,8 @@ def loss_curves(
         middle = [np.median([each[step] for each in told]) for step in steps]
         ax.plot(steps, middle, linewidth=1.7, label=name, **style)
     ax.set_yscale("log")
-    beside(ax)
-    return finished(ax, colors, title, "step", "training loss (nats)")
+    drawing.legend_beside()
+    return drawing.finished("step", "training loss (nats)")
 
 
 def costs(
@@ -143,7 +143,7 @@ def costs(
         >>> float(ax.patches[0].get_width()), ax.get_yticklabels()[0].get_text()
         (11.0, 'mine (32 learned)')
     """
-    ax, colors, title = opened(7.0, 1.0 + 0.32 * len(milliseconds), **shown)
+    ax, colors, drawing = opened(7.0, 1.0 + 0.32 * len(milliseconds), **shown)
     color, names = colors.lines[0], []
     for row, (name, runs) in enumerate(milliseconds.items()):
         values = numbers(runs, f"milliseconds of {name}", 1)
@@ -152,7 +152,7 @@ def costs(
         names.append(f"{name} ({parameters[name]} learned)" if parameters.get(name) else name)
     _rows(ax, names)
     ax.set_xlim(left=0)
-    return finished(ax, colors, title, "processor time of a training step (ms)")
+    return drawing.finished("processor time of a training step (ms)")
 
 
 def _intervals(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
@@ -167,6 +167,6 @@ def _rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
-def _grid(ax: Axes, axis: str, colors: Look) -> None:
-    ax.grid(axis=axis, color=colors.faint, linewidth=0.6)  # type: ignore[arg-type]
-    ax.set_axisbelow(True)
+def _grid(drawing: Drawing, axis: Literal["x", "y"]) -> None:
+    drawing.ax.grid(axis=axis, color=drawing.colors.faint, linewidth=0.6)
+    drawing.ax.set_axisbelow(True)

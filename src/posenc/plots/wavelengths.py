@@ -7,17 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from posenc.plots.style import (
-    Look,
-    Shown,
-    dashed,
-    finished,
-    in_float64,
-    key,
-    numbers,
-    opened,
-    write,
-)
+from posenc.plots.style import Drawing, Shown, in_float64, numbers, opened
 
 
 def wavelengths(
@@ -44,31 +34,32 @@ def wavelengths(
         >>> ax.get_yscale(), ax.get_ylabel()
         ('log', 'wavelength (positions per turn)')
     """
-    ax, colors, title = opened(7.0, 4.2, **shown)
+    ax, colors, drawing = opened(7.0, 4.2, **shown)
     for turn, (name, values) in enumerate(schedules.items()):
         lengths = np.abs(in_float64(values))
         pairs = np.flatnonzero(np.isfinite(lengths))
-        ax.plot(pairs, lengths[pairs], linewidth=1.6, label=name, **dashed(turn, colors))
+        ax.plot(pairs, lengths[pairs], linewidth=1.6, label=name, **colors.dashed(turn))
     ax.set_yscale("log")
-    _draw_lengths(ax, colors, trained_length, target_length)
+    _draw_lengths(drawing, trained_length, target_length)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    key(ax, loc="lower right")
-    ylabel = "wavelength (positions per turn)"
-    return finished(ax, colors, title, "pair of channels (index)", ylabel)
+    drawing.legend(loc="lower right")
+    return drawing.finished("pair of channels (index)", "wavelength (positions per turn)")
 
 
-def _draw_lengths(ax: Axes, colors: Look, trained: int | None, target: int | None) -> None:
+def _draw_lengths(drawing: Drawing, trained: int | None, target: int | None) -> None:
     """The trained and the target length as lines with their names, one where they are the same."""
     named = [(trained, "trained length"), (target, "target length")]
     if trained == target:
         named = [(trained, "trained and target length")]
     known = sorted((length, name) for length, name in named if length is not None)
     for place, (length, name) in enumerate(known, 1):
-        ax.axhline(length, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+        drawing.ax.axhline(
+            length, color=drawing.colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0
+        )
         # On the outer sides of two lines, which may stand next to each other.
         side = "bottom" if place == len(known) else "top"
-        across = ax.get_yaxis_transform()
-        write(ax, 0.01, length, f"{name} {length:,}", colors, ha="left", va=side, transform=across)
+        across = drawing.ax.get_yaxis_transform()
+        drawing.write(0.01, length, f"{name} {length:,}", ha="left", va=side, transform=across)
 
 
 def scaling(
@@ -100,18 +91,18 @@ def scaling(
     """
     lengths = numbers(plain, "plain", 1)
     turns = trained_length / np.abs(lengths)
-    ax, colors, title = opened(7.0, 4.2, **shown)
+    ax, colors, drawing = opened(7.0, 4.2, **shown)
     for turn, (name, after) in enumerate(scaled.items()):
-        style = {"linewidth": 1.6, "marker": "o", "markersize": 2.5, **dashed(turn, colors)}
+        style = {"linewidth": 1.6, "marker": "o", "markersize": 2.5, **colors.dashed(turn)}
         ax.plot(turns, numbers(after, name, 1) / lengths, label=name, **style)
     ax.set_xscale("log")
     ax.set_yscale("log", base=2)
     ax.yaxis.set_major_formatter("{x:g}")
     ax.axvline(1.0, color=colors.ink, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
     upward = {"ha": "left", "va": "baseline", "transform": ax.get_xaxis_transform()}
-    write(ax, 1.0, 0.02, " one turn", colors, **upward)
+    drawing.write(1.0, 0.02, " one turn", **upward)
     if factor is not None:
         ax.axhline(factor, color=colors.faint, linewidth=1.0, zorder=0)
-    key(ax)
+    drawing.legend()
     xlabel = f"turns in the trained length of {trained_length:,} positions"
-    return finished(ax, colors, title, xlabel, "wavelength after / before")
+    return drawing.finished(xlabel, "wavelength after / before")

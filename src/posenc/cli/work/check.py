@@ -27,7 +27,7 @@ def check(asked: Any) -> int:
         module = asked.target.rpartition(":")[0]  # the file, for annotations of code scanning
         print_json(sarif(report, module if module.endswith(".py") else None))
     if asked.figure is not None and report.errors:
-        from posenc.plots.growth import error_curve
+        from posenc.plots import error_curve
 
         title = "Largest error of cos and sin"
         axes = error_curve({report.subject: report.errors}, title=title)
