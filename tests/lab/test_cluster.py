@@ -7,13 +7,14 @@ import pytest
 from tests.lab.conftest import TINY
 
 from posenc.lab import planned, trained
-from posenc.lab.cluster import RayRunner
+from posenc.lab.progress import Told
+from posenc.lab.running import RayRunner
 
 
 def test_without_ray_the_extra_is_named(tiny, store, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"posenc\[ray\]"):
-        RayRunner(tiny(), store).run()
+        RayRunner(tiny(), store, Told(store, 1)).run()
 
 
 class KillsTheOtherNode:

@@ -10,11 +10,10 @@ from tests.lab.conftest import TINY
 
 from posenc.lab import planned
 from posenc.lab.comparison import compared
-from posenc.lab.kept import keep, taken_out
+from posenc.lab.kept import answered, export, keep, rows, taken_out
 from posenc.lab.report import as_csv, as_markdown, write
 from posenc.lab.report.sheets import differences
 from posenc.lab.report.words import sentences
-from posenc.lab.tables import asked, export, rows
 from posenc.lab.working import make
 
 GAP = '[[gaps]]\ntask = "k_front"\nbetter = "ALiBi"\nworse = "NoPE"\nleast = 0.1\nat = 2\n'
@@ -174,7 +173,7 @@ def test_results_in_one_file_give_the_same_report(tiny, store, tmp_path):
 
 def test_queries_and_parquet(comparison, store, tmp_path):
     duckdb = pytest.importorskip("duckdb")
-    names, found = asked(
+    names, found = answered(
         store, "SELECT encoding, max(score) AS best FROM runs GROUP BY 1 ORDER BY 1"
     )
     assert names == ["encoding", "best"]
@@ -183,4 +182,4 @@ def test_queries_and_parquet(comparison, store, tmp_path):
     ((count,),) = duckdb.sql(f"SELECT count(*) FROM '{tmp_path / 'all.parquet'}'").fetchall()
     assert count == 18
     with pytest.raises(ValueError, match="nothing_here"):
-        asked(store, "SELECT nothing_here FROM runs")
+        answered(store, "SELECT nothing_here FROM runs")

@@ -2,7 +2,7 @@
 
 import errno
 import io
-import json
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.lab.conftest import TINY, configuration
 
-from posenc.lab import Store, files, planned, trained
+from posenc.lab import Store, planned, trained
 from posenc.lab.configuration import Extension
 from posenc.lab.progress import Told
 from posenc.lab.running import FullDiskError, Runner, end_of
@@ -25,30 +25,26 @@ def outcomes(store: Store) -> dict:
     return {each["id"]: each["outcome"] for each in store.results()}
 
 
-def given(asked) -> str:
-    return json.dumps({"configuration": asked.written()})
-
-
 def full_disk(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_full_disk_loses_no_finished_run_and_leaves_no_parts(tiny, store, monkeypatch):
     before, asked = make(configuration(seed=7), store), planned(tiny(), store).runs[0]
-    monkeypatch.setattr(files.os, "fsync", full_disk)
-    assert made(store, asked.id, given(asked.configuration)) == NO_SPACE
+    monkeypatch.setattr(os, "fsync", full_disk)
+    assert made(asked.configuration, store) == NO_SPACE
     with pytest.raises(FullDiskError, match="1 run"):
         end_of(asked, NO_SPACE, store)
     assert list(store.results()) == [before]
     assert not list(store.root.rglob("*.part"))
     assert not store.failures()  # it is no fault of the run
     monkeypatch.undo()
-    assert made(store, asked.id, given(asked.configuration)) == MADE
+    assert made(asked.configuration, store) == MADE
 
 
 def test_an_error_is_written_down_and_not_repeated(store):
     asked = replace(configuration(), use=("ALiBi(3)",))
-    assert made(store, asked.id, given(asked)) == FAILED
+    assert made(asked, store) == FAILED
     assert "heads" in store.failures()[asked.id]
     assert store.has_failed(asked.id)
     assert store.clean()["failures"] == 1
@@ -60,7 +56,7 @@ def test_a_source_that_has_changed_since_the_plan_makes_no_run(store):
     base = configuration()
     longer = replace(base, extension=Extension(base.id, ("ALiBi(2)",), "other", 2))
     for asked in (configuration(version="other"), longer):
-        assert made(store, asked.id, given(asked)) == FAILED
+        assert made(asked, store) == FAILED
     assert not list(store.done())
 
 
@@ -112,7 +108,7 @@ class Killing:
 @PROCESSES
 def test_a_killed_worker_costs_no_run(tiny, store):
     grid, watcher = tiny(text=TWO.replace("steps = 4", "steps = 400")), Killing(store)
-    watcher.runner = Runner(grid, store, watcher=watcher)
+    watcher.runner = Runner(grid, store, 1, watcher)
     watcher.runner.run()
     assert watcher.said[0] == "killed"
     assert "begun again" in watcher.said[1]

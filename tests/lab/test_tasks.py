@@ -6,13 +6,12 @@ from torch.nn import functional
 
 from posenc.lab import ModelSize
 from posenc.lab.encodings import drawn as encodings
-from posenc.lab.model import Model
 from posenc.lab.tasks import TASKS, Batch, Task
 from posenc.lab.tasks.base import IGNORED, loss
 from posenc.lab.tasks.language import FAR, NEAR, corpus
 from posenc.lab.tasks.recall import MARK
 from posenc.lab.tasks.sequences import BEGIN, EQUALS, PLUS, STOP
-from posenc.lab.training import examined, generator_for
+from posenc.lab.training import Model, examined, generator_for
 
 
 def word_order(row: list[int], _: Task) -> list[int]:

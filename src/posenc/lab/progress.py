@@ -3,41 +3,30 @@
 import platform
 import sys
 import time
-from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from posenc.lab.planning import Plan, Planned, counts, seconds_left
-from posenc.lab.running import Watcher
 from posenc.lab.store import Store
 
 
-@dataclass
-class Told(Watcher):
+class Told(Progress):
     """A line for each run that ends, and a bar on a terminal."""
 
-    store: Store
-    workers: int
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    steps: int = 0
-
-    def __enter__(self) -> "Told":
-        self.began = time.monotonic()
-        self.console = Console(file=self.stream, highlight=False, markup=False)
+    def __init__(self, store: Store, workers: int, stream: TextIO | None = None):
+        console = Console(file=stream or sys.stderr, highlight=False, markup=False)
         columns = BarColumn(10), TextColumn("{task.description}"), TimeElapsedColumn()
-        is_piped = not self.console.is_terminal
-        self.bar = Progress(*columns, console=self.console, disable=is_piped)
-        self.bar.start()
-        self.task = self.bar.add_task("beginning", total=None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        super().__init__(*columns, console=console, disable=not console.is_terminal)
+        self.store, self.workers = store, workers
+        self.steps, self.began = 0, time.monotonic()
+        self.bar = self.add_task("beginning", total=None)
 
     def changed(self, plan: Plan, active: int) -> None:
-        if self.bar.disable:
+        """Runs were begun or ended."""
+        if self.disable:
             return
         found, speed = counts(plan, self.store), self.steps / (time.monotonic() - self.began)
         left_over = plan.total - found["made"] - found["failed"] - active
@@ -45,14 +34,15 @@ class Told(Watcher):
             f"{found['made']} of {plan.total} made, {active} running, {found['failed']} failed, "
             f"{left_over} left · {speed:.0f} steps/s · {left(plan, self.store, self.workers)}"
         )
-        self.bar.update(self.task, total=plan.total, completed=found["made"], description=told)
+        self.update(self.bar, total=plan.total, completed=found["made"], description=told)
 
     def ended(self, run: Planned, said: str) -> None:
+        """A run was made, or its process ended otherwise."""
         result = self.store.result(run.id)
         if result is not None:
             self.steps += result["outcome"]["steps"]
             said = f"{said} in {result['cost']['seconds']:.1f} s"
-        self.console.print(f"{run.id} {run}: {said}", soft_wrap=self.bar.disable)
+        self.console.print(f"{run.id} {run}: {said}", soft_wrap=self.disable)
 
 
 def left(plan: Plan, store: Store, workers: int) -> str:
@@ -60,12 +50,4 @@ def left(plan: Plan, store: Store, workers: int) -> str:
     seconds = seconds_left(plan, store, platform.node(), workers)
     if seconds is None:
         return "time unknown until a run is made on this machine"
-    return f"about {duration(seconds)} left"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them: 4 s, 2 min, 1 h 30 min."""
-    minutes = round(seconds / 60)
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return f"about {timedelta(seconds=round(seconds))} left"

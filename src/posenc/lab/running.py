@@ -1,4 +1,4 @@
-"""Runs on one machine: a process each, a few at a time, none of them made twice."""
+"""The runs of a grid, none of them made twice: on one machine a few at a time, or on a cluster."""
 
 import json
 import os
@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from posenc.lab.grid import Grid
 from posenc.lab.planning import Plan, Planned, planned
-from posenc.lab.store import Store
+from posenc.lab.progress import Told
+from posenc.lab.store import MOST_ATTEMPTS, Store
 from posenc.lab.working import NO_SPACE, TAKEN
 
 LOOK = 0.2  # seconds between two looks at processes and locks
@@ -19,27 +21,17 @@ class FullDiskError(RuntimeError):
     """The disk is full; what is made is kept."""
 
 
-class Watcher:
-    """Is told what happens; this one says nothing."""
-
-    def changed(self, plan: Plan, active: int) -> None:
-        """Runs were begun or ended."""
-
-    def ended(self, run: Planned, said: str) -> None:
-        """A run was made, or its process ended otherwise."""
-
-
 @dataclass
 class Runner:
-    """Makes what is left of a grid, with some workers at a time.
+    """Makes what is left of a grid: a process for each run, some workers at a time.
 
     A run whose process dies is begun again, three times at most; one that raises is given up.
     """
 
     grid: Grid
     store: Store
-    workers: int = 1
-    watcher: Watcher = field(default_factory=Watcher)
+    workers: int
+    watcher: Told  # is told what happens
     active: dict[str, tuple[Planned, subprocess.Popen]] = field(default_factory=dict)
 
     def run(self) -> Plan:
@@ -84,6 +76,57 @@ class Runner:
         return bool(ended)
 
 
+@dataclass
+class RayRunner:
+    """Makes the same on the cluster of ``RAY_ADDRESS`` (extra ``ray``), one CPU a run.
+
+    All nodes must share the folder of the store, with file locks.
+    """
+
+    grid: Grid
+    store: Store
+    watcher: Told
+
+    def run(self) -> Plan:
+        """Works until every run is made or given up."""
+        try:
+            import ray  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise ValueError("--engine ray needs Ray: pip install 'posenc[ray]'") from None
+        if not ray.is_initialized():
+            ray.init(log_to_driver=False)
+        make = ray.remote(num_cpus=1, max_retries=MOST_ATTEMPTS, retry_exceptions=True)(_ran)
+        pending: dict[Any, Planned] = {}
+        while True:
+            plan = planned(self.grid, self.store)
+            at_work = {run.id for run in pending.values()}
+            for run in plan.runs:
+                if run.id not in at_work and is_left(run, self.store) and run.is_ready(self.store):
+                    log = str(self.store.path("logs", run.id).resolve())
+                    pending[make.remote(command(run, self.grid, self.store), log)] = run
+            self.watcher.changed(plan, len(pending))
+            if not pending:
+                return plan
+            for each in ray.wait(list(pending))[0]:
+                run = pending.pop(each)
+                try:
+                    said = end_of(run, ray.get(each), self.store)
+                except ray.exceptions.RayError as error:
+                    said = f"Ray gave up: {error}"
+                    self.store.note_failure(run.id, said, final=True)
+                if said:
+                    self.watcher.ended(run, said)
+
+
+def _ran(words: list[str], log: str) -> int:
+    """What a node does; Ray begins again what a signal ended."""
+    with open(log, "ab") as file:
+        status = subprocess.run(words, stdout=file, stderr=file, check=False).returncode
+    if status < 0:
+        raise RuntimeError(f"its process was killed by signal {-status}")
+    return status
+
+
 def is_left(run: Planned, store: Store) -> bool:
     """Whether a run is neither made nor given up, nor extends one that is given up."""
     extension = run.configuration.extension
@@ -92,10 +135,9 @@ def is_left(run: Planned, store: Store) -> bool:
 
 
 def command(run: Planned, grid: Grid, store: Store) -> list[str]:
-    """What makes a run: a process that is told its configuration, and where own classes lie."""
-    told = {"configuration": run.configuration.written(), "folder": str(grid.folder)}
-    root = str(store.root.resolve())
-    return [sys.executable, "-m", "posenc.lab.working", root, run.id, json.dumps(told)]
+    """What makes a run: a process that is told where own classes lie, and its configuration."""
+    told = str(store.root.resolve()), str(grid.folder), json.dumps(run.configuration.written())
+    return [sys.executable, "-m", "posenc.lab.working", *told]
 
 
 def end_of(run: Planned, status: int, store: Store) -> str:
@@ -103,10 +145,8 @@ def end_of(run: Planned, status: int, store: Store) -> str:
     if status == TAKEN:
         return ""
     if status == NO_SPACE:
-        raise FullDiskError(
-            f"the disk of {store.root} is full; the {len(list(store.done()))} runs that are made "
-            "are kept. Free some space, and run the grid again."
-        )
+        made = len(store.done())
+        raise FullDiskError(f"the disk of {store.root} is full; the {made} runs made are kept.")
     if store.is_done(run.id):
         return "made"
     if store.has_failed(run.id):

@@ -1,18 +1,21 @@
 """The folder of results: one JSON file a run is the truth; all else can be made again."""
 
 import json
+import os
+import secrets
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
+from safetensors.torch import load, save
 from torch import Tensor
 
 from posenc.lab.configuration import Configuration
-from posenc.lab.files import PART, read_json, whole, write_json
 
 ENDINGS = {"results": ".json", "weights": ".safetensors", "failures": ".json", "logs": ".log",
            "locks": ".lock"}  # fmt: skip
@@ -20,6 +23,8 @@ ENDINGS = {"results": ".json", "weights": ".safetensors", "failures": ".json", "
 
 MOST_ATTEMPTS = 3
 """How often a run is begun whose process dies; one that raises an error would raise it again."""
+
+PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,9 @@ class Store:
     def is_done(self, run: str) -> bool:
         return self.path("results", run).is_file()
 
-    def done(self) -> Iterator[str]:
+    def done(self) -> list[str]:
         """The runs that are made."""
-        yield from self._runs("results")
+        return self._runs("results")
 
     def results(self) -> Iterator[dict[str, Any]]:
         """What they gave."""
@@ -60,13 +65,11 @@ class Store:
 
     def keep(self, run: str, result: dict[str, Any]) -> None:
         """A finished run."""
-        write_json(self.path("results", run), result)
+        _write_json(self.path("results", run), result)
         self.path("failures", run).unlink(missing_ok=True)
 
     def keep_weights(self, run: str, weights: dict[str, Tensor]) -> None:
         """The tensors of a finished run."""
-        from safetensors.torch import save
-
         # Layers may share what they learn; the format holds each name's own.
         kept = {name: each.clone().contiguous() for name, each in weights.items()}
         with whole(self.path("weights", run)) as file:
@@ -74,19 +77,18 @@ class Store:
 
     def weights(self, run: str) -> dict[str, Tensor]:
         """The tensors of a run that is made."""
-        from safetensors.torch import load
-
         return load(self.path("weights", run).read_bytes())
 
-    def lock(self, run: str) -> FileLock:
+    def lock(self, run: str, timeout: float = 1.0) -> FileLock:
         """The right to make a run; it ends with the process that acquired it."""
-        return FileLock(self.path("locks", run), timeout=1.0)
+        return FileLock(self.path("locks", run), timeout=timeout)
 
     def is_running(self, run: str) -> bool:
         """Whether a living process makes it."""
-        path = self.path("locks", run)
+        if not self.path("locks", run).exists():
+            return False
         try:
-            with FileLock(path, timeout=0) if path.exists() else nullcontext():
+            with self.lock(run, timeout=0):
                 return False
         except Timeout:
             return True
@@ -96,7 +98,7 @@ class Store:
         path = self.path("failures", run)
         attempts = (read_json(path) or {"attempts": 0})["attempts"] + 1
         told = {"attempts": attempts, "said": said, "final": final or attempts >= MOST_ATTEMPTS}
-        write_json(path, told)
+        _write_json(path, told)
 
     def has_failed(self, run: str) -> bool:
         """Whether a run is given up."""
@@ -116,19 +118,46 @@ class Store:
         """
         locks = self._runs("locks")
         free = [run for run in locks if not self.is_running(run)]
-        runs = {
-            "failures": self._runs("failures"),
-            "logs": [run for run in self._runs("logs") if self.is_done(run)],
-            "locks": free,
-        }
+        logs = filter(self.is_done, self._runs("logs"))
+        runs = {"failures": self._runs("failures"), "logs": logs, "locks": free}
         gone = {name: [self.path(name, run) for run in found] for name, found in runs.items()}
         gone["parts"] = list(self.root.rglob(f".*{PART}")) if free == locks else []
-        for path in (path for paths in gone.values() for path in paths):
+        for path in chain(*gone.values()):
             path.unlink(missing_ok=True)
         return {name: len(paths) for name, paths in gone.items()}
 
     def _runs(self, folder: str) -> list[str]:
         return sorted(path.stem for path in (self.root / folder).glob("[!.]*"))
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it takes the name ``path`` once it is on disk."""
+    passing = path.with_name(f".{path.name}.{secrets.token_hex(6)}{PART}")
+    try:
+        with open(passing, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(passing, path)
+    finally:
+        passing.unlink(missing_ok=True)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    """``value`` as JSON that a person can read."""
+    with whole(path) as file:
+        file.write((json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """What ``path`` holds; None if it is not there."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}); remove it, and run again.") from None
 
 
 @dataclass
@@ -155,9 +184,9 @@ class Results:
 
     @cached_property
     def _known(self) -> dict[str, dict[str, Any]]:
-        whole = [each for each in self.store.results() if self.base_of(each) is not None]
-        whole.sort(key=lambda each: each["date"])
-        return {_sameness(each["configuration"]): each for each in whole}
+        found = [each for each in self.store.results() if self.base_of(each) is not None]
+        found.sort(key=lambda each: each["date"])
+        return {_sameness(each["configuration"]): each for each in found}
 
 
 def _sameness(written: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A run: a pure function of its configuration."""
+"""A run: a small transformer that is trained and examined, a pure function of its configuration."""
 
 import time
 from collections.abc import Iterator
@@ -9,25 +9,45 @@ from math import isfinite, nan
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.lab.configuration import Configuration
+from posenc.encodings.positional import Positional
+from posenc.lab.configuration import Configuration, ModelSize
 from posenc.lab.encodings import drawn
-from posenc.lab.model import Model, digest
 from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
+from posenc.transformer.encoder import Encoder
 
 CURVE = 50  # points of a loss curve, each the mean of the steps since the one before
 MOST_DRAWS = 1000  # batches without any target, before a task is said to ask nothing
 
 
-def seed_of(seed: int, *purpose: object) -> int:
-    """A 63-bit seed for one purpose: what an encoding draws leaves body and data as they are."""
-    written = ":".join(map(str, (seed, *purpose)))
-    return int.from_bytes(sha256(written.encode()).digest()[:8], "big") >> 1
+class Model(nn.Module):
+    """Token ids, an encoder and logits; the body is the same for every encoding.
 
+    Embeddings have a standard deviation of 1, which is what additive encodings must be measured by:
+    a learned table of 0.02 would hardly be seen beside them.
+    """
 
-def generator_for(seed: int, *purpose: object) -> torch.Generator:
-    return torch.Generator().manual_seed(seed_of(seed, *purpose))
+    def __init__(self, vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, size.dim)
+        self.encoder = Encoder(
+            size.dim,
+            size.heads,
+            size.depth,
+            positional=positional if isinstance(positional, Positional) else list(positional),  # type: ignore[arg-type]
+            norm="pre",
+            activation="gelu",
+            is_causal=is_causal,
+        )
+        self.logits = nn.Linear(size.dim, vocabulary, bias=False)
+
+    def forward(
+        self, tokens: Int64[Tensor, "batch seq"], positions: Int64[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "batch seq vocabulary"]:
+        """Logits of what follows each token; positions count from 0 if not given."""
+        return self.logits(self.encoder(self.embedding(tokens), positions))
 
 
 @dataclass(frozen=True)
@@ -39,7 +59,25 @@ class Outcome:
     weights: dict[str, Tensor]  # all tensors of the model
 
 
-def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    """One thread, float32 on the CPU and deterministic algorithms; all is restored afterwards."""
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    dtype = torch.get_default_dtype()
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with torch.random.fork_rng(devices=()), torch.device("cpu"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(dtype)
+        torch.use_deterministic_algorithms(strict)
+
+
+@_deterministic()
+def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -> Outcome:
     """Trains and examines one model, from ``weights`` where it extends another.
 
     Example:
@@ -49,11 +87,6 @@ def trained(configuration: Configuration, *, weights: dict[str, Tensor] | None =
         >>> sorted(trained(tiny).written["scores"])
         ['4']
     """
-    with _deterministic():
-        return _trained(configuration, weights)
-
-
-def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome:
     task, training, extension = asked.made_task(), asked.training, asked.extension
     tuned = () if extension is None else ("extension",)
     steps = training.steps if extension is None else extension.steps
@@ -61,7 +94,7 @@ def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome
     if extension is not None:
         model.load_state_dict(weights or {})
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=training.weight_decay)
-    body, encoding = (digest(model.part(encodings=each)) for each in (False, True))
+    body, encoding = _parts(model)
     data, seen = generator_for(asked.seed, "data", *tuned), ""
     torch.manual_seed(seed_of(asked.seed, "positions", *tuned))  # what remaps positions draws here
     losses, seconds = list[float](), 0.0
@@ -69,7 +102,8 @@ def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome
     while len(losses) < steps and all(map(isfinite, losses[-1:])):
         began = time.process_time()
         batch = _batch(asked, task, data)
-        seen = _chained(seen, batch)
+        rows = [each for each in (batch.tokens, batch.targets, batch.positions) if each is not None]
+        seen = _digest(seen.encode(), *map(_bits, rows))
         rate = training.rate(len(losses)) if extension is None else extension.learning_rate
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
@@ -79,14 +113,18 @@ def _trained(asked: Configuration, weights: dict[str, Tensor] | None) -> Outcome
         optimizer.step()
         losses.append(value.item())
         seconds += time.process_time() - began
-    after = digest(model.part(encodings=False) | model.part(encodings=True))
     written = {
         "steps": len(losses),
         "diverged": not all(map(isfinite, losses[-1:])),
         **_examined(asked, task, model),
         "curve": _curve(losses, max(1, steps // CURVE)),
-        "parameters": model.learned(),
-        "hashes": {"body": body, "encoding": encoding, "data": seen, "weights": after},
+        "parameters": _learned(model),
+        "hashes": {
+            "body": _digest(body),
+            "encoding": _digest(encoding),
+            "data": seen,
+            "weights": _digest(*_parts(model)),
+        },
     }
     return Outcome(written, seconds, model.state_dict())
 
@@ -163,25 +201,40 @@ def _asks(batch: Batch) -> Tensor:
     return (batch.targets != IGNORED).any(1)
 
 
-def _chained(before: str, batch: Batch) -> str:
-    found = sha256(before.encode())
-    for tensor in (batch.tokens, batch.targets, batch.positions):
-        found.update(b"" if tensor is None else tensor.contiguous().numpy().tobytes())
-    return found.hexdigest()[:16]
+def seed_of(seed: int, *purpose: object) -> int:
+    """A 63-bit seed for one purpose: what an encoding draws leaves body and data as they are."""
+    written = ":".join(map(str, (seed, *purpose)))
+    return int.from_bytes(sha256(written.encode()).digest()[:8], "big") >> 1
 
 
-@contextmanager
-def _deterministic() -> Iterator[None]:
-    """One thread, float32 on the CPU and deterministic algorithms; all is restored afterwards."""
-    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    dtype = torch.get_default_dtype()
-    torch.set_num_threads(1)
-    torch.set_default_dtype(torch.float32)
-    torch.use_deterministic_algorithms(True)
-    try:
-        with torch.random.fork_rng(devices=()), torch.device("cpu"):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-        torch.set_default_dtype(dtype)
-        torch.use_deterministic_algorithms(strict)
+def generator_for(seed: int, *purpose: object) -> torch.Generator:
+    return torch.Generator().manual_seed(seed_of(seed, *purpose))
+
+
+def _is_encoding(name: str) -> bool:
+    """Whether a tensor of the model is one of its encodings."""
+    return ".positional." in name
+
+
+def _learned(model: Model) -> dict[str, int]:
+    """How many numbers body and encodings learn; those that layers share count once."""
+    found = {"body": 0, "encoding": 0}
+    for name, each in model.named_parameters():
+        found["encoding" if _is_encoding(name) else "body"] += each.numel()
+    return found
+
+
+def _parts(model: Model) -> tuple[bytes, bytes]:
+    """Names and bits of the body, and of the encodings."""
+    parts = {False: b"", True: b""}
+    for name, tensor in sorted(model.state_dict().items()):
+        parts[_is_encoding(name)] += name.encode() + _bits(tensor)
+    return parts[False], parts[True]
+
+
+def _bits(tensor: Tensor) -> bytes:
+    return tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _digest(*parts: bytes) -> str:
+    return sha256(b"".join(parts)).hexdigest()[:16]

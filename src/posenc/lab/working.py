@@ -1,10 +1,11 @@
-"""One run in a process of its own: ``python -m posenc.lab.working STORE RUN JSON``.
+"""One run in a process of its own: ``python -m posenc.lab.working STORE FOLDER CONFIGURATION``.
 
-The JSON holds the configuration. The process holds the lock of the run, and leaves a result, or
-what went wrong. Its status says which.
+The configuration is JSON; own classes lie in FOLDER. The process holds the lock of the run, and
+leaves a result, or what went wrong. Its status says which.
 """
 
 import contextlib
+import errno
 import json
 import os
 import platform
@@ -22,12 +23,43 @@ from filelock import Timeout
 from posenc import __version__
 from posenc.lab.configuration import Configuration
 from posenc.lab.encodings import version
-from posenc.lab.files import FULL
 from posenc.lab.store import Store
 from posenc.lab.training import trained
 
 MADE, FAILED, NO_SPACE, TAKEN = 0, 3, 4, 5
 """Made; an error that would come again; the disk is full; another process makes or made it."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where there is no space for a file."""
+
+
+def main(root: str, folder: str, written: str) -> int:
+    """Makes one run; see the head of this file."""
+    store, configuration = Store(Path(root)), Configuration.read(json.loads(written))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
+    sys.path.insert(0, folder)
+    os.chdir(folder)
+    try:
+        with store.lock(configuration.id):
+            return TAKEN if store.is_done(configuration.id) else made(configuration, store)
+    except Timeout:
+        return TAKEN
+
+
+def made(configuration: Configuration, store: Store) -> int:
+    """Makes a run, or writes down why it cannot be made; a status."""
+    try:
+        named = configuration.extension or configuration
+        if version(named.use) != named.version:
+            raise ValueError(f"the source of {', '.join(named.use)} has changed; run it again.")
+        make(configuration, store)
+        return MADE
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return NO_SPACE
+        traceback.print_exc()
+        store.note_failure(configuration.id, traceback.format_exc(), final=True)
+        return FAILED
 
 
 def make(configuration: Configuration, store: Store) -> dict[str, Any]:
@@ -36,8 +68,7 @@ def make(configuration: Configuration, store: Store) -> dict[str, Any]:
     if (before := store.result(run)) is not None:
         return before
     began = time.perf_counter()
-    weights = None if extension is None else store.weights(extension.of)
-    outcome = trained(configuration, weights=weights)
+    outcome = trained(configuration, weights=extension and store.weights(extension.of))
     store.keep_weights(run, outcome.weights)
     steps = max(1, outcome.written["steps"])
     result = {
@@ -64,38 +95,6 @@ def make(configuration: Configuration, store: Store) -> dict[str, Any]:
     return result
 
 
-def main(words: list[str]) -> int:
-    """Makes one run; see the head of this file."""
-    store, run, given = Store(Path(words[0])), *words[1:]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us decides
-    try:
-        with store.lock(run):
-            return TAKEN if store.is_done(run) else made(store, run, given)
-    except Timeout:
-        return TAKEN
-
-
-def made(store: Store, run: str, given: str) -> int:
-    """Makes what is asked for, as JSON says it; a status."""
-    try:
-        asked = json.loads(given)
-        configuration = Configuration.read(asked["configuration"])
-        folder = asked.get("folder", ".")
-        sys.path.insert(0, folder)
-        os.chdir(folder)
-        named = configuration.extension or configuration
-        if version(named.use) != named.version:
-            raise ValueError(f"the source of {', '.join(named.use)} has changed; run it again.")
-        make(configuration, store)
-        return MADE
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in FULL:
-            return NO_SPACE
-        traceback.print_exc()
-        store.note_failure(run, traceback.format_exc(), final=True)
-        return FAILED
-
-
 def _processor() -> str:
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -105,4 +104,4 @@ def _processor() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -8,15 +8,14 @@ from typing import Any
 
 from posenc.cli.errors import UserError
 from posenc.cli.files import check
-from posenc.lab import Grid, Store, grid_from, planned, tables
-from posenc.lab.cluster import RayRunner
+from posenc.lab import Grid, Store, grid_from, planned
 from posenc.lab.comparison import compared
-from posenc.lab.kept import keep, taken_out
+from posenc.lab.kept import answered, export, keep, taken_out
 from posenc.lab.planning import counts
 from posenc.lab.progress import Told, left
 from posenc.lab.report import write
 from posenc.lab.report.words import sentences
-from posenc.lab.running import Runner
+from posenc.lab.running import RayRunner, Runner
 
 
 def lab(asked: Any) -> int | None:
@@ -84,24 +83,24 @@ def _status(asked: Any, grid: Grid, store: Store) -> int:
 
 
 def _report(asked: Any, grid: Grid, store: Store) -> None:
-    output, export = asked.output or Path(f"{grid.name}.html"), asked.export
+    output = asked.output or Path(f"{grid.name}.html")
     check(output, ".html", ".htm")
-    if export is not None:
+    if asked.export is not None:
         beside = {"report's own table": output.with_suffix(".csv")}
-        check(export, ".json", ".csv", ".parquet", **beside)
+        check(asked.export, ".json", ".csv", ".parquet", **beside)
     for path in write(compared(grid, store), output):
         print(f"wrote {path}")
-    if export is not None:
-        if export.suffix == ".json":
-            keep(store, export, grid)
+    if asked.export is not None:
+        if asked.export.suffix == ".json":
+            keep(store, asked.export, grid)
         else:
-            tables.export(store, export)
-        print(f"wrote {export}")
+            export(store, asked.export)
+        print(f"wrote {asked.export}")
 
 
 def _show(asked: Any, store: Store) -> None:
     if asked.query is not None:
-        names, rows = tables.asked(store, asked.query)
+        names, rows = answered(store, asked.query)
         for row in (names, *rows):
             print(*row, sep="\t")
         return

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from posenc.lab import files
+from posenc.lab import kept
 from posenc.lab.comparison import Comparison
 from posenc.lab.report.figures import figures, variables
 from posenc.lab.report.sheets import facts, sheets
 from posenc.lab.report.words import sentences
+from posenc.lab.store import whole
 
 
 def write(comparison: Comparison, path: Path) -> list[Path]:
@@ -21,7 +22,7 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
         path.with_suffix(".csv"): as_csv(comparison),
     }
     for each, text in made.items():
-        with files.whole(each) as file:
+        with whole(each) as file:
             file.write(text.encode())
     return list(made)
 
@@ -40,7 +41,7 @@ def as_markdown(
 
 def as_csv(comparison: Comparison) -> str:
     """A row for each task, encoding, length and seed; ``middle`` and its ends are of all seeds."""
-    return files.as_csv(_rows(comparison))
+    return kept.as_csv(_rows(comparison))
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
