@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import stats
+
+Name = TypeVar("Name")
 
 LEVEL = 0.05
 """A difference is clear where its corrected p-value is no larger, and its interval above 0."""
@@ -42,6 +44,9 @@ class Interval:
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
 def bootstrap(
@@ -92,7 +97,7 @@ def least_p(seeds: int, pairs: int = 1) -> float:
     return min(1.0, pairs * alone)
 
 
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     """p-values corrected for how many questions were asked at once.
 
     The i-th smallest of m is multiplied by m − i + 1, and none falls below one before it.
@@ -127,7 +132,10 @@ class Pair:
 
 
 def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
-    """All pairs of encodings, by scores of encodings and seeds; larger ones are better."""
+    """All pairs of encodings, the largest mean difference first; larger scores are better.
+
+    ``scores`` are those of each encoding by seed.
+    """
     found = []
     for one, other in combinations(scores, 2):
         seeds = sorted(scores[one].keys() & scores[other].keys())
@@ -136,8 +144,9 @@ def pairs(scores: Mapping[str, Mapping[int, float]]) -> list[Pair]:
             one, other, gaps = other, one, [-gap for gap in gaps]
         if gaps:
             found.append(Pair(one, other, tuple(gaps), bootstrap(gaps), sign_flip(gaps)))
-    corrected = holm({str(index): each.p for index, each in enumerate(found)})
-    return [replace(e, corrected=corrected[str(index)]) for index, e in enumerate(found)]
+    corrected = holm({index: each.p for index, each in enumerate(found)})
+    found = [replace(each, corrected=corrected[index]) for index, each in enumerate(found)]
+    return sorted(found, key=lambda each: -each.interval.value)
 
 
 def why_never_clear(found: Sequence[Pair]) -> str:

@@ -1,6 +1,6 @@
 """A comparison as one offline page, as Markdown and as CSV: the same numbers in each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +8,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from posenc.lab import kept
 from posenc.lab.comparison import Comparison
-from posenc.lab.report.figures import figures, variables
 from posenc.lab.report.sheets import facts, sheets
 from posenc.lab.report.words import sentences
 from posenc.lab.store import whole
@@ -29,7 +28,9 @@ def write(comparison: Comparison, path: Path) -> list[Path]:
 
 def as_html(comparison: Comparison) -> str:
     """The page: a summary in words, then figures and tables of each task."""
-    return _filled("page.html", comparison, figures=figures, variables=variables)
+    from posenc.lab.report.figures import colors, figures  # matplotlib is slow to load
+
+    return _filled("page.html", comparison, figures=figures, colors=colors)
 
 
 def as_markdown(
@@ -41,17 +42,14 @@ def as_markdown(
 
 def as_csv(comparison: Comparison) -> str:
     """A row for each task, encoding, length and seed; ``middle`` and its ends are of all seeds."""
-    return kept.as_csv(_rows(comparison))
-
-
-def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
+    rows = []
     for task in comparison.tasks:
         for name, each in task.encodings.items():
             fits = dict(zip(each.seeds, each.fits, strict=True))
             for length, by_seed in sorted(each.scores.items()):
                 middle = each.middle.get(length)
-                for seed, score in by_seed.items():
-                    yield {
+                rows += [
+                    {
                         "task": task.task.name,
                         "model": task.model,
                         "encoding": name,
@@ -68,6 +66,9 @@ def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
                         "place": task.ranks.get(name),
                         "learning_rate": each.rate,
                     }
+                    for seed, score in by_seed.items()
+                ]
+    return kept.as_csv(rows)
 
 
 def _filled(name: str, comparison: Comparison, **more: object) -> str:

@@ -2,16 +2,18 @@
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from posenc.lab.comparison import TaskComparison
 from posenc.lab.statistics import Pair
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from posenc.plots import costs, length_curve, loss_curves, paired_differences, save
+from posenc.plots.style import Theme, look
 
 MOST_PAIRS = 12  # pairs that are drawn; of more, those of the leader alone. Tables have all of them
 
@@ -19,13 +21,11 @@ MOST_PAIRS = 12  # pairs that are drawn; of more, those of the leader alone. Tab
 def figures(task: TaskComparison, index: int) -> dict[str, Markup]:
     """By what they show in words, the figures of a task; ``index`` keeps their names apart."""
     made = enumerate(drawn(task).items())
-    return {said: _svg(ax.figure, f"t{index}f{turn}") for turn, (said, ax) in made}
+    return {said: _svg(ax.figure, f"t{index}f{turn}") for turn, (said, ax) in made}  # type: ignore[arg-type]
 
 
-def drawn(task: TaskComparison) -> "dict[str, Axes]":
+def drawn(task: TaskComparison) -> dict[str, Axes]:
     """By what they show in words, the figures of a task."""
-    from posenc.plots import costs, length_curve, loss_curves, paired_differences
-
     kind = task.task.task
     encodings, trained = task.encodings.values(), kind.trained
     told = [each for each in encodings if each.reported]
@@ -52,40 +52,30 @@ def drawn(task: TaskComparison) -> "dict[str, Axes]":
     return axes
 
 
-def _shown(task: TaskComparison) -> list[Pair]:
+def _shown(task: TaskComparison) -> Sequence[Pair]:
     """All pairs, or those of the encoding that is most often better."""
-    found = sorted(task.pairs[task.length], key=lambda each: -each.interval.value)
+    found = task.pairs[task.length]
     if len(found) <= MOST_PAIRS:
         return found
     leader = max(task.encodings, key=lambda name: sum(pair.better == name for pair in found))
     return [pair for pair in found if leader in (pair.better, pair.worse)]
 
 
-def variables(theme: str) -> Markup:
-    """The colors of a ground as CSS variables."""
-    return Markup("; ".join(f"--{name}: {value}" for name, value in _colors(theme).items()))
+def colors(theme: Theme) -> dict[str, str]:
+    """The colors of a ground by the names that the page has for them."""
+    found = look(theme)
+    lines = {f"line-{turn}": value for turn, value in enumerate(found.lines)}
+    return {"ground": found.ground, "ink": found.ink, "faint": found.faint, **lines}
 
 
-def _colors(theme: str) -> dict[str, str]:
-    from posenc.plots.style import look
-
-    colors = look(theme)  # type: ignore[arg-type]
-    lines = {f"line-{turn}": value for turn, value in enumerate(colors.lines)}
-    return {"ground": colors.ground, "ink": colors.ink, "faint": colors.faint, **lines}
-
-
-def _svg(figure, own: str) -> Markup:
+def _svg(figure: Figure, own: str) -> Markup:
     """The figure, its colors by name and its ids of its own: a page has many."""
-    import matplotlib.pyplot as plt
-
-    from posenc.plots import save
-
     save(figure, file := io.BytesIO(), "svg")
     plt.close(figure)
     text = file.getvalue().decode()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'\bid="', f'id="{own}-', text)
     text = re.sub(r'(url\(|href=")#', rf"\1#{own}-", text)
-    for name, value in _colors("light").items():
+    for name, value in colors("light").items():
         text = text.replace(value, f"var(--{name})")
     return Markup(re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|', r"\1", text, count=1))

@@ -6,17 +6,16 @@ from statistics import fmean, median
 
 from posenc.lab.comparison import Beside, Comparison, Scored, TaskComparison, titled
 from posenc.lab.planning import variants
-from posenc.lab.statistics import LEVEL, Interval, why_never_clear
+from posenc.lab.statistics import LEVEL, why_never_clear
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table; the first column names the row, and the note says how to read it."""
+    """One table."""
 
     title: str
-    header: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str = ""
+    rows: list[dict[str, str]]  # words by the name of their column; the first one names the row
+    note: str  # how to read it
 
 
 def sheets(task: TaskComparison) -> Iterator[Sheet]:
@@ -37,32 +36,25 @@ def scores(task: TaskComparison) -> Sheet:
     compared = [each for each in every if task.length in each.scores]
     lost = {e.name: len(e.seeds) - len(e.reported.get(task.length, {})) for e in compared}
     left_out = ", ".join(f"{count} of {name}" for name, count in lost.items() if count)
-    return Sheet(
-        f"{kind.measure} by length",
-        (
-            "encoding",
-            "place",
-            "fits",
-            f"at {trained} (trained){unit}",
-            *(f"at {n}" for n in longer),
-        ),
-        [
-            (
-                each.name,
-                _place(task, each),
-                f"{sum(each.fits)} of {len(each.fits)}"
-                + (f", {len(each.diverged)} diverged" if each.diverged else ""),
-                f"{fmean(each.scores[trained].values()):.3f}",
-                *(interval(each.middle.get(length)) for length in longer),
-            )
-            for each in every
-        ],
+    rows = [
+        {
+            "encoding": each.name,
+            "place": _place(task, each),
+            "fits": f"{sum(each.fits)} of {len(each.fits)}"
+            + (f", {len(each.diverged)} diverged" if each.diverged else ""),
+            f"at {trained} (trained){unit}": f"{fmean(each.scores[trained].values()):.3f}",
+            **{f"at {length}": str(each.middle.get(length, "–")) for length in longer},
+        }
+        for each in every
+    ]
+    note = (
         "Means of seeds at the trained length; interquartile means with 95 % bootstrap intervals "
         f"elsewhere. A seed fits with {'at most' if kind.lower_is_better else 'at least'} "
         f"{kind.gate:g} at the trained length; a guess has {kind.chance:.3g}. A place is 1, and "
         "one more for each encoding that is clearly better. What did not fit has none."
-        + (f" Seeds that only guess are left out: {left_out}." if left_out else ""),
+        + (f" Seeds that only guess are left out: {left_out}." if left_out else "")
     )
+    return Sheet(f"{kind.measure} by length", rows, note)
 
 
 def _place(task: TaskComparison, each: Scored) -> str:
@@ -84,88 +76,88 @@ def paired_lengths(task: TaskComparison) -> list[int]:
 def differences(task: TaskComparison, length: int) -> Sheet:
     """Every pair at a length."""
     sign = "better than" if task.task.task.lower_is_better else "−"
-    found = sorted(task.pairs[length], key=lambda each: -each.interval.value)
-    too_few = why_never_clear(found)
-    told = f" Here {too_few}." if too_few else ""
-    return Sheet(
-        f"Paired differences at {length}",
-        ("pair", "mean", "seeds", "p", "p after Holm", "clear"),
-        [
-            (
-                f"{pair.better} {sign} {pair.worse}",
-                interval(pair.interval),
-                f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
-                f"{pair.p:.3g}",
-                f"{pair.corrected:.3g}",
-                "too few seeds" if too_few else ("yes" if pair.is_clear else "no"),
-            )
-            for pair in found
-        ],
+    too_few = why_never_clear(task.pairs[length])
+    rows = [
+        {
+            "pair": f"{pair.better} {sign} {pair.worse}",
+            "mean": str(pair.interval),
+            "seeds": f"{min(pair.differences):.3f} to {max(pair.differences):.3f}",
+            "p": f"{pair.p:.3g}",
+            "p after Holm": f"{pair.corrected:.3g}",
+            "clear": "too few seeds" if too_few else ("yes" if pair.is_clear else "no"),
+        }
+        for pair in task.pairs[length]
+    ]
+    note = (
         "Differences of the same seed, whose body and data are the same for both. p is from sign "
-        f"flips. Clear: p after Holm is at most {LEVEL:g}, and the interval lies above 0.{told}",
+        f"flips. Clear: p after Holm is at most {LEVEL:g}, and the interval lies above 0."
+        + (f" Here {too_few}." if too_few else "")
     )
+    return Sheet(f"Paired differences at {length}", rows, note)
 
 
 def costs(task: TaskComparison) -> Sheet:
     """What training took."""
     every = task.encodings.values()
+    rows = [
+        {
+            "encoding": each.name,
+            "ms a step": f"{median(each.milliseconds.values()):.1f}" if each.milliseconds else "–",
+            "learned numbers": str(each.parameters),
+            "learning rate": f"{each.rate:g}"
+            + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
+        }
+        for each in every
+    ]
     tuned = any(each.tuned_rate for each in every)
-    return Sheet(
-        "Cost and learning rates",
-        ("encoding", "ms a step", "learned numbers", "learning rate"),
-        [
-            (
-                each.name,
-                f"{median(each.milliseconds.values()):.1f}" if each.milliseconds else "–",
-                str(each.parameters),
-                f"{each.rate:g}" + (f", then {each.tuned_rate:g}" if each.tuned_rate else ""),
-            )
-            for each in every
-        ],
+    note = (
         "Milliseconds are medians of processor time, on one thread of that machine. Learning rates "
         "are given, or chosen by the loss at the trained length"
-        f"{'; a second one is that of steps after training' if tuned else ''}.",
+        f"{'; a second one is that of steps after training' if tuned else ''}."
     )
+    return Sheet("Cost and learning rates", rows, note)
 
 
 def published(task: TaskComparison, each: Beside) -> Sheet:
     """What a paper says, beside ours."""
-    theirs = each.published
+    theirs, ours = each.published, f"ours: {task.task.task.measure}"
+    rows = [
+        {
+            "encoding": name,
+            theirs.measure: f"{value:g}",
+            ours: f"{each.ours[name]:.3f}" if name in each.ours else "not run",
+        }
+        for name, value in theirs.values.items()
+    ]
     direction = "lower" if theirs.lower_is_better else "higher"
-    return Sheet(
-        f"Published: {theirs.source}",
-        ("encoding", theirs.measure, f"ours: {task.task.task.measure}"),
-        [
-            (name, f"{value:g}", f"{each.ours[name]:.3f}" if name in each.ours else "not run")
-            for name, value in theirs.values.items()
-        ],
+    note = (
         f"Theirs: {theirs.setting}; {direction} is better. The model and the task differ, so only "
         "the order can be compared."
-        + (f" {each.same} of {each.of} pairs have the same order here." if each.of else ""),
+        + (f" {each.same} of {each.of} pairs have the same order here." if each.of else "")
     )
+    return Sheet(f"Published: {theirs.source}", rows, note)
 
 
-def facts(comparison: Comparison) -> list[tuple[str, str]]:
+def facts(comparison: Comparison) -> dict[str, str]:
     """What was run, where and when."""
     found, grid = comparison.counts, comparison.grid
+    made = f"{found['made']} of {found['total']} made, {found['failed']} failed"
+    if comparison.earlier:
+        made += f"; {comparison.earlier} more by an earlier source of their encodings"
     machines = dict.fromkeys(
         f"{each['processor']} ({each['cores']} cores), {each['system']}, Python {each['python']}, "
         f"torch {each['torch']}, posenc {each['posenc']}"
         for each in comparison.machines
     )
-    made = f"{found['made']} of {found['total']} made, {found['failed']} failed"
-    if comparison.earlier:
-        made += f"; {comparison.earlier} more by an earlier source of their encodings"
-    body = "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models)
-    missing = "; ".join(_missing(comparison))
-    return [
-        ("runs", made),
-        *([("not made yet", missing)] if missing else []),
-        ("seeds", f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}"),
-        ("body", body),
-        ("machine", "; ".join(machines)),
-        ("made", " to ".join(dict.fromkeys(each[:10] for each in comparison.dates))),
-    ]
+    told = {
+        "runs": made,
+        "not made yet": "; ".join(_missing(comparison)),
+        "seeds": f"{len(grid.seeds)} planned; what is made is enough for {comparison.purpose}",
+        "body": "; ".join(f"dim {m.dim}, {m.heads} heads, {m.depth} layers" for m in grid.models),
+        "machine": "; ".join(machines),
+        "made": " to ".join(dict.fromkeys(each[:10] for each in comparison.dates)),
+    }
+    return {name: said for name, said in told.items() if said}
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
@@ -179,7 +171,3 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     for title, names in lost.items():
         if names:
             yield f"{title}: {', '.join(names)}" if title in made else title
-
-
-def interval(found: Interval | None) -> str:
-    return "–" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"

@@ -7,36 +7,18 @@ from posenc.lab.comparison import Expected, TaskComparison
 from posenc.lab.statistics import why_never_clear
 
 
-def sentences(comparison: TaskComparison) -> list[str]:
+def sentences(comparison: TaskComparison) -> Iterator[str]:
     """What the numbers of a task say, each sentence worked out from them."""
-    return [
-        _fitted(comparison),
-        *_diverged(comparison),
-        *_best(comparison),
-        *(_gap(each, comparison.task.task.lower_is_better) for each in comparison.gaps),
-        *(
-            f"{each.same} of {each.of} pairs have the order of {each.published.source}."
-            for each in comparison.beside
-            if each.of
-        ),
-    ]
-
-
-def _fitted(comparison: TaskComparison) -> str:
-    task = comparison.task.task
-    unfit = [each.name for each in comparison.encodings.values() if not each.has_fitted]
-    if not unfit:
-        return f"All encodings fit at the trained length, {task.trained}."
-    bound = f"at {'most' if task.lower_is_better else 'least'} {task.gate:g}"
-    return (
-        f"At the trained length, {task.trained}, {_listed(unfit)} did not fit ({bound} is needed)."
-    )
-
-
-def _diverged(comparison: TaskComparison) -> Iterator[str]:
+    task, every = comparison.task.task, comparison.encodings.values()
+    unfit = [each.name for each in every if not each.has_fitted]
+    if unfit:
+        bound = f"at {'most' if task.lower_is_better else 'least'} {task.gate:g} is needed"
+        yield f"At the trained length, {task.trained}, {_listed(unfit)} did not fit ({bound})."
+    else:
+        yield f"All encodings fit at the trained length, {task.trained}."
     ended = [
-        f"{name} in {_listed([f'seed {seed}' for seed in each.diverged])}"
-        for name, each in comparison.encodings.items()
+        f"{each.name} in {_listed([f'seed {seed}' for seed in each.diverged])}"
+        for each in every
         if each.diverged
     ]
     if ended:
@@ -44,6 +26,12 @@ def _diverged(comparison: TaskComparison) -> Iterator[str]:
             f"Training diverged, and ended early: {'; '.join(ended)}. Their scores count as they "
             "are, or as a guess where there are none."
         )
+    yield from _best(comparison)
+    for each in comparison.gaps:
+        yield _gap(each, task.lower_is_better)
+    for each in comparison.beside:
+        if each.of:
+            yield f"{each.same} of {each.of} pairs have the order of {each.published.source}."
 
 
 def _best(comparison: TaskComparison) -> Iterator[str]:
@@ -59,10 +47,10 @@ def _best(comparison: TaskComparison) -> Iterator[str]:
     middles = {name: each.middle[length].value for name, each in of.items()}
     best = min(middles, key=lambda name: sign * middles[name])
     found = comparison.pairs[length]
-    clear = [p.worse for p in found if p.better == best and p.worse in of and p.is_clear]
+    behind = {pair.worse for pair in found if pair.better == best and pair.is_clear}
+    clear = [name for name in of if name in behind]
     than = f"it is clearly better than {_listed(clear)}" if clear else "no difference is clear"
-    if too_few := why_never_clear(found):
-        than = too_few
+    than = why_never_clear(found) or than
     yield (
         f"At {length} ({length / task.trained:g} times the trained length), {best} has the best "
         f"{task.measure}, {middles[best]:.2f}" + (f"; {than}." if len(of) > 1 else ".")
@@ -75,11 +63,10 @@ def _best(comparison: TaskComparison) -> Iterator[str]:
 
 
 def _gap(each: Expected, lower_is_better: bool) -> str:
-    gap = each.gap
+    gap, values = each.gap, list(each.differences.values())
     asked = f"{gap.better} − {gap.worse} ≥ {gap.least:g} at {each.length}"
     if lower_is_better:
         asked = f"{gap.better} better than {gap.worse} by {gap.least:g} or more at {each.length}"
-    values = list(each.differences.values())
     if not values:
         return f"Expected {asked}: not measured."
     met = sum(value >= gap.least for value in values)
@@ -91,4 +78,5 @@ def _gap(each: Expected, lower_is_better: bool) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """Names as a sentence has them: a, b and c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
