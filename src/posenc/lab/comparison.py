@@ -1,7 +1,9 @@
 """The numbers of a report, all of them: what shows a grid prints and draws these and no others."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import nan
 from typing import Any, NamedTuple
 
@@ -63,21 +65,13 @@ class TaskComparison:
 
     task: GridTask
     model: str  # name of the body, where there are several
+    title: str  # how the report calls both
     encodings: Mapping[str, Scored]  # in the grid's order
     pairs: Mapping[int, Sequence[Pair]]  # every pair, by length
-    ranks: Mapping[str, int]  # places at ``length``, only of those that fitted
+    length: int  # where encodings are compared: the longest that any of them has
+    ranks: Mapping[str, int]  # places there, only of those that fitted
     gaps: Sequence[Expected]
     beside: Sequence[Beside]
-
-    @property
-    def title(self) -> str:
-        """How the report calls it."""
-        return titled(self.task, self.model)
-
-    @property
-    def length(self) -> int:
-        """Where encodings are compared: the longest that any of them has."""
-        return max(self.pairs)
 
 
 @dataclass(frozen=True)
@@ -100,9 +94,9 @@ def titled(task: GridTask, model: str) -> str:
 
 def compared(grid: Grid, store: Store) -> Comparison:
     """Everything that a report says of a grid."""
-    known = Results(store)
+    known, said = Results(store), store.failures()
     plan = planned(grid, store, known.of)
-    made: dict[tuple[str, str], dict[str, list[dict]]] = {}
+    made: dict[tuple[str, str], dict[str, list[dict]]] = {}  # by task and body, by encoding
     for run in plan.runs:
         result = None if run.kind == "tuning" else known.of(run.configuration)
         if result is not None:
@@ -112,8 +106,8 @@ def compared(grid: Grid, store: Store) -> Comparison:
         raise ValueError(f"grid {grid.name} has no results in {store.root}; run it first.")
     tasks = {task.name: task for task in grid.tasks}
     groups = [results for own in made.values() for results in own.values()]
-    found = [each for results in groups for each in results]
-    dates, fewest, said = [each["date"] for each in found], min(map(len, groups)), store.failures()
+    fewest, found = min(map(len, groups)), list(chain(*groups))
+    dates = [each["date"] for each in found]
     return Comparison(
         grid=grid,
         counts=counts(plan, store),
@@ -130,19 +124,21 @@ def _task(
     grid: Grid, task: GridTask, model: str, made: Mapping[str, list[dict]], known: Results
 ) -> TaskComparison:
     encodings = {name: _scored(name, task, results, known) for name, results in made.items()}
-    sign, by_length = _sign(task.task), {}
+    sign, pairs = _sign(task.task), {}
     for length in sorted({length for each in encodings.values() for length in each.scores}):
         found = {name: e.reported.get(length, {}) for name, e in encodings.items()}
         signed = {n: {s: sign * v for s, v in of.items()} for n, of in found.items() if of}
-        by_length[length] = statistics.pairs(signed)
-    length = max(by_length)
+        pairs[length] = statistics.pairs(signed)
+    length = max(pairs)
     fitted = [n for n, each in encodings.items() if each.has_fitted and length in each.reported]
-    among = [p for p in by_length[length] if p.better in fitted and p.worse in fitted]
+    among = [p for p in pairs[length] if p.better in fitted and p.worse in fitted]
     return TaskComparison(
         task=task,
         model=model,
+        title=titled(task, model),
         encodings=encodings,
-        pairs=by_length,
+        pairs=pairs,
+        length=length,
         ranks=statistics.ranks(fitted, among),
         gaps=[_expected(gap, task, encodings) for gap in grid.gaps if gap.task == task.name],
         beside=[_beside(each, task, encodings, length) for each in task.task.published],
@@ -154,39 +150,37 @@ def _sign(of: Task | Published) -> float:
 
 
 def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> Scored:
-    by_seed = {r["configuration"]["seed"]: r for r in results}
-    by_seed = dict(sorted(by_seed.items()))
-    bases = {seed: known.base_of(each) or each for seed, each in by_seed.items()}
-    trained, reported_of = task.task.trained, task.task.reported
+    kind, middle = task.task, statistics.interquartile_mean
+    made = {r["configuration"]["seed"]: r for r in results}
+    made = dict(sorted(made.items()))
+    bases = {seed: known.base_of(each) or each for seed, each in made.items()}
     of_bases = {seed: _scores(base, task) for seed, base in bases.items()}
-    scores: dict[int, dict[int, float]] = {}
-    reported: dict[int, dict[int, float]] = {}
-    for seed, each in by_seed.items():
-        for length, value in (own := _scores(each, task)).items():
-            scores.setdefault(length, {})[seed] = value
-            if (told := reported_of(own, length, of_bases[seed][trained])) is not None:
-                reported.setdefault(length, {})[seed] = told
-    before = [reported_of(own, trained, own[trained]) for own in of_bases.values()]
+    scores, reported = defaultdict[int, dict](dict), defaultdict[int, dict](dict)
+    for seed, each in made.items():
+        own, learned = _scores(each, task), of_bases[seed][kind.trained]
+        for length, value in own.items():
+            scores[length][seed] = value
+            if (told := kind.reported(own, length, learned)) is not None:
+                reported[length][seed] = told
+    before = [kind.reported(own, kind.trained, own[kind.trained]) for own in of_bases.values()]
     before = [each for each in before if each is not None]
-    first, middle = results[0], statistics.interquartile_mean
+    first = results[0]
     extension = first["configuration"]["extension"] or {"steps": 0}
-    ended = {s: [e["outcome"]["diverged"] for e in (r, bases[s])] for s, r in by_seed.items()}
-    cost = {
-        s: r["cost"]["milliseconds_a_step"] for s, r in by_seed.items() if r["outcome"]["steps"]
-    }
+    ended = {s: [e["outcome"]["diverged"] for e in (r, bases[s])] for s, r in made.items()}
+    timed = {seed: each["cost"] for seed, each in made.items() if each["outcome"]["steps"]}
     return Scored(
         name=name,
-        seeds=tuple(by_seed),
-        scores=scores,
-        reported=reported,
-        fits=tuple(task.task.fits(own[trained]) for own in of_bases.values()),
+        seeds=tuple(made),
+        scores=dict(scores),
+        reported=dict(reported),
+        fits=tuple(kind.fits(own[kind.trained]) for own in of_bases.values()),
         before=float(middle(before)) if before else nan,
         middle={n: statistics.bootstrap([*v.values()], middle) for n, v in reported.items()},
         diverged=tuple(seed for seed, either in ended.items() if any(either)),
         rate=first["configuration"]["training"]["learning_rate"],
-        curves={seed: each["outcome"]["curve"] for seed, each in by_seed.items()},
+        curves={seed: each["outcome"]["curve"] for seed, each in made.items()},
         parameters=first["outcome"]["parameters"]["encoding"],
-        milliseconds=cost,
+        milliseconds={seed: cost["milliseconds_a_step"] for seed, cost in timed.items()},
         tuned_rate=extension["learning_rate"] if extension["steps"] else None,
     )
 

@@ -62,8 +62,11 @@ def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: i
         if isinstance(made, Positional):
             for place, held in places.items():
                 held.extend(getattr(made, place))
-        else:
-            places[_place(made)].append(made)
+            continue
+        fitting = [place for place, interface in PLACES.items() if isinstance(made, interface)]
+        if not fitting:
+            raise ValueError(f"{type(made).__name__} is no encoding; see posenc.encodings.base.")
+        places[fitting[0]].append(made)
     if not nope_layers:
         return Positional(**places)
     if not all(0 <= layer < depth for layer in nope_layers):
@@ -84,13 +87,6 @@ def version(use: Sequence[str]) -> str:
     paths = {Path(str(inspect.getsourcefile(each))) for each in classes}
     sources = sorted({_meaning(path, path.stat().st_mtime_ns) for path in paths})
     return sha256("\n".join(sources).encode()).hexdigest()[:12]
-
-
-def _place(made: object) -> str:
-    found = [place for place, interface in PLACES.items() if isinstance(made, interface)]
-    if not found:
-        raise ValueError(f"{type(made).__name__} is no encoding; see posenc.encodings.base.")
-    return found[0]
 
 
 def _classes(text: str) -> list[Any]:

@@ -15,9 +15,9 @@ from posenc.lab.tasks import Task
 
 TUNING_SEED = 1_000_003  # seeds of tuning begin here, so that no reported run has tuned itself
 
-
 Count = Annotated[int, Meta(ge=1)]
 Rates = Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
+Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
 
 
 class Tuning(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,20 +75,24 @@ class GridTask:
     encodings: tuple[str, ...] = ()  # those that are run on it; all if none
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Everything that is to be run."""
+class GridFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a grid takes from its file as it is."""
 
     name: str
-    about: str
+    seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)]  # of the reported runs
+    encodings: Annotated[tuple[GridEncoding, ...], Meta(min_length=1)]
+    about: str = ""
+    models: tuple[ModelSize, ...] = (ModelSize(),)
+    extensions: tuple[GridExtension, ...] = ()
+    gaps: tuple[Gap, ...] = ()  # expected orderings
+
+
+class Grid(GridFile, frozen=True, kw_only=True):
+    """Everything that is to be run."""
+
     folder: Path  # where paths as ``mine.py`` begin
     tasks: tuple[GridTask, ...]
-    encodings: tuple[GridEncoding, ...]
-    extensions: tuple[GridExtension, ...]
-    models: tuple[ModelSize, ...]
-    seeds: tuple[int, ...]  # of the reported runs
     tuning: Tuning
-    gaps: tuple[Gap, ...]  # expected orderings
 
     def cells(self) -> Iterator[tuple[GridTask, ModelSize, GridEncoding]]:
         """Each encoding with each task that it is run on, and each body."""

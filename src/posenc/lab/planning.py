@@ -1,6 +1,7 @@
 """From a grid to its runs: which are made, which can be made now, and which wait for others."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass
 from itertools import product
@@ -119,28 +120,24 @@ def seconds_left(plan: Plan, store: Store, host: str, workers: int) -> float | N
 
     A step takes what those of the same task and encoding took, or of the same task, or any.
     """
-    speeds: dict[tuple, list[float]] = {}
+    speeds = defaultdict[tuple, list[float]](list)
     for each in store.results():
         if each["machine"]["host"] == host:
             asked, steps = each["configuration"], max(1, each["outcome"]["steps"])
-            for key in _kinds(asked["task"], asked["use"]):
-                speeds.setdefault(key, []).append(each["cost"]["seconds"] / steps)
+            for kind in ((asked["task"], *asked["use"], ""), (asked["task"],), ()):
+                speeds[kind].append(each["cost"]["seconds"] / steps)
     if not speeds:
         return None
 
     def seconds(run: Planned) -> float:
         asked = run.configuration
-        steps = asked.training.steps if asked.extension is None else asked.extension.steps
-        known = (speeds[key] for key in _kinds(asked.task, asked.use) if key in speeds)
-        return max(1, steps) * median(next(known))
+        kinds = (asked.task, *asked.use, ""), (asked.task,), ()
+        speed = median(next(speeds[kind] for kind in kinds if kind in speeds))
+        return max(1, (asked.extension or asked.training).steps) * speed
 
     to_make = [r for r in plan.runs if not store.is_done(r.id) and not store.has_failed(r.id)]
     waiting = plan.waiting * median(map(seconds, plan.runs)) if plan.waiting else 0.0
     return (sum(map(seconds, to_make)) + waiting) / workers
-
-
-def _kinds(task: str, use: Sequence[str]) -> tuple[tuple, ...]:
-    return (task, tuple(use)), (task,), ()
 
 
 def counts(plan: Plan, store: Store) -> dict[str, int]:

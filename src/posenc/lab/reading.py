@@ -9,43 +9,33 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
+from msgspec.structs import asdict
 
-from posenc.lab import grid as grids
-from posenc.lab.configuration import Configuration, ModelSize, Training, converted, made_task
-from posenc.lab.grid import Count, Grid, GridTask, Rates
+from posenc.lab.configuration import Configuration, Training, converted, made_task
+from posenc.lab.grid import Grid, GridFile, GridTask, Rates, Tuning, configured, extended
 from posenc.lab.training import untrained
 
-Seed = Annotated[int, Meta(ge=0, lt=grids.TUNING_SEED)]
+BUDGET = set(Training.__struct_fields__) - {"learning_rate"}
+LISTS = {"use", "nope_layers", "encodings", "learning_rates", "factors"}
 
 
 class GridError(ValueError):
     """What is wrong with a grid, with its file and field."""
 
 
-class _File(Struct, forbid_unknown_fields=True):
+class _File(GridFile, frozen=True, kw_only=True):
     """A grid as its file holds it."""
 
-    name: str
-    seeds: Count | Annotated[tuple[Seed, ...], Meta(min_length=1)]
     tasks: Annotated[list[dict[str, Any]], Meta(min_length=1)]
-    encodings: Annotated[tuple[grids.GridEncoding, ...], Meta(min_length=1)]
-    about: str = ""
-    training: dict[str, Any] = {}
-    models: tuple[ModelSize, ...] = (ModelSize(),)
-    extensions: tuple[grids.GridExtension, ...] = ()
-    gaps: tuple[grids.Gap, ...] = ()
+    training: dict[str, Any] = field(default_factory=dict)
 
 
-class _TaskNames(Struct, forbid_unknown_fields=True):
+class _TaskNames(Struct):
     task: str
     name: str = ""
     encodings: tuple[str, ...] = ()
     learning_rates: Rates | None = None
-
-
-BUDGET = set(Training.__struct_fields__) - {"learning_rate"}
-LISTS = {"use", "nope_layers", "encodings", "learning_rates", "factors"}
 
 
 def shipped() -> list[str]:
@@ -88,31 +78,31 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
     for name, part in values.items():
         for table in part if isinstance(part, list) else [part]:
             if isinstance(table, dict):
-                _list_single(table, {"steps"} if name == "extensions" else set())
+                _list_single(table, LISTS | {"steps"} if name == "extensions" else LISTS)
     for use in more:  # a class of one's own goes by its name
         name = use.partition("(")[0].rpartition(":")[2] if ":" in use else use
         values.setdefault("encodings", []).append({"name": name, "use": [use]})
         for task in values.get("tasks", ()):
             task.get("encodings", []).append(name)
-    found = converted(values, _File)
-    budget = _taken(found.training, BUDGET)
-    tuning = _at("training", converted, found.training, grids.Tuning)
+    if isinstance(values.get("seeds"), int):
+        values["seeds"] = list(range(values["seeds"]))
+    known = asdict(converted(values, _File))
+    tables, training = known.pop("tasks"), known.pop("training")
+    budget = _taken(training, BUDGET)
+    tuning = _at("training", converted, training, Tuning)
     _at("training", converted, budget, Training)
-    tasks = (
+    tasks = tuple(
         _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
-        for index, each in enumerate(found.tasks)
+        for index, each in enumerate(tables)
     )
-    seeds = tuple(range(found.seeds)) if isinstance(found.seeds, int) else found.seeds
-    same = ("name", "about", "encodings", "extensions", "models", "gaps")
-    same = {name: getattr(found, name) for name in same}
-    grid = Grid(**same, folder=folder, tasks=tuple(tasks), seeds=seeds, tuning=tuning)
+    grid = Grid(**known, folder=folder, tasks=tasks, tuning=tuning)
     _check_names(grid)
     return grid
 
 
-def _list_single(table: dict[str, Any], more: set[str]) -> None:
+def _list_single(table: dict[str, Any], lists: set[str]) -> None:
     """Single values become lists where lists belong."""
-    for name in (LISTS | more) & table.keys():
+    for name in lists & table.keys():
         if not isinstance(table[name], list):
             table[name] = [table[name]]
 
@@ -162,11 +152,11 @@ def _check_names(grid: Grid) -> None:
 def _check_encodings(grid: Grid) -> None:
     """Builds every encoding for every task and calls it, at the longest length, once."""
     for task, model, each in grid.cells():
-        asked = partial(grids.configured, task, each, model, 0)
+        asked = partial(configured, task, each, model, 0)
         base = _at(f"encodings {each.name!r} on {task.name}", _called, asked)
         for extension in grid.extending(each):
             for factor in extension.factors:
-                asked = partial(grids.extended, base, extension, factor, 0)
+                asked = partial(extended, base, extension, factor, 0)
                 _at(f"extensions {extension.name!r} on {task.name}", _called, asked)
 
 

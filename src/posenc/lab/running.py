@@ -32,48 +32,43 @@ class Runner:
     store: Store
     workers: int
     watcher: Told  # is told what happens
-    active: dict[str, tuple[Planned, subprocess.Popen]] = field(default_factory=dict)
+    active: dict[subprocess.Popen, Planned] = field(default_factory=dict)
 
     def run(self) -> Plan:
         """Works until every run is made or given up, also those that other processes make."""
-        plan = planned(self.grid, self.store)
         try:
-            while self._begin(plan):
-                time.sleep(LOOK)
-                if self._collect() or not self.active:
-                    plan = planned(self.grid, self.store)
-            return plan
+            while True:
+                plan = planned(self.grid, self.store)
+                left = [run for run in plan.runs if is_left(run, self.store)]
+                if not left and not self.active:
+                    return plan
+                taken = {run.id for run in self.active.values()}
+                for run in left:
+                    is_next = len(self.active) < self.workers and run.id not in taken
+                    if is_next and run.is_ready(self.store) and not self.store.is_running(run.id):
+                        self.active[self._started(run)] = run
+                self.watcher.changed(plan, len(self.active))
+                self._wait()
         finally:
-            for _, process in self.active.values():
+            for process in self.active:
                 process.terminate()
                 process.wait()
 
-    def _begin(self, plan: Plan) -> bool:
-        """Fills the free places; whether there is anything to wait for."""
-        before = len(self.active)
-        left = [run for run in plan.runs if is_left(run, self.store)]
-        for run in left:
-            is_next = len(self.active) < self.workers and run.id not in self.active
-            if is_next and run.is_ready(self.store) and not self.store.is_running(run.id):
-                self.active[run.id] = (run, self._started(run))
-        if len(self.active) != before or not before:
-            self.watcher.changed(plan, len(self.active))
-        return bool(left or self.active)
-
     def _started(self, run: Planned) -> subprocess.Popen:
         alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+        words = command(run, self.grid, self.store)
         with open(self.store.path("logs", run.id), "ab") as log:
-            words = command(run, self.grid, self.store)
             return subprocess.Popen(words, stdout=log, stderr=log, env=alone)
 
-    def _collect(self) -> bool:
-        """Takes notice of processes that have ended; whether any has."""
-        ended = [(run, p.returncode) for run, p in self.active.values() if p.poll() is not None]
-        for run, status in ended:
-            del self.active[run.id]
-            if said := end_of(run, status, self.store):
+    def _wait(self) -> None:
+        """Until a process has ended; a moment where all that is left is made by others."""
+        time.sleep(LOOK)
+        while self.active and all(process.poll() is None for process in self.active):
+            time.sleep(LOOK)
+        for process in [each for each in self.active if each.poll() is not None]:
+            run = self.active.pop(process)
+            if said := end_of(run, process.returncode, self.store):
                 self.watcher.ended(run, said)
-        return bool(ended)
 
 
 @dataclass
