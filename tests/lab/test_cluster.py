@@ -7,8 +7,7 @@ import pytest
 from tests.lab.conftest import TINY
 
 from posenc.lab import planned, trained
-from posenc.lab.progress import Told
-from posenc.lab.running import RayRunner
+from posenc.lab.running import RayRunner, Told
 
 
 def test_without_ray_the_extra_is_named(tiny, store, monkeypatch):

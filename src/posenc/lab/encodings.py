@@ -83,18 +83,16 @@ def version(use: Sequence[str]) -> str:
 
     What these files import, and classes that they inherit from, have no part in it.
     """
-    classes = [each for text in use for each in _classes(text)]
+    classes = []
+    for text in use:
+        if own := OWN.fullmatch(text):
+            classes.append(_own_class(own["module"], own["name"]))
+        else:
+            called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", text))
+            classes += [names()[name] for name in called & names().keys()]
     paths = {Path(str(inspect.getsourcefile(each))) for each in classes}
     sources = sorted({_meaning(path, path.stat().st_mtime_ns) for path in paths})
     return sha256("\n".join(sources).encode()).hexdigest()[:12]
-
-
-def _classes(text: str) -> list[Any]:
-    own = OWN.fullmatch(text)
-    if own is not None:
-        return [_own_class(own["module"], own["name"])]
-    called = set(re.findall(r"[A-Za-z_]\w*(?=\s*\()", text))
-    return [names()[name] for name in called & names().keys()]
 
 
 def _own_class(module: str, name: str) -> Any:

@@ -126,10 +126,8 @@ def answered(store: Store, query: str) -> tuple[list[str], list[tuple]]:
 
 def _connected(store: Store) -> Any:
     """DuckDB with the table, built of the files each time."""
-    try:
-        import duckdb  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ValueError("queries and Parquet need DuckDB: pip install 'posenc[lab]'") from None
+    import duckdb
+
     connection = duckdb.connect()
     with tempfile.TemporaryDirectory() as folder:
         export(store, path := Path(folder) / "runs.csv")

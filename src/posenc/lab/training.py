@@ -1,7 +1,7 @@
 """A run: a small transformer that is trained and examined, a pure function of its configuration."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -94,7 +94,7 @@ def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -
     if extension is not None:
         model.load_state_dict(weights or {})
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=training.weight_decay)
-    body, encoding = _parts(model)
+    hashes = {name: _digest(part) for name, part in _parts(model.state_dict()).items()}
     data, seen = generator_for(asked.seed, "data", *tuned), ""
     torch.manual_seed(seed_of(asked.seed, "positions", *tuned))  # what remaps positions draws here
     losses, seconds = list[float](), 0.0
@@ -102,8 +102,7 @@ def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -
     while len(losses) < steps and all(map(isfinite, losses[-1:])):
         began = time.process_time()
         batch = _batch(asked, task, data)
-        rows = [each for each in (batch.tokens, batch.targets, batch.positions) if each is not None]
-        seen = _digest(seen.encode(), *map(_bits, rows))
+        seen = _digest([(seen, batch.tokens), ("", batch.targets), ("", batch.positions)])
         rate = training.rate(len(losses)) if extension is None else extension.learning_rate
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
@@ -113,18 +112,15 @@ def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -
         optimizer.step()
         losses.append(value.item())
         seconds += time.process_time() - began
+    body, encoding = _parts(model.state_dict()).values()
+    learned = _parts(dict(model.named_parameters()))  # what layers share stands there once
     written = {
         "steps": len(losses),
         "diverged": not all(map(isfinite, losses[-1:])),
         **_examined(asked, task, model),
         "curve": _curve(losses, max(1, steps // CURVE)),
-        "parameters": _learned(model),
-        "hashes": {
-            "body": _digest(body),
-            "encoding": _digest(encoding),
-            "data": seen,
-            "weights": _digest(*_parts(model)),
-        },
+        "parameters": {name: sum(w.numel() for _, w in part) for name, part in learned.items()},
+        "hashes": {**hashes, "data": seen, "weights": _digest(body + encoding)},
     }
     return Outcome(written, seconds, model.state_dict())
 
@@ -211,30 +207,19 @@ def generator_for(seed: int, *purpose: object) -> torch.Generator:
     return torch.Generator().manual_seed(seed_of(seed, *purpose))
 
 
-def _is_encoding(name: str) -> bool:
-    """Whether a tensor of the model is one of its encodings."""
-    return ".positional." in name
+def _parts(tensors: dict[str, Tensor]) -> dict[str, list[tuple[str, Tensor]]]:
+    """The tensors of the body and those of the encodings, with their names."""
+    parts = {"body": [], "encoding": []}
+    for name, tensor in sorted(tensors.items()):
+        parts["encoding" if ".positional." in name else "body"].append((name, tensor))
+    return parts
 
 
-def _learned(model: Model) -> dict[str, int]:
-    """How many numbers body and encodings learn; those that layers share count once."""
-    found = {"body": 0, "encoding": 0}
-    for name, each in model.named_parameters():
-        found["encoding" if _is_encoding(name) else "body"] += each.numel()
-    return found
-
-
-def _parts(model: Model) -> tuple[bytes, bytes]:
-    """Names and bits of the body, and of the encodings."""
-    parts = {False: b"", True: b""}
-    for name, tensor in sorted(model.state_dict().items()):
-        parts[_is_encoding(name)] += name.encode() + _bits(tensor)
-    return parts[False], parts[True]
-
-
-def _bits(tensor: Tensor) -> bytes:
-    return tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-
-
-def _digest(*parts: bytes) -> str:
-    return sha256(b"".join(parts)).hexdigest()[:16]
+def _digest(tensors: Iterable[tuple[str, Tensor | None]]) -> str:
+    """A hash of names and bits."""
+    found = sha256()
+    for name, tensor in tensors:
+        found.update(name.encode())
+        if tensor is not None:
+            found.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()[:16]

@@ -12,10 +12,9 @@ from posenc.lab import Grid, Store, grid_from, planned
 from posenc.lab.comparison import compared
 from posenc.lab.kept import answered, export, keep, taken_out
 from posenc.lab.planning import counts
-from posenc.lab.progress import Told, left
 from posenc.lab.report import write
 from posenc.lab.report.words import sentences
-from posenc.lab.running import RayRunner, Runner
+from posenc.lab.running import RayRunner, Runner, Told, left
 
 
 def lab(asked: Any) -> int | None:

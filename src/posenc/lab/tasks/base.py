@@ -60,7 +60,6 @@ class Task(abc.ABC):
     steps: ClassVar[int] = 1000  # of training, where a grid names none
     shortest: ClassVar[int | None] = None  # the least length in training, if not ``trained``
     is_causal: ClassVar[bool] = True  # whether a token sees only those before it
-    is_exact: ClassVar[bool] = False  # whether a row scores 1 where all of it is right, else 0
     lower_is_better: ClassVar[bool] = False
     published: ClassVar[tuple[Published, ...]] = ()
 
@@ -77,7 +76,7 @@ class Task(abc.ABC):
         """How well each row is answered, [batch], by logits [batch, seq, vocabulary]."""
         scored = batch.targets != IGNORED
         met = ((logits.argmax(-1) == batch.targets) & scored).sum(1)
-        return (met == scored.sum(1)).float() if self.is_exact else met / scored.sum(1).clamp(min=1)
+        return met / scored.sum(1).clamp(min=1)
 
     def examined(self) -> "Task":
         """The task that scores are taken of; another where training must not see its rows."""

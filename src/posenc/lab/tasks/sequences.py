@@ -16,7 +16,19 @@ WORDS = 16  # all others
 
 
 @dataclass(frozen=True)
-class Copy(Task):
+class ExactMatch(Task):
+    """A row scores 1 where all of its targets are met, else 0."""
+
+    measure = "exact match"
+    chance = 0.0
+    shortest = 1
+
+    def score(self, logits: Tensor, batch: Batch) -> Tensor:
+        return (super().score(logits, batch) == 1.0).float()
+
+
+@dataclass(frozen=True)
+class Copy(ExactMatch):
     """Letters, a mark, and the letters again; right where every one of them is.
 
     The length counts the letters; a row has twice as many tokens.
@@ -27,11 +39,7 @@ class Copy(Task):
 
     about = "The row once more; right where all of it is."
     vocabulary = LETTERS + 1
-    measure = "exact match"
-    is_exact = True
-    chance = 0.0
     steps = 2000
-    shortest = 1
     published = (
         Published(
             "Kazemnejad et al. 2023 (arXiv:2305.19466), the authors' published results",
@@ -53,7 +61,7 @@ class Copy(Task):
 
 
 @dataclass(frozen=True)
-class Counting(Task):
+class Counting(ExactMatch):
     """ "a b :" and then a, a + 1, …, b, stop; right where every token is.
 
     Numbers are tokens and all of them occur in training; longer rows are only longer.
@@ -67,11 +75,7 @@ class Counting(Task):
 
     about = "From one number to another, and then stop; right where all of it is."
     vocabulary = NUMBERS + 2
-    measure = "exact match"
-    is_exact = True
-    chance = 0.0
     steps = 1500
-    shortest = 1
 
     def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         first = draw(generator, NUMBERS - length + 1, batch, 1)
@@ -86,7 +90,7 @@ class Counting(Task):
 
 
 @dataclass(frozen=True)
-class ReversedAddition(Task):
+class ReversedAddition(ExactMatch):
     """ "a + b =" and the sum, lowest digit first; right where every digit is.
 
     The length counts the digits of a and of b. With ``coupled`` positions, digits of the same
@@ -103,11 +107,7 @@ class ReversedAddition(Task):
 
     about = "The sum of two numbers, lowest digit first; right where all of it is."
     vocabulary = 12
-    measure = "exact match"
-    is_exact = True
-    chance = 0.0
     steps = 3000
-    shortest = 1
 
     def generate(self, generator: Generator, length: int, batch: int) -> Batch:
         a, b = draw(generator, 10, 2, batch, length)
