@@ -12,8 +12,7 @@ from posenc.lab import planned
 from posenc.lab.comparison import compared
 from posenc.lab.kept import answered, export, keep, rows, taken_out
 from posenc.lab.report import as_csv, as_markdown, write
-from posenc.lab.report.sheets import differences
-from posenc.lab.report.words import sentences
+from posenc.lab.report.text import differences, sentences
 from posenc.lab.working import make
 
 GAP = '[[gaps]]\ntask = "k_front"\nbetter = "ALiBi"\nworse = "NoPE"\nleast = 0.1\nat = 2\n'

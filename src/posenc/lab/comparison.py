@@ -166,7 +166,7 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
     before = [each for each in before if each is not None]
     first = results[0]
     extension = first["configuration"]["extension"] or {"steps": 0}
-    ended = {s: [e["outcome"]["diverged"] for e in (r, bases[s])] for s, r in made.items()}
+    pairs = [(seed, each["outcome"], bases[seed]["outcome"]) for seed, each in made.items()]
     timed = {seed: each["cost"] for seed, each in made.items() if each["outcome"]["steps"]}
     return Scored(
         name=name,
@@ -176,7 +176,7 @@ def _scored(name: str, task: GridTask, results: list[dict], known: Results) -> S
         fits=tuple(kind.fits(own[kind.trained]) for own in of_bases.values()),
         before=float(middle(before)) if before else nan,
         middle={n: statistics.bootstrap([*v.values()], middle) for n, v in reported.items()},
-        diverged=tuple(seed for seed, either in ended.items() if any(either)),
+        diverged=tuple(s for s, one, base in pairs if one["diverged"] or base["diverged"]),
         rate=first["configuration"]["training"]["learning_rate"],
         curves={seed: each["outcome"]["curve"] for seed, each in made.items()},
         parameters=first["outcome"]["parameters"]["encoding"],

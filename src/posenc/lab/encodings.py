@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from posenc.encodings.expression import encoding_from, names
 from posenc.encodings.positional import PLACES, Positional
+
+Layers = Positional | list[Positional]
+"""One encoding for all layers, or one for each."""
 
 OWN = re.compile(
     r"\s*(?P<module>[\w./\\~ -]+?):(?P<name>[A-Za-z_]\w*)\s*(?P<given>\(.*\))\s*", re.S
@@ -49,7 +51,7 @@ def encoding(text: str) -> Any:
         raise ValueError(f"{text!r}: {error}") from error
 
 
-def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> nn.Module:
+def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: int) -> Layers:
     """The encodings of so many layers, each in its place, with what they learn drawn from ``seed``.
 
     Of no expression, NoPE.
@@ -75,7 +77,7 @@ def drawn(use: Sequence[str], *, depth: int, nope_layers: Sequence[int], seed: i
     inside, bare = Positional(**places), Positional()
     layers = [bare if layer in nope_layers else inside for layer in range(depth)]
     layers[0] = Positional(**({} if 0 in nope_layers else places), **outside)
-    return nn.ModuleList(layers)
+    return layers
 
 
 def version(use: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def keep(store: Store, path: Path, grid: Grid | None = None) -> None:
         found = [result for run in plan if (result := known.of(run.configuration)) is not None]
         found += [base for each in found if (base := known.base_of(each)) is not None]
         failures = {run.id: failures[run.id] for run in plan if run.id in failures}
-    written = {each["id"]: _written(each) for each in found}
+    written = {each["id"]: _shortened(each) for each in found}
     written |= {run: {"id": run, "said": said} for run, said in failures.items()}
     told = (json.dumps(written[run], ensure_ascii=False, sort_keys=True) for run in sorted(written))
     with whole(path) as file:
@@ -55,12 +55,11 @@ def taken_out(path: Path, root: Path) -> Store:
     return store
 
 
-def _written(result: dict[str, Any]) -> dict[str, Any]:
-    curve = result["outcome"]["curve"]
-    left = curve[:: max(1, -(-len(curve) // POINTS))]
-    short = [[step, float(f"{loss:.4g}")] for step, loss in left]
-    machine = {**result["machine"], "host": ""}
-    return {**result, "outcome": {**result["outcome"], "curve": short}, "machine": machine}
+def _shortened(result: dict[str, Any]) -> dict[str, Any]:
+    outcome, machine = result["outcome"], {**result["machine"], "host": ""}
+    every = max(1, -(-len(outcome["curve"]) // POINTS))
+    curve = [[step, float(f"{loss:.4g}")] for step, loss in outcome["curve"][::every]]
+    return {**result, "outcome": {**outcome, "curve": curve}, "machine": machine}
 
 
 def rows(store: Store) -> Iterator[dict[str, Any]]:

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import stats
-
-Name = TypeVar("Name")
 
 LEVEL = 0.05
 """A difference is clear where its corrected p-value is no larger, and its interval above 0."""
@@ -97,7 +95,7 @@ def least_p(seeds: int, pairs: int = 1) -> float:
     return min(1.0, pairs * alone)
 
 
-def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
+def holm(p_values: Mapping[Any, float]) -> dict[Any, float]:
     """p-values corrected for how many questions were asked at once.
 
     The i-th smallest of m is multiplied by m − i + 1, and none falls below one before it.

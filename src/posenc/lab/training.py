@@ -12,9 +12,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from posenc.encodings.positional import Positional
 from posenc.lab.configuration import Configuration, ModelSize
-from posenc.lab.encodings import drawn
+from posenc.lab.encodings import Layers, drawn
 from posenc.lab.tasks.base import IGNORED, Batch, Task, loss
 from posenc.transformer.encoder import Encoder
 
@@ -29,18 +28,11 @@ class Model(nn.Module):
     a learned table of 0.02 would hardly be seen beside them.
     """
 
-    def __init__(self, vocabulary: int, size: ModelSize, positional: nn.Module, *, is_causal: bool):
+    def __init__(self, vocabulary: int, size: ModelSize, positional: Layers, *, is_causal: bool):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, size.dim)
-        self.encoder = Encoder(
-            size.dim,
-            size.heads,
-            size.depth,
-            positional=positional if isinstance(positional, Positional) else list(positional),  # type: ignore[arg-type]
-            norm="pre",
-            activation="gelu",
-            is_causal=is_causal,
-        )
+        kind = {"norm": "pre", "activation": "gelu", "is_causal": is_causal}
+        self.encoder = Encoder(size.dim, size.heads, size.depth, positional=positional, **kind)
         self.logits = nn.Linear(size.dim, vocabulary, bias=False)
 
     def forward(
@@ -89,7 +81,7 @@ def trained(asked: Configuration, *, weights: dict[str, Tensor] | None = None) -
     """
     task, training, extension = asked.made_task(), asked.training, asked.extension
     tuned = () if extension is None else ("extension",)
-    steps = training.steps if extension is None else extension.steps
+    steps = (extension or training).steps
     model = untrained(asked, task)
     if extension is not None:
         model.load_state_dict(weights or {})

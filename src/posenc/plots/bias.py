@@ -36,7 +36,6 @@ def bias(
         distances: [distances], in positions; negative ones are keys after their query.
         heads: The number of each head; 0, 1, 2, … if not given.
         random: Whether the numbers are learned ones that were not trained; it is said so.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> import torch

@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.style import Drawing, Shown, in_float64, numbers, opened, reach
 
+# Radius of the fastest pair of a fan, of that of the slowest.
 HUB = 0.12
-"""Radius of the fastest pair of a fan, of that of the slowest."""
+# Where the slowest direction stands, of the radius of the fastest: the middle would hide it.
+INNERMOST = 0.25
 
 
 def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Shown]) -> Axes:
@@ -27,7 +29,6 @@ def phasors(cos: ArrayLike, sin: ArrayLike, *, position: int, **shown: Unpack[Sh
         cos: [pairs].
         sin: [pairs], likewise.
         position: The position of the token, for the label.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = phasors([1.0, 0.0], [0.0, 1.0], position=0)
@@ -62,7 +63,6 @@ def timestep_fan(
         cos: [timesteps, pairs], from the fastest pair to the slowest.
         sin: Likewise.
         timesteps: t of each row, in any order; it may be fractional.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc import Sinusoidal
@@ -98,10 +98,6 @@ def _followed(x: np.ndarray, y: np.ndarray) -> int:
     return len(x) - 1 - int(ends[0]) if len(ends) else 0
 
 
-INNERMOST = 0.25
-"""Where the slowest pair stands, of the radius of the fastest: the middle would hide directions."""
-
-
 def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes:
     """Draws each pair as a point in its direction, the further out the faster it turns.
 
@@ -111,7 +107,6 @@ def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes
     Args:
         vectors: ``[*heads, pairs, 2]`` by name, along (y, x) in radians a unit, as of
             ``posenc.inspection.frequencies.frequency_vectors``.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = directions({"axial": [[1.0, 0.0], [0.0, 1.0]]})

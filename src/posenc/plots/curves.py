@@ -35,7 +35,6 @@ def curves(
         dimensions: Which columns; at most six by default, spread over the width.
         labels: A name for each, in the legend.
         start: The position of the first row.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = curves([[0.0, 1.0], [0.84, 0.54]], dimensions=[0])
@@ -104,7 +103,6 @@ def distance_profile(
         products: One number a distance; several by name.
         first: The distance of the first number, in positions.
         quantity: What is drawn.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = distance_profile([2.0, 1.5, 0.6])
@@ -155,7 +153,6 @@ def growth(
         dashed: Contenders with dashed lines, such as those of others.
         xlabel: What the size counts.
         ylabel: What is drawn, with its unit.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> times = {"mine": {512: 1.0, 1024: 2.1}, "copy": {512: 0.5, 1024: 1.0}}
@@ -193,7 +190,6 @@ def error_curve(errors: Mapping[str, Mapping[int, float]], **shown: Unpack[Shown
 
     Args:
         errors: For each implementation the largest absolute error by position.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = error_curve({"mine": {100: 4e-6, 1000: 4e-5}})

@@ -29,7 +29,6 @@ def grid_channels(
         channels: Which channels; up to 32, evenly spread, by default.
         columns: Small pictures side by side.
         limit: The end of the colors; the largest size of any number drawn if None.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = grid_channels([[0.0, 1.0], [0.8, 0.5]], (1, 2))
@@ -60,7 +59,6 @@ def patch_similarity(
             ``posenc.inspection.similarity.patch_similarity``; all of one size.
         patch: (row, column) of the patch, which a ring marks.
         columns: Small pictures side by side.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = patch_similarity({"MAE": [[1.0, 0.5], [0.5, 0.2]]}, (0, 0))

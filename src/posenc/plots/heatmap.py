@@ -139,7 +139,6 @@ def similarity_matrix(products: ArrayLike, *, start: int = 0, **shown: Unpack[Sh
     Args:
         products: [positions, positions].
         start: The first position.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> similarity_matrix([[1.0, 0.5], [0.5, 1.0]]).images[0].get_clim()
@@ -161,7 +160,6 @@ def shift_map(matrix: ArrayLike, *, offset: int, residual: float, **shown: Unpac
         matrix: [dim, dim].
         offset: The offset, in positions.
         residual: The largest error that the map leaves, which is written under it.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = shift_map([[0.5, 0.9], [-0.9, 0.5]], offset=1, residual=1e-16)

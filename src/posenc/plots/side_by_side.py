@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike
 
 from posenc.plots.style import Drawing, Shown, numbers, opened, reach
 
+Words = Sequence[str] | None
+
 
 def embedding_sum(
-    embedding: ArrayLike,
-    encoding: ArrayLike,
-    *,
-    tokens: Sequence[str] | None = None,
-    **shown: Unpack[Shown],
+    embedding: ArrayLike, encoding: ArrayLike, *, tokens: Words = None, **shown: Unpack[Shown]
 ) -> Axes:
     """Draws embedding, encoding and their sum, in one scale centered at zero.
 
@@ -24,7 +22,6 @@ def embedding_sum(
         embedding: [tokens, dim].
         encoding: [tokens, dim], likewise.
         tokens: The words of the rows.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = embedding_sum([[0.5, -1.0]], [[0.0, 1.0]])
@@ -47,7 +44,6 @@ def binary_comparison(sines: ArrayLike, *, bits: int | None = None, **shown: Unp
     Args:
         sines: [positions, columns], values in [−1, 1], the fast ones first.
         bits: How many binary digits; as many as the last position needs if not given.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = binary_comparison([[0.0], [0.84], [0.91], [0.14]])
@@ -68,11 +64,7 @@ def binary_comparison(sines: ArrayLike, *, bits: int | None = None, **shown: Unp
 
 
 def attention(
-    without: ArrayLike,
-    with_encoding: ArrayLike,
-    *,
-    tokens: Sequence[str] | None = None,
-    **shown: Unpack[Shown],
+    without: ArrayLike, with_encoding: ArrayLike, *, tokens: Words = None, **shown: Unpack[Shown]
 ) -> Axes:
     """Draws attention weights without and with an encoding, and their difference.
 
@@ -80,7 +72,6 @@ def attention(
         without: [queries, keys], weights from 0 to 1.
         with_encoding: [queries, keys], likewise.
         tokens: The words, of queries and keys alike.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = attention([[0.5, 0.5]], [[0.75, 0.25]])
@@ -102,9 +93,9 @@ def _draw_beside(
     drawing: Drawing,
     parts: Mapping[str, np.ndarray],
     limits: Sequence[tuple[float, float]],
-    tokens: Sequence[str] | None = None,
+    tokens: Words = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Words = None,
     maps: Sequence[Colormap | str | None] = (None,) * 3,
     bars: Sequence[str] = ("",) * 3,
 ) -> None:
@@ -141,11 +132,7 @@ def _draw_beside(
 
 
 def norms(
-    embedding: ArrayLike,
-    encoding: ArrayLike,
-    *,
-    tokens: Sequence[str] | None = None,
-    **shown: Unpack[Shown],
+    embedding: ArrayLike, encoding: ArrayLike, *, tokens: Words = None, **shown: Unpack[Shown]
 ) -> Axes:
     """Draws the length of each token's embedding beside that of its encoding, as bars.
 
@@ -153,7 +140,6 @@ def norms(
         embedding: [tokens], Euclidean norms without a unit (scaled by √d or not, as it is used).
         encoding: [tokens], likewise.
         tokens: The words.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = norms([22.6, 22.1], [16.0, 16.0])

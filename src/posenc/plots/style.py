@@ -66,7 +66,7 @@ def look(theme: Theme) -> Look:
 
 
 class Shown(TypedDict, total=False):
-    """What every figure takes."""
+    """The keywords that every figure takes."""
 
     title: str | None  #: a line above the picture
     ax: Axes | None  #: where to draw; a new figure if not given
@@ -192,11 +192,10 @@ def reach(values: ArrayLike) -> float:
     return float(np.abs(known[np.isfinite(known)]).max(initial=1.0))
 
 
+# The formats, and what each calls the date that is left out.
 DATES = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""The formats, and what each calls the date that is left out."""
-
+# Letters as letters: in an SVG by name, in a PDF with the font beside them.
 TEXT: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "pdf.fonttype": 42}
-"""Letters as letters: in an SVG by name, in a PDF with the font beside them."""
 
 
 def save(figure: Figure, file: BinaryIO, kind: str, *, dpi: int | None = None) -> None:

@@ -28,7 +28,6 @@ def length_curve(
         middles: By encoding and length ratio: value, lower and upper end of its interval.
         measure: What a score is.
         chance: The score of one who guesses; a dotted line.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = length_curve({"mine": {1: [0.9, 1.0], 8: [0.5, 0.7]}},
@@ -75,7 +74,6 @@ def paired_differences(
         differences: By comparison, one number a seed.
         intervals: By comparison: mean, lower and upper end.
         label: What differs, in which direction.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = paired_differences({"a − b": [0.1, 0.3]}, {"a − b": (0.2, 0.1, 0.3)})
@@ -103,7 +101,6 @@ def loss_curves(
 
     Args:
         curves: By encoding, for each seed its points [step, loss].
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = loss_curves({"mine": [[[1, 2.0], [2, 1.0]], [[1, 2.2], [2, 1.4]]]})
@@ -136,7 +133,6 @@ def costs(
     Args:
         milliseconds: By encoding, one number a run.
         parameters: By encoding, how many numbers it learns.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> ax = costs({"mine": [10.0, 12.0, 11.0]}, {"mine": 32})

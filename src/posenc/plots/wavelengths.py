@@ -26,7 +26,6 @@ def wavelengths(
         schedules: Wavelengths in positions, by name: ``schedule.wavelengths()``.
         trained_length: L0, in positions.
         target_length: The length it is extended to, in positions.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc.frequencies import Geometric
@@ -80,7 +79,6 @@ def scaling(
         scaled: Wavelengths after, by the name of the schedule.
         trained_length: L0, in positions.
         factor: The stretch that is asked for, as a line.
-        shown: ``title``, ``ax`` to draw on, and ``theme``: light or dark.
 
     Example:
         >>> from posenc.frequencies import Geometric, Linear

@@ -12,8 +12,7 @@ from posenc.lab import Grid, Store, grid_from, planned
 from posenc.lab.comparison import compared
 from posenc.lab.kept import answered, export, keep, taken_out
 from posenc.lab.planning import counts
-from posenc.lab.report import write
-from posenc.lab.report.words import sentences
+from posenc.lab.report import sentences, write
 from posenc.lab.running import RayRunner, Runner, Told, left
 
 

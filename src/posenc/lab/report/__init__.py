@@ -8,8 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from posenc.lab import kept
 from posenc.lab.comparison import Comparison
-from posenc.lab.report.sheets import facts, sheets
-from posenc.lab.report.words import sentences
+from posenc.lab.report.text import facts, sentences, sheets
 from posenc.lab.store import whole
 
 
