@@ -94,7 +94,7 @@ class Killing:
         self.store, self.said, self.runner = store, [], Runner
 
     def changed(self, plan, active):
-        for run, process in list(self.runner.active.values()) if not self.said else ():
+        for process, run in list(self.runner.active.items()) if not self.said else ():
             while not self.store.is_running(run.id) and process.poll() is None:
                 time.sleep(0.01)
             process.kill()
