@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Drawing, Shown, in_float64, numbers, opened, reach
+from posenc.plots.style import MARKS, Drawing, Shown, in_float64, numbers, opened, reach
 
 # Radius of the fastest pair of a fan, of that of the slowest.
 HUB = 0.12
@@ -123,7 +123,7 @@ def directions(vectors: Mapping[str, ArrayLike], **shown: Unpack[Shown]) -> Axes
         length = np.hypot(*pairs.T)
         y, x = (pairs.T / length) * _radius(length, *ends)
         size = 26 if len(pairs) <= 64 else 9
-        color, marker = colors.line(turn), "os^Dv"[turn % 5]
+        color, marker = colors.line(turn), MARKS[turn % 5]
         ax.scatter(x, y, size, color=color, marker=marker, label=name, zorder=3)
         ax.scatter(-x, -y, size, color=color, marker=marker, alpha=0.25, linewidths=0, zorder=2)
     ax.set(xlim=(-1.08, 1.08), ylim=(1.08, -1.08), aspect="equal", xticks=[], yticks=[])

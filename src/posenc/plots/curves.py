@@ -8,13 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, Shown, in_float64, numbers, opened
+from posenc.plots.style import DASHES, MARKS, Shown, in_float64, numbers, opened
 
 # Up to this many numbers each one has a dot: an encoding lives at whole positions only.
 DOTTED = 120
 STEPS = 8
 
-MARKERS = "os^DvpPX"
 LEVELS = {"one rounding of float32": 3e-8, "seen in attention scores": 1e-3}
 
 
@@ -167,7 +166,7 @@ def growth(
         values = numbers([by_size[size] for size in sizes], f"costs of {name}", 1)
         color, line, marker = colors.ink, ":", "."
         if name != against:
-            color, marker = colors.line(turn), MARKERS[turn % 8]
+            color, marker = colors.line(turn), MARKS[turn % 8]
             line, turn = "--" if name in dashed else "-", turn + 1
         style = {"color": color, "marker": marker, "linewidth": 1.6, "markersize": 4.5}
         ax.plot(sizes, values, line, label=name, **style)

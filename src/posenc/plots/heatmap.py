@@ -146,8 +146,8 @@ def similarity_matrix(products: ArrayLike, *, start: int = 0, **shown: Unpack[Sh
     """
     values = numbers(products, "products", 2)
     most = float(np.abs(values).max()) or 1.0
-    words = ("position (token)", "position (token)", "dot product")
-    return _square(values, most, (start, start + len(values)), words, **shown)
+    drawing = _square(values, most, start, start + len(values), "dot product", **shown)
+    return drawing.finished("position (token)", "position (token)")
 
 
 def shift_map(matrix: ArrayLike, *, offset: int, residual: float, **shown: Unpack[Shown]) -> Axes:
@@ -171,8 +171,8 @@ def shift_map(matrix: ArrayLike, *, offset: int, residual: float, **shown: Unpac
     below = f"dimension before (index)\nlargest error of the shift: {residual:.1e}"
     if each > 1:
         below += f"\neach cell is the largest by size of {each} rows by {each} columns"
-    words = (below, f"dimension {offset} positions later (index)", "weight")
-    return _square(_largest(values, each), reach(values), (0, dim), words, **shown)
+    drawing = _square(_largest(values, each), reach(values), 0, dim, "weight", **shown)
+    return drawing.finished(below, f"dimension {offset} positions later (index)")
 
 
 def _largest(values: np.ndarray, each: int) -> np.ndarray:
@@ -185,17 +185,13 @@ def _largest(values: np.ndarray, each: int) -> np.ndarray:
 
 
 def _square(
-    values: np.ndarray,
-    most: float,
-    ends: tuple[int, int],
-    words: tuple[str, str, str],
-    **shown: Unpack[Shown],
-) -> Axes:
+    values: np.ndarray, most: float, start: int, end: int, label: str, **shown: Unpack[Shown]
+) -> Drawing:
+    """The matrix, rows and columns counted from ``start`` to ``end``, and its color bar."""
     ax, _, drawing = opened(5.6, 4.8, **shown)
-    low, high = ends[0] - 0.5, ends[1] - 0.5
+    low, high = start - 0.5, end - 0.5
     image = drawing.picture(values, (-most, most), (low, high, high, low))
-    xlabel, ylabel, label = words
     drawing.bar(image, label, values)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    return drawing.finished(xlabel, ylabel)
+    return drawing

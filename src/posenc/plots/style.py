@@ -15,7 +15,7 @@ from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
 Theme = Literal["light", "dark"]
-MARKS = ("o", "s", "^", "D")
+MARKS = "os^DvpPX"
 DASHES = ("-", "--", "-.", ":")
 
 
