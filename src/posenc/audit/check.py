@@ -13,8 +13,6 @@ from torch import nn
 from posenc.arguments import check_whole
 from posenc.audit import models
 from posenc.audit.adapters import grid, layouts
-from posenc.audit.adapters.sizes import lengths_of
-from posenc.audit.applied import applied_alone, applies
 from posenc.audit.encodings import INTERFACES, of_ours
 from posenc.audit.questions import grid as of_grid
 from posenc.audit.questions.added.inquiry import AddedInquiry
@@ -31,7 +29,8 @@ from posenc.audit.report import (
     Verdict,
     merged,
 )
-from posenc.audit.subjects import Subject, subject_of
+from posenc.audit.signatures import applies, lengths_of
+from posenc.audit.subjects import Subject, applied_alone, subject_of
 from posenc.audit.understanding import KNOWN, understood
 from posenc.testing.cases import seed
 

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc.audit.applied import applier_of
 from posenc.audit.report import CannotCheckError
+from posenc.audit.signatures import applies
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
+from posenc.interop.oracle import asked, watched
 
 LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
 """What learned tables are called."""
@@ -114,7 +115,7 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
         if not is_rotary:
             yield Part(told, build, None, "bias" if is_bias else None, length)
             continue
-        applied, own = applier_of(model, path, config), getattr(module, "config", config)
+        applied, own = _applier_of(model, path, config), getattr(module, "config", config)
         if "layer_type" not in inspect.signature(module.forward).parameters:
             yield Part(told, build, own, "rotary", length, applied)
             continue
@@ -122,6 +123,32 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
             wrapped = lambda each=each, build=build: OfLayers(build(), each)  # noqa: E731
             yield Part(f"{told} of {each}", wrapped, (own, each), "rotary", length, applied)
     yield from _alibi(model, config)
+
+
+def _applier_of(model: nn.Module, path: str, config: Any) -> str | None:
+    """The function by which layers apply a rotary module; None if that is not seen."""
+    around = model.get_submodule(path.rpartition(".")[0])
+    users: dict[str, list[str]] = {}
+    for name, module in around.named_modules():
+        inside = any(name.startswith(f"{other}.") for other in users if other)
+        if not inside and (named := _named_in(module)):
+            users[name] = named
+    found = {name for names in users.values() for name in names}
+    if len(found) > 1:
+        try:
+            seen = watched(asked(config)).rotated
+        except Exception:  # of whatever kind a model has that takes other content
+            return None
+        found &= {call.name for call in seen if "indexer" not in call.path}
+    return found.pop() if len(found) == 1 else None
+
+
+def _named_in(layer: nn.Module) -> list[str]:
+    """The functions that its forward names, and that apply."""
+    forward = inspect.unwrap(type(layer).forward)
+    code = getattr(forward, "__code__", None)
+    names = code.co_names if code is not None else ()
+    return [n for n in names if applies(n) and callable(forward.__globals__.get(n))]
 
 
 def _likeness(module: nn.Module) -> tuple:

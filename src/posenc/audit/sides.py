@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from posenc.audit import models
-from posenc.audit.applied import applied_alone
 from posenc.audit.identity.structures import structure
 from posenc.audit.report import CannotCheckError, NotAskedError
-from posenc.audit.subjects import subject_of
+from posenc.audit.subjects import applied_alone, subject_of
 from posenc.audit.understanding import understood
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES, Profile

@@ -1,4 +1,4 @@
-"""What the parameters of a call are called, and what they stand for."""
+"""What names stand for: of parameters, of axes, and of sizes that a thing is built for."""
 
 import inspect
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 ROLES: dict[str, tuple[str, ...]] = {
     "q": ("q", "query", "queries", "xq", "query_states", "query_layer"),
@@ -61,6 +61,17 @@ AXES = {
 }
 """For each axis of a shape in words its names."""
 
+WIDTH_NAMES = (
+    "org_channels", "head_dim", "head_size", "dim", "d_model", "embed_dim", "embedding_dim", "d",
+    "rotary_dim", "hidden_size", "channels",
+)  # fmt: skip
+USUAL_WIDTHS = (64, 32, 16, 128)
+
+LENGTH_NAMES = (
+    "max_seq_len_cached", "max_position_embeddings", "max_seq_len", "max_len", "max_length",
+    "max_position", "block_size", "context_length", "num_positions",
+)  # fmt: skip
+
 BY_NAME = {name: role for role, names in ROLES.items() for name in names}
 
 
@@ -96,6 +107,11 @@ def parameters_of(thing: Any) -> list[Parameter]:
     return found
 
 
+def applies(name: str) -> bool:
+    """Whether a function of this name applies cosines and sines."""
+    return "apply" in name and ("rot" in name or "rope" in name)
+
+
 def unbound(thing: Any) -> Any:
     """The function of which some arguments are said; anything else as it is."""
     return thing.func if isinstance(thing, partial) else thing
@@ -121,3 +137,36 @@ def declared_layout(thing: Any) -> str | None:
         if len(axes) == len(words) >= 3 and {"b", "s"} <= set(axes):
             return "".join(axes)
     return None
+
+
+def _kept(thing: Any) -> tuple[list[Any], list[Tensor]]:
+    """Its parts, and their parameters and buffers."""
+    if not isinstance(thing, nn.Module):
+        return [thing], []
+    return [*thing.modules()], [t for t in (*thing.parameters(), *thing.buffers()) if t.ndim]
+
+
+def widths_of(thing: Any) -> list[int]:
+    """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
+    parts, tensors = _kept(thing)
+    found = [getattr(part, name, None) for part in parts for name in WIDTH_NAMES]
+    for t in tensors:
+        width = t.shape[-1]
+        found += [2 * width, width] if t.ndim == 1 else [width, 2 * width]
+        if t.ndim > 2 and width == 2:  # cos and sin in pairs
+            found.append(2 * t.shape[-2])
+    found = [w for w in found if isinstance(w, int) and 1 < w <= 8192]
+    return list(dict.fromkeys((*found, *USUAL_WIDTHS)))
+
+
+def lengths_of(thing: Any) -> list[int]:
+    """Lengths that a thing may be built for: what it says, and the rows of its tensors."""
+    said: list[Any] = []
+    parts, tensors = _kept(thing)
+    for part in parts:
+        said += [getattr(part, name, None) for name in LENGTH_NAMES]
+        said.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
+        if isinstance(part, nn.Module):
+            tensors += [v for v in vars(part).values() if isinstance(v, Tensor)]
+    rows = sorted((n for t in tensors for n in t.shape[:-1] if n >= 4), reverse=True)
+    return list(dict.fromkeys((*(n for n in said if type(n) is int and n > 1), *rows)))

@@ -5,7 +5,7 @@ import inspect
 import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial, update_wrapper
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.report import CannotCheckError
-from posenc.audit.signatures import parameters_of, role_of
+from posenc.audit.signatures import applies, parameters_of, role_of
 from posenc.testing.cases import seed
 
 GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
@@ -37,6 +37,14 @@ class Subject:
     namespace: Mapping[str, Any] = field(default_factory=dict)  # names beside it in its own module
     # all with which its class is called, those by default too
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def applied_alone(subject: Subject, applied: str | None) -> Subject:
+    """The subject with this function beside it and no other that applies; itself without one."""
+    if applied is None:
+        return subject
+    beside = {n: f for n, f in subject.namespace.items() if n == applied or not applies(n)}
+    return replace(subject, namespace=beside)
 
 
 def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:

@@ -1,6 +1,6 @@
 """Something that adds to embeddings, or gives the table to add, and how it is called."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from math import isqrt
@@ -10,16 +10,19 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import Call, answers, best, calls_of, first_answer
-from posenc.audit.adapters.sizes import has_zeros, lengths_of, most_taken, varies, widths_of
-from posenc.audit.report import (
-    AddsNothingError,
-    CallFailedError,
-    NotAskedError,
-    OtherResultError,
-    UnfitError,
+from posenc.audit.adapters.calls import (
+    PLACES,
+    Call,
+    View,
+    answers,
+    best,
+    calls_of,
+    first_answer,
+    most_taken,
 )
-from posenc.audit.signatures import declared_layout
+from posenc.audit.adapters.layouts import varies
+from posenc.audit.report import CallFailedError, NotAskedError, OtherResultError, UnfitError
+from posenc.audit.signatures import declared_layout, lengths_of, widths_of
 from posenc.audit.subjects import Subject
 
 BATCH, SEQ = 3, 7
@@ -30,7 +33,6 @@ SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}
 
 KNOWN = SAYS_SIZE | {"offset", "dim", "dtype"}
 
-NOTHING = "it adds nothing, as where a table is still of zeros; give it numbers first"
 CHANCE = "it gives other numbers at each call, in eval mode too, as dropout or a table drawn anew"
 NO_SUM = "it changes content otherwise than by a sum"
 IDS = "equal numbers receive other rows at other places, as ids of tokens do, and positions do not"
@@ -39,27 +41,15 @@ Run = Callable[..., Tensor]
 """From a copy, x ``[batch, seq, dim]``, positions ``[seq]`` or ``[batch, seq]``, and a mask."""
 
 
-@dataclass
-class Added:
-    """Something that says what to add to ``[batch, seq, dim]``."""
+@dataclass(kw_only=True)
+class Added(View):
+    """Something that says what to add to ``[batch, seq, dim]``; ``run`` is a ``Run``."""
 
-    subject: Subject
-    run: Run
-    text: str  # how it is called, as Python
-    dim: int  # width of the embeddings
-    layout: str  # the order of axes that it takes
-    declared: bool  # whether its author or the caller says that order
-    moves: str  # how positions are said: "positions", "offset", or "" for not at all
     seq: int  # a length that it takes
     scale: float | None = None  # what embeddings are multiplied with; None for the table alone
     fixed: bool = False  # whether it takes that length alone
     grid: tuple[int, int] | None = None  # height and width, where a row is a grid
     masked: Run | None = None  # the call with a padding mask
-    unsaid: Run | None = None  # the same call without positions, where these may be left out
-    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
-    by_guess: bool = False  # whether nothing but numbers says that an argument is positions
-    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
-    fit: int = -1  # how well it fits
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"
@@ -172,16 +162,16 @@ def _view(
     subject: Subject, call: Call, moves: str, layout: str, declared: bool, dim: int, seq: int
 ) -> Added:
     grid = _grid(seq) or (1, seq)
-    plain = call.uses - {"positions", "offset"}
-    using = lambda *roles: _runner(call.using(*plain, *roles), layout, grid)  # noqa: E731
-    is_grid = layout in GRIDS or "grid" in call.required
-    others = call.unsaid("positions", "offset")
+    run = lambda call: _runner(call, layout, grid)  # noqa: E731
+    is_grid, unplaced = layout in GRIDS or "grid" in call.required, call.unplaced()
+    takes_mask = "mask" in call.roles and layout in ("bsd", "sd")
     return Added(
-        subject, _runner(call, layout, grid), call.text, dim, layout, declared, moves, seq,
-        grid=grid if is_grid else None, fixed=is_grid, by_guess=call.by_guess,
-        masked=using("mask") if "mask" in call.roles and layout in ("bsd", "sd") else None,
-        unsaid=using() if moves and moves not in call.required and "x" in call.said else None,
-        others=tuple((p.name, using(p.role)) for p in others),
+        subject=subject, run=run(call), text=call.text, dim=dim, layout=layout, declared=declared,
+        moves=moves, seq=seq, grid=grid if is_grid else None, fixed=is_grid,
+        by_guess=call.by_guess,
+        masked=run(call.using(*call.uses - PLACES, "mask")) if takes_mask else None,
+        unsaid=run(unplaced) if unplaced and "x" in call.said else None,
+        others=tuple((name, run(other)) for name, other in call.others()),
     )  # fmt: skip
 
 
@@ -236,8 +226,8 @@ def measured(view: Added) -> int | None:
     if not torch.isfinite(empty).all():
         return None
     scale = _scale(empty, once, twice, x)
-    if scale is not None and not empty.any() and has_zeros(view.subject.fresh()):
-        raise AddsNothingError(NOTHING)
+    if scale is not None:
+        view.refuse_zeros(empty)
     if scale is None or (scale and not empty.any()):
         if not torch.equal(empty, view.call(zeros)):
             raise UnfitError(CHANCE)

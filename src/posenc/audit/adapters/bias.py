@@ -1,16 +1,15 @@
 """Something that gives a bias for scores, and how it is called."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from posenc.audit.adapters.calls import Call, answers, best, calls_of
-from posenc.audit.adapters.sizes import has_zeros
-from posenc.audit.report import AddsNothingError, CallFailedError
+from posenc.audit.adapters.calls import Call, View, answers, best, calls_of
+from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import role_of
 from posenc.audit.subjects import GUESSES, Subject
 
@@ -25,8 +24,6 @@ FORMS = (
 ONE_LENGTH = ({"length"}, {"length", "heads"}, {"mask"})
 """What takes one length, for queries and keys."""
 
-NOTHING = "its bias is 0, as where a table is still of zeros; give it numbers first"
-
 Run = Callable[..., Tensor]
 
 
@@ -35,25 +32,20 @@ def other_shape(made: Tensor, q_len: int, k_len: int) -> CallFailedError:
     return CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
 
 
-@dataclass
-class BiasView:
+@dataclass(kw_only=True)
+class BiasView(View):
     """Something that gives a bias ``[heads, q_len, k_len]``.
 
     ``run`` takes a copy, q_len, k_len and the dtype of scores. With ``scores``
     ``[1, heads, q_len, k_len]`` it gives what becomes of them; of more rows, as it comes.
     """
 
-    subject: Subject
-    run: Run
-    text: str  # how it is called, as Python
     takes: frozenset[str | None]  # the roles that it is told
     fixed: int | None = None  # the only length that it takes, if it is but one
     heads: int = 0
     rows: bool = False  # whether fewer queries than keys can be asked for
     key_only: bool = False  # whether all queries share one row, as slope × key position
     slopes_only: bool = False  # whether it gives slopes, and no bias
-    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
-    fit: int = -1  # how well it fits
 
     kind = "bias"
 
@@ -115,7 +107,8 @@ def _calls(thing: Any) -> Iterator[Call]:
 def _views(subject: Subject, calls: Iterable[Call]) -> Iterator[BiasView]:
     """Each call with any number of tokens, and with those that it may be built for alone."""
     for call in calls:
-        view = BiasView(subject, runner(subject, call), call.text, call.said - {"dtype"})
+        run, takes = _runner(subject, call), call.said - {"dtype"}
+        view = BiasView(subject=subject, run=run, text=call.text, takes=takes)
         yield view
         yield from (replace(view, fixed=size) for size in _sizes(call, subject.fresh()))
 
@@ -143,7 +136,7 @@ def heads_of(thing: Any) -> int | None:
     return next(numbers, None)
 
 
-def runner(subject: Subject, call: Call) -> Run:
+def _runner(subject: Subject, call: Call) -> Run:
     """A call for so many queries and keys."""
     said = call.said - {"dtype"}
     beside = call.using(*call.uses, "dtype", "offset")
@@ -215,8 +208,7 @@ def measured(view: BiasView) -> int | None:
         view.bias(SEQ + 1, SEQ + 1)
     elif view.takes and len(made) == 1:
         return None  # a table that is as wide as long
-    if not made.any() and has_zeros(view.subject.fresh()):
-        raise AddsNothingError(NOTHING)
+    view.refuse_zeros(made)
     view.heads = len(made)
     view.slopes_only = view.takes == {"heads"} and made.dtype == torch.float64
     view.key_only = bool((made == made[:, :1]).all())

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.report import (
+    AddsNothingError,
     CallFailedError,
     CannotCheckError,
     NearlyError,
@@ -21,6 +22,7 @@ from posenc.audit.report import (
     UnfitError,
 )
 from posenc.audit.signatures import Parameter, parameters_of
+from posenc.audit.subjects import Subject
 
 ROTATING = ("rotate_queries_and_keys", "rotate_queries_or_keys", "apply_rotary", "rotate")
 """Methods that rotate, whatever a call of the thing itself gives."""
@@ -38,6 +40,12 @@ OTHERWISE: dict[frozenset[str | None], tuple[dict[str, str], ...]] = {
     frozenset({"q", "k"}): ({"q": "q_len", "k": "k_len"},),
 }
 """What parameters may be by any name."""
+
+
+PLACES = frozenset({"positions", "offset"})
+"""Roles that say where tokens stand."""
+
+NOTHING = "what it gives is 0, as where a table is still of zeros; give it numbers first"
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Call:
         named = [p for p in self.parameters if p.required or p.role in self.uses]
         return f"{self.name}({', '.join(p.name + '=…' * (not p.required) for p in named)})"
 
-    def using(self, *roles: str) -> "Call":
+    def using(self, *roles: str | None) -> "Call":
         """The same with values for these optional roles."""
         return replace(self, uses=frozenset(roles) & self.roles)
 
@@ -84,12 +92,18 @@ class Call:
         for role in ("positions", "offset"):
             if role in self.roles:
                 yield role, self.using(*plain, role)
-        if not {"positions", "offset"} & self.required:
+        if not PLACES & self.required:
             yield "", self.using(*plain)
 
-    def unsaid(self, *roles: str) -> list[Parameter]:
-        """The parameters of these roles that get no value."""
-        return [p for p in self.parameters if p.role in roles and p.role not in self.said]
+    def others(self) -> list[tuple[str, "Call"]]:
+        """The same with another parameter for positions, by its name."""
+        plain, unsaid = self.uses - PLACES, PLACES - self.said
+        return [(p.name, self.using(*plain, p.role)) for p in self.parameters if p.role in unsaid]
+
+    def unplaced(self) -> "Call | None":
+        """The same without positions, where they are said and may be left out."""
+        may = self.uses & PLACES and not self.required & PLACES
+        return self.using(*self.uses - PLACES) if may else None
 
     def __call__(self, thing: Any, values: Mapping[str, Any]) -> Any:
         """Call with a value for each role that is said."""
@@ -188,6 +202,31 @@ def as_tensor(made: Any) -> Any:
     return made
 
 
+@dataclass(kw_only=True)
+class View:
+    """One way to call a subject; a bias has no width, no order of axes and no positions."""
+
+    subject: Subject
+    run: Callable[..., Any]  # the call of a copy
+    text: str  # how it is called, as Python
+    dim: int = 0  # width of embeddings or of a head
+    layout: str = ""  # the order of axes that it takes
+    declared: bool = False  # whether its author or the caller says that order
+    moves: str = ""  # how positions are said, or "" for not at all
+    unsaid: Callable[..., Any] | None = None  # without positions, where these may be left out
+    others: tuple[tuple[str, Callable[..., Any]], ...] = ()  # by other parameters for positions
+    by_guess: bool = False  # whether nothing but numbers says that an argument is positions
+    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
+    fit: int = -1  # how well it fits
+
+    def refuse_zeros(self, made: Tensor) -> None:
+        """Of a parameter of zeros, as tables are before they are trained, nothing is learned."""
+        thing = self.subject.fresh()
+        learned = thing.parameters() if isinstance(thing, nn.Module) else ()
+        if not made.any() and any(not p.any() for p in learned):
+            raise AddsNothingError(NOTHING)
+
+
 def answers(call: Callable[[], Any]) -> bool:
     """Whether a call is not refused."""
     try:
@@ -195,6 +234,15 @@ def answers(call: Callable[[], Any]) -> bool:
     except NotAskedError:
         return False
     return True
+
+
+def most_taken(takes: Callable[[int], bool], bound: int) -> int:
+    """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is."""
+    low, high = 0, bound
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if takes(middle) else (low, middle - 1)
+    return low
 
 
 def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
@@ -210,13 +258,13 @@ def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
     raise problem or CallFailedError("there is no way to call it")
 
 
-def best(views: Iterable[Any], fit: Callable[[Any], int | None], enough: int = 1) -> Any:
+def best(views: Iterable[View], fit: Callable[[Any], int | None], enough: int = 1) -> Any:
     """The first view that fits well enough, or the one that fits best."""
     found: Any = None
     other: set[tuple[str, str]] = set()  # what gives something else, whatever it is given
     problem, unfit = "", ""
     for view in views:
-        way = view.text, getattr(view, "moves", "")
+        way = view.text, view.moves
         if way in other:
             continue
         try:

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import answers
+from posenc.audit.adapters.calls import answers, most_taken
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView, rotary_of
-from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import Subject
 

@@ -86,3 +86,9 @@ def embeddings_taken_back(made: Tensor, layout: str, seq: int, dim: int) -> Tens
         if made.shape[1] < seq:
             raise FewerRowsError(f"for {seq} tokens {made.shape[1]} rows come back")
     raise CallFailedError(f"it gives the shape {shape}")
+
+
+def varies(values: Tensor, axis: int) -> float:
+    """The largest change of ``values`` along an axis."""
+    values = values.double()
+    return (values - values.narrow(axis, 0, 1)).abs().max().item() if values.numel() else 0.0

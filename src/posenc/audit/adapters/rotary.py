@@ -1,7 +1,7 @@
 """Something that rotates queries and keys, and how it is called."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, product
 from typing import Any
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters import layouts, tables
-from posenc.audit.adapters.calls import Call, answers, best, calls_of
-from posenc.audit.adapters.sizes import lengths_of, varies, widths_of
+from posenc.audit.adapters.calls import Call, View, answers, best, calls_of
+from posenc.audit.adapters.layouts import varies
 from posenc.audit.adapters.tables import Points, Way
 from posenc.audit.identity import structures
 from posenc.audit.report import CallFailedError, NotAskedError, UnfitError
-from posenc.audit.signatures import declared_layout
+from posenc.audit.signatures import declared_layout, lengths_of, widths_of
 from posenc.audit.subjects import Subject
 
 KNOWN = {"x", "q", "k", "positions", "offset", "length", "dim", "mask", "dtype"}
@@ -29,32 +29,21 @@ Both = tuple[Tensor, Tensor | None]
 Run = Callable[[Any, Tensor, Tensor, Tensor], Both]
 
 
-@dataclass
-class RotaryView:
+@dataclass(kw_only=True)
+class RotaryView(View):
     """Something that rotates ``[batch, heads, seq, head_dim]``.
 
     ``run`` takes a copy, q, k and positions ``[batch, seq]``, and gives both rotated; None for keys
-    that it does not return.
+    that it does not return. Positions move by "rows", as one "line" for all, or by an "offset".
     """
 
-    subject: Subject
-    run: Run
-    text: str  # how it is called, as Python
-    dim: int  # width of a head
-    layout: str  # the order of axes that it takes
-    declared: bool  # whether its author or the caller says that order
-    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
     sees_keys: bool  # whether keys go through the call beside queries
     kv_heads: int  # key heads that it takes beside the query heads
     applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
     unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
-    unsaid: Run | None = None  # the same call without positions, where these may be left out
-    others: tuple[tuple[str, Run], ...] = ()  # the same with another parameter for positions
     left: tuple[str, ...] = ()  # other parameters that may move positions, which are never said
     order: Tensor | None = None  # where each channel comes out, if in another order
     limit: int | None = None  # how many positions it takes, where that was seen
-    given: Mapping[str, Any] = field(default_factory=dict)  # what the caller said of the call
-    fit: int = -1  # how well it fits
 
     kind = "rotary"
     fixed = False
@@ -213,34 +202,30 @@ def _views(
         for layout in layouts.orders(said, way.orders):
             if (moves, layout) in (("rows", "hsd"), ("line", "tx")):
                 continue
-            run, beside = runner(way, layout), {} if way.source else _beside(way, every, layout)
+            run, beside = _runner(way, layout), {} if way.source else _beside(way, every, layout)
             for dim, kv_heads in product(widths, dict.fromkeys((few, HEADS))):
                 yield RotaryView(
-                    subject, run, way.text, dim, layout, said is not None, moves, sees_keys,
-                    kv_heads, applied=way.applied, **beside,
+                    subject=subject, run=run, text=way.text, dim=dim, layout=layout,
+                    declared=said is not None, moves=moves, sees_keys=sees_keys,
+                    kv_heads=kv_heads, applied=way.applied, **beside,
                 )  # fmt: skip
 
 
 def _beside(way: Way, every: list[Way], layout: str) -> dict[str, Any]:
     """What else may move positions: other parameters, and none at all."""
-    others = [
-        (p.name, runner(other, layout))
-        for p in way.call.unsaid("positions", "offset")
-        for other in every
-        if other.call.uses == {p.role} and other.moves != "line"
-    ]
-    plain = [other for other in every if way.moves and not other.moves]
-    heard = {name for name, _ in others}
-    left = way.call.unsaid("mask", "length", "positions", "offset")
+    call = way.call
+    runs = {other.call: _runner(other, layout) for other in every if other.moves != "line"}
+    others = tuple((name, runs[other]) for name, other in call.others())
+    left = {"mask", "length"} - call.said
     return {
-        "others": tuple(others) if way.moves else (),
+        "others": others if way.moves else (),
         "unheard": others[0] if others and not way.moves else None,
-        "unsaid": runner(plain[0], layout) if plain else None,
-        "left": tuple(p.name for p in left if p.name not in heard),
+        "unsaid": runs.get(call.unplaced()),
+        "left": tuple(p.name for p in call.parameters if p.role in left),
     }
 
 
-def runner(way: Way, layout: str) -> Run:
+def _runner(way: Way, layout: str) -> Run:
     """A call with queries and keys in one order of axes."""
     call, pairs = way.call, {"q", "k"} <= way.call.roles
 

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
 from posenc.audit.adapters.calls import Call, as_tensor, calls, calls_of, first_answer
-from posenc.audit.applied import applies
 from posenc.audit.report import CallFailedError
-from posenc.audit.signatures import parameters_of
+from posenc.audit.signatures import applies, parameters_of
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import Rotary
 

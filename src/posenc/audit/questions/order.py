@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.layouts import ONE_ROW
-from posenc.audit.adapters.sizes import lengths_of, varies
+from posenc.audit.adapters.layouts import ONE_ROW, varies
 from posenc.audit.questions import rows
 from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import (
@@ -26,6 +25,7 @@ from posenc.audit.questions.rotary import decoding
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import Fault, FewerRowsError, NotAskedError
+from posenc.audit.signatures import lengths_of
 
 Encoding = AddedInquiry | RotaryInquiry
 

@@ -11,13 +11,14 @@ from torch import Tensor
 
 from posenc.audit.adapters.added import Added
 from posenc.audit.adapters.calls import asking
-from posenc.audit.adapters.sizes import lengths_of, varies
+from posenc.audit.adapters.layouts import varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
 from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
+from posenc.audit.signatures import lengths_of
 from posenc.encodings.tokens.addition import Scale
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.sinusoidal import Sinusoidal

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
-from posenc.audit.adapters.calls import answers
-from posenc.audit.adapters.sizes import most_taken
+from posenc.audit.adapters.calls import answers, most_taken
 from posenc.audit.identity import lines, lookups, masks, windows
 from posenc.audit.questions.inquiry import Inquiry
 from posenc.audit.report import NotAskedError

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.audit.adapters.calls import answers, asking
+from posenc.audit.adapters.calls import answers, asking, most_taken
 from posenc.audit.adapters.rotary import HEADS, RotaryView
-from posenc.audit.adapters.sizes import most_taken
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
 from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
