@@ -17,6 +17,7 @@ from posenc.audit.signatures import applies
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.interop.oracle import asked, watched
+from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
 LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
 """What learned tables are called."""
@@ -31,8 +32,7 @@ class Part:
     config: Any  # the configuration that it must agree with
     kind: str | None  # what it is; found out if None
     length: int | None  # what the model is built for
-    # the function that applies its cosines and sines, where that was seen
-    applied: str | None = None
+    applied: str | None = None  # what applies its cosines and sines, where that was seen
 
 
 def named(model: Any) -> str:
@@ -46,17 +46,15 @@ def parts(given: Any, config: Any) -> list[Part] | None:
         given = _read(Path(given))
     if _is_config(given):
         model, config = _built(given)
-        found = list(_found(model, config, rebuilt=True))
-    elif isinstance(given, nn.Module) and _is_config(getattr(given, "config", None)):
-        if not hasattr(given, "base_model_prefix"):
-            return None
-        model, found = given, list(_found(given, given.config, rebuilt=False))
+    elif hasattr(given, "base_model_prefix") and _is_config(getattr(given, "config", None)):
+        model, config = given, given.config
     else:
         return None
+    found = list(_found(model, config, rebuilt=model is not given))
     if not found:
         raise CannotCheckError(
-            f"{type(model).__name__} has no positional part that is known here (rotary embeddings, "
-            f"T5's bias, ALiBi, sinusoidal or learned positions). Check its module itself."
+            f"{type(model).__name__} has no rotary embedding, T5's bias, ALiBi, or table of "
+            f"positions that is known here. Check its module itself."
         )
     return found
 
@@ -122,18 +120,25 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
         for each in dict.fromkeys(getattr(own, "layer_types", None) or ()):
             wrapped = lambda each=each, build=build: OfLayers(build(), each)  # noqa: E731
             yield Part(f"{told} of {each}", wrapped, (own, each), "rotary", length, applied)
-    yield from _alibi(model, config)
+    beside = inspect.getmodule(type(model))
+    for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
+        function = getattr(beside, name, None)
+        if callable(function) and getattr(config, "alibi", True) is not False:
+            heads = getattr(config, "num_attention_heads", None) or config.n_heads
+            bias = partial(function, num_heads=heads)
+            yield Part(f"{name} for {heads} heads", lambda bias=bias: bias, None, "bias", None)
 
 
 def _applier_of(model: nn.Module, path: str, config: Any) -> str | None:
     """The function by which layers apply a rotary module; None if that is not seen."""
     around = model.get_submodule(path.rpartition(".")[0])
-    users: dict[str, list[str]] = {}
+    users: list[str] = []
+    found: set[str] = set()
     for name, module in around.named_modules():
         inside = any(name.startswith(f"{other}.") for other in users if other)
         if not inside and (named := _named_in(module)):
-            users[name] = named
-    found = {name for names in users.values() for name in names}
+            users.append(name)
+            found |= named
     if len(found) > 1:
         try:
             seen = watched(asked(config)).rotated
@@ -143,12 +148,11 @@ def _applier_of(model: nn.Module, path: str, config: Any) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _named_in(layer: nn.Module) -> list[str]:
+def _named_in(layer: nn.Module) -> set[str]:
     """The functions that its forward names, and that apply."""
     forward = inspect.unwrap(type(layer).forward)
-    code = getattr(forward, "__code__", None)
-    names = code.co_names if code is not None else ()
-    return [n for n in names if applies(n) and callable(forward.__globals__.get(n))]
+    names = forward.__code__.co_names if inspect.isfunction(forward) else ()
+    return {n for n in names if applies(n) and callable(forward.__globals__.get(n))}
 
 
 def _likeness(module: nn.Module) -> tuple:
@@ -158,9 +162,7 @@ def _likeness(module: nn.Module) -> tuple:
         for name, value in vars(module).items()
         if isinstance(value, bool | int | float | str | tuple) and not name.startswith("layer_i")
     }
-    buffers = {
-        name: (x.shape, None if x.is_meta else x.tolist()) for name, x in module.named_buffers()
-    }
+    buffers = {n: x.shape if x.is_meta else x.tolist() for n, x in module.named_buffers()}
     return type(module), getattr(module, "config", None), plain, buffers
 
 
@@ -192,42 +194,19 @@ def _rebuilt(module: nn.Module, config: Any) -> nn.Module:
     return type(module)(**named)
 
 
-def _alibi(model: nn.Module, config: Any) -> Iterator[Part]:
-    """The function beside a model that builds its ALiBi."""
-    module = inspect.getmodule(type(model))
-    for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
-        function = getattr(module, name, None)
-        if callable(function) and getattr(config, "alibi", True) is not False:
-            heads = getattr(config, "num_attention_heads", None) or config.n_heads
-            bias = partial(_alibi_of, function, heads)
-            yield Part(f"{name} for {heads} heads", lambda bias=bias: bias, None, "bias", None)
-
-
-def _alibi_of(
-    function: Callable[..., Any], heads: int, length: int, dtype: torch.dtype = torch.float32
-) -> torch.Tensor:
-    if "attention_mask" not in inspect.signature(function).parameters:
-        return function(heads, length)
-    return function(torch.ones(1, length), heads, dtype).reshape(heads, 1, length)
-
-
 def meant(subject: Subject, config: Any) -> Rotary | MultimodalRotary | None:
     """The rotary encoding that the configuration beside a subject means, where it is one of all."""
-    from posenc.interop.rotary_config import rotary_from_config
-
     return _by_configuration(subject, config, rotary_from_config)
 
 
 def expected_scale(subject: Subject) -> float | None:
     """What the configuration beside a subject says that scores are multiplied with."""
-    from posenc.interop.rotary_config import softmax_scale_from_config
-
     return _by_configuration(subject, None, softmax_scale_from_config)
 
 
 def _by_configuration(subject: Subject, config: Any, read: Callable[..., Any]) -> Any:
     """What is read of a configuration, for its layers of a subject; None without one."""
-    config = config if config is not None else getattr(subject.fresh(), "config", None)
+    config = getattr(subject.fresh(), "config", None) if config is None else config
     config, layer_type = config if isinstance(config, tuple) else (config, None)
     if not (_is_config(config) or isinstance(config, dict | str | Path)):
         return None

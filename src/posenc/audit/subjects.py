@@ -50,28 +50,27 @@ def applied_alone(subject: Subject, applied: str | None) -> Subject:
 def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> Subject:
     """A source of fresh copies of what was given."""
     name = name or str(getattr(factory, "__name__", type(factory).__name__))
-    beside = _namespace(factory)
+    guessed: dict[str, Any] = {}
+    usual: dict[str, Any] = {}
     if isinstance(factory, type):
+        parameters = inspect.signature(factory).parameters.values()
+        usual = {p.name: p.default for p in parameters if p.default is not p.empty}
         guessed = _guessed(factory, arguments)
-        given = {**guessed, **arguments}
-        usual = inspect.signature(factory).parameters.values()
-        every = {p.name: p.default for p in usual if p.default is not p.empty}
-        build = partial(factory, **given)
+        build = partial(factory, **guessed, **arguments)
         _tried(build)
-        return Subject(name, _evaluating(build), build, guessed, beside, {**every, **given})
-    if _builds(factory, arguments):
+    elif _builds(factory, arguments):
         build = partial(factory, **arguments)
-        fresh = _evaluating(build)
-        # what stands beside the class of the thing, and beside the function that builds it
-        own = _namespace(getattr(fresh(), "wrapped", fresh()))
-        return Subject(name, fresh, build, namespace={**own, **beside})
-    if arguments and (isinstance(factory, nn.Module) or not callable(factory)):
+    elif arguments and (isinstance(factory, nn.Module) or not callable(factory)):
         raise CannotCheckError(f"{name} is built already; arguments are those of its class")
-    build = partial(copied, partial(factory, **arguments) if arguments else factory)
-    return Subject(name, _evaluating(build), build, namespace=beside)
+    else:
+        build = partial(_copied, partial(factory, **arguments) if arguments else factory)
+    fresh = _evaluating(build)
+    # what stands beside the class of the thing, and beside the function that builds it
+    beside = _namespace(getattr(fresh(), "wrapped", fresh())) | _namespace(factory)
+    return Subject(name, fresh, build, guessed, beside, {**usual, **guessed, **arguments})
 
 
-def copied(thing: Any) -> Any:
+def _copied(thing: Any) -> Any:
     """A deep copy; of a function, one whose enclosed modules and tensors are copies."""
     try:
         if isinstance(thing, types.FunctionType) and thing.__closure__:
@@ -79,8 +78,8 @@ def copied(thing: Any) -> Any:
         return copy.deepcopy(thing)
     except Exception as error:
         raise CannotCheckError(
-            f"it cannot be copied ({type(error).__name__}: {error}), and it is never run itself. "
-            f"Pass a function without arguments that builds it."
+            f"it cannot be copied ({type(error).__name__}: {error}). Pass a function without "
+            f"arguments that builds it."
         ) from error
 
 

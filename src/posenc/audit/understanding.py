@@ -14,17 +14,13 @@ from posenc.audit.signatures import Parameter
 from posenc.audit.subjects import Subject
 
 ACCEPTED = """it fits no form that is known here. Accepted are
-  added:  f(x), f(x, positions), f(x, offset), f(positions), f(length, dim); x [batch, seq, dim],
-          [seq, batch, dim], [seq, dim] or a grid
-  rotary: f(x), f(q, k), f(q, k, positions), f(positions, q, k), f(q, k, cos, sin),
-          f(q, k, freqs_cis), each with positions by keyword or an offset; a module that gives
-          cosines and sines; x [batch, heads, seq, head_dim], [batch, seq, heads, head_dim],
-          flattened, …; on a grid with positions [..., 2]
-  bias:   f(q_len, k_len), f(length), compute_bias(q_len, k_len), f(scores),
-          f(mask, heads, dtype), f(heads); f() and one that takes the sides of a window with
-          kind="bias" and call="subject((8, 8))"
-Say which: kind (--as), layout (--layout), dim (--dim), or the call itself:
-call="subject(q, k, position_ids=p)". Of attention or a whole layer, check the part inside."""
+  added:  f(x), f(x, positions), f(x, offset), f(positions), f(length, dim)
+  rotary: f(x), f(q, k), f(q, k, positions or offset), f(q, k, cos, sin), f(q, k, freqs_cis);
+          what gives cosines and sines
+  bias:   f(q_len, k_len), f(length), f(scores), f(mask, heads), f(heads); f() and one that
+          takes the sides of a window with kind="bias" and call="subject((8, 8))"
+Say kind (--as), layout (--layout), dim (--dim), or call="subject(q, k, position_ids=p)". Of
+attention or a whole layer, check the part inside."""
 
 ADAPTERS: dict[str, Callable[..., Any]] = {
     "bias": bias.bias_of,
@@ -40,10 +36,8 @@ KINDS = {"table": ("added", "rotary")}
 KNOWN = ("added", "rotary", "bias", *KINDS)
 """What a user may say that a subject is."""
 
-NAMES = {
-    name: name for name in ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores",
-                            "length", "dim", "heads")
-} | {"p": "positions"}  # fmt: skip
+ROLES = ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores", "length", "dim", "heads")
+NAMES = {"p": "positions"} | {role: role for role in ROLES}
 """The names that a call may use, and their roles."""
 
 
@@ -52,7 +46,7 @@ def understood(
 ) -> Any:
     """How a subject is called."""
     if call is not None:
-        return called(subject, call, layout, dim, kind)
+        return _called(subject, call, layout, dim, kind)
     rotates = any(callable(getattr(subject.fresh(), method, None)) for method in ROTATING)
     wanted = kind or ("rotary" if rotates else "")
     names = [n for n in ADAPTERS if n.startswith(KINDS.get(wanted, wanted))]
@@ -69,17 +63,16 @@ def understood(
         except CannotCheckError:
             continue
         else:
-            by_guess = getattr(view, "by_guess", False)
-            if by_guess and kind is None and next(grid.readings(subject, layout, dim), None):
+            if view.by_guess and kind is None and next(grid.readings(subject, layout, dim), None):
                 break  # to be asked on its grid
-            if not (by_guess and nearly):  # what is taken for positions was something else
+            if not (view.by_guess and nearly):  # what is taken for positions was something else
                 return view
     if nearly is not None:
         raise CannotCheckError(f"it fits no form that is known here: {nearly}.")
     raise CannotCheckError(ACCEPTED if kind is None else f"as {kind} {ACCEPTED}")
 
 
-def called(
+def _called(
     subject: Subject, text: str, layout: str | None, dim: int | None, kind: str | None
 ) -> Any:
     """The view of a call that is written out."""
