@@ -19,8 +19,8 @@ from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.interop.oracle import asked, watched
 from posenc.interop.rotary_config import rotary_from_config, softmax_scale_from_config
 
+# What learned tables are called.
 LEARNED = ("wpe", "position_embeddings", "embed_positions", "position_embedding")
-"""What learned tables are called."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ def named(model: Any) -> str:
 
 def parts(given: Any, config: Any) -> list[Part] | None:
     """The positional parts of a model, a configuration, or its file; None for anything else."""
-    if isinstance(given, str | Path):
-        given = _read(Path(given))
-    if _is_config(given):
+    if isinstance(given, str | Path) or _is_config(given):
         model, config = _built(given)
     elif hasattr(given, "base_model_prefix") and _is_config(getattr(given, "config", None)):
         model, config = given, given.config
@@ -64,22 +62,14 @@ def _is_config(thing: Any) -> bool:
     return module is not None and isinstance(thing, module.PreTrainedConfig)
 
 
-def _read(path: Path) -> Any:
-    try:
-        from transformers import AutoConfig
-
-        return AutoConfig.from_pretrained(str(path), local_files_only=True)
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise CannotCheckError(f"{path} is no configuration that can be read: {told}") from error
-
-
-def _built(config: Any) -> tuple[Any, Any]:
+def _built(given: Any) -> tuple[Any, Any]:
     """The text model of a configuration without memory, of one layer where all are alike; and its
     own configuration."""
-    from transformers import AutoModel
-
     try:
+        from transformers import AutoConfig, AutoModel
+
+        is_file = isinstance(given, str | Path)
+        config = AutoConfig.from_pretrained(str(given), local_files_only=True) if is_file else given
         text = config.get_text_config()
         small = copy.deepcopy(text)
         layers = getattr(small, "num_hidden_layers", None)
@@ -88,7 +78,7 @@ def _built(config: Any) -> tuple[Any, Any]:
         with torch.device("meta"):
             return AutoModel.from_config(small), text
     except Exception as error:
-        told = f"{type(config).__name__}: {type(error).__name__}: {error}"
+        told = f"{named(given)}: {type(error).__name__}: {error}"
         raise CannotCheckError(f"transformers cannot build {told}") from error
 
 

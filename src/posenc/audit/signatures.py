@@ -26,15 +26,15 @@ ROLES: dict[str, tuple[str, ...]] = {
     "q_len": ("q_len", "query_length", "qlen", "seq_len_q", "query_len", "tgt_len", "len_q"),
     "k_len": ("k_len", "key_length", "klen", "seq_len_k", "key_len", "src_len", "len_k"),
     "length": (
-        "length", "seq_len", "seqlen", "max_len", "max_seq_len", "end", "num_positions",
-        "n_position", "n_positions", "seq_length", "sequence_length", "max_length", "n_ctx", "n",
-        "max_position_embeddings", "max_position", "num_embeddings", "block_size", "maxlen",
-        "context_length", "n_tokens",
+        "max_seq_len_cached", "max_position_embeddings", "max_seq_len", "max_len", "max_length",
+        "max_position", "block_size", "context_length", "num_positions", "length", "seq_len",
+        "seqlen", "end", "n_position", "n_positions", "seq_length", "sequence_length", "n_ctx", "n",
+        "num_embeddings", "maxlen", "n_tokens",
     ),
     "dim": (
-        "dim", "d_model", "d", "head_dim", "embed_dim", "hidden_dim", "n_embd", "d_hid",
-        "channels", "emb_dim", "embedding_dim", "emb_size", "hidden_size", "dim_model", "head_size",
-        "d_head", "width", "demb",
+        "org_channels", "head_dim", "head_size", "dim", "d_model", "embed_dim", "embedding_dim",
+        "d", "hidden_size", "channels", "hidden_dim", "n_embd", "d_hid", "emb_dim", "emb_size",
+        "dim_model", "d_head", "width", "demb",
     ),
     "heads": ("heads", "num_heads", "n_heads", "n_head", "nhead", "num_attention_heads", "h"),
     "scores": ("scores", "attn", "attention_scores", "attn_scores", "logits", "qk", "sim", "dots"),
@@ -51,7 +51,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "token_embedding", "src", "tensor", "emb", "embedding", "embeds", "t",
     ),
 }  # fmt: skip
-"""For each role the names that public code gives it."""
+"""For each role the names that public code gives it; of sizes, those of attributes first."""
 
 AXES = {
     "b": ("b", "batch", "batch_size", "bsz", "bs"),
@@ -61,16 +61,7 @@ AXES = {
 }
 """For each axis of a shape in words its names."""
 
-WIDTH_NAMES = (
-    "org_channels", "head_dim", "head_size", "dim", "d_model", "embed_dim", "embedding_dim", "d",
-    "rotary_dim", "hidden_size", "channels",
-)  # fmt: skip
 USUAL_WIDTHS = (64, 32, 16, 128)
-
-LENGTH_NAMES = (
-    "max_seq_len_cached", "max_position_embeddings", "max_seq_len", "max_len", "max_length",
-    "max_position", "block_size", "context_length", "num_positions",
-)  # fmt: skip
 
 BY_NAME = {name: role for role, names in ROLES.items() for name in names}
 
@@ -118,14 +109,7 @@ def unbound(thing: Any) -> Any:
 
 
 def declared_layout(thing: Any) -> str | None:
-    """The order of axes that a thing says of itself: ``batch_first``, or a shape in its words.
-
-    Example:
-        >>> def add(x):
-        ...     "x: [seq_len, batch_size, dim]"
-        >>> declared_layout(add)
-        'sbd'
-    """
+    """The order of axes that a thing says of itself: ``batch_first``, or a shape in its words."""
     said = getattr(thing, "batch_first", None)
     if isinstance(said, bool):
         return "bsd" if said else "sbd"
@@ -149,7 +133,7 @@ def _kept(thing: Any) -> tuple[list[Any], list[Tensor]]:
 def widths_of(thing: Any) -> list[int]:
     """Widths that a thing may be built for, by its attributes and tensors, then the usual ones."""
     parts, tensors = _kept(thing)
-    found = [getattr(part, name, None) for part in parts for name in WIDTH_NAMES]
+    found = [getattr(part, name, None) for part in parts for name in (*ROLES["dim"], "rotary_dim")]
     for t in tensors:
         width = t.shape[-1]
         found += [2 * width, width] if t.ndim == 1 else [width, 2 * width]
@@ -164,7 +148,7 @@ def lengths_of(thing: Any) -> list[int]:
     said: list[Any] = []
     parts, tensors = _kept(thing)
     for part in parts:
-        said += [getattr(part, name, None) for name in LENGTH_NAMES]
+        said += [getattr(part, name, None) for name in ROLES["length"]]
         said.append(getattr(getattr(part, "config", None), "max_position_embeddings", None))
         if isinstance(part, nn.Module):
             tensors += [v for v in vars(part).values() if isinstance(v, Tensor)]

@@ -16,9 +16,8 @@ from posenc.audit.report import CannotCheckError
 from posenc.audit.signatures import applies, parameters_of, role_of
 from posenc.testing.cases import seed
 
+# What stands for missing arguments of a constructor, by their roles and by their names.
 GUESSES = {"dim": 64, "heads": 8, "length": 512, "base": 10_000.0}
-"""What stands for a width, a number of heads or a length that a constructor asks for."""
-
 OWN_GUESSES = {
     "dropout": 0.0, "dropout_p": 0.0, "p_dropout": 0.0, "num_buckets": 32, "max_distance": 128,
     "relative_attention_num_buckets": 32, "bidirectional": True, "device": None, "padding_idx": 1,

@@ -30,15 +30,12 @@ ADAPTERS: dict[str, Callable[..., Any]] = {
     "added, of one length": partial(added.added_of, fixed=True),
 }
 
-KINDS = {"table": ("added", "rotary")}
-"""Kinds that are one of several."""
+KINDS = {"table": ("added", "rotary")}  # kinds that are one of several
+KNOWN = ("added", "rotary", "bias", *KINDS)  # what a user may say that a subject is
 
-KNOWN = ("added", "rotary", "bias", *KINDS)
-"""What a user may say that a subject is."""
-
+# The names that a call may use, and their roles.
 ROLES = ("x", "q", "k", "positions", "offset", "q_len", "k_len", "scores", "length", "dim", "heads")
 NAMES = {"p": "positions"} | {role: role for role in ROLES}
-"""The names that a call may use, and their roles."""
 
 
 def understood(
@@ -97,10 +94,8 @@ def _called(
     except (AddsNothingError, NearlyError):
         raise
     except CannotCheckError as reason:
-        window = "" if roles else ", as --as bias of one for all tokens of a window"
-        raise CannotCheckError(
-            f"the call {text!r} gives none of the known results: {reason}. Say dim, layout or "
-            f"kind, if they are others{window}"
-        ) from None
+        window = "" if roles else "; as --as bias of one for all tokens of a window"
+        told = f"the call {text!r} gives no known result: {reason}. Say dim, layout or kind{window}"
+        raise CannotCheckError(told) from None
     view.given = {"call": text, "kind": kind, **({"dim": dim} if dim else {})}
     return view

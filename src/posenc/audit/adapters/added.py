@@ -28,28 +28,27 @@ from posenc.audit.subjects import Subject
 BATCH, SEQ = 3, 7
 GRIDS = ("bhwd", "bdhw")
 
-SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}
-"""Roles of which a call has one at least."""
-
+SAYS_SIZE = {"x", "positions", "length", "grid", "mask"}  # a call has one at least
 KNOWN = SAYS_SIZE | {"offset", "dim", "dtype"}
 
 CHANCE = "it gives other numbers at each call, in eval mode too, as dropout or a table drawn anew"
 NO_SUM = "it changes content otherwise than by a sum"
 IDS = "equal numbers receive other rows at other places, as ids of tokens do, and positions do not"
 
-Run = Callable[..., Tensor]
-"""From a copy, x ``[batch, seq, dim]``, positions ``[seq]`` or ``[batch, seq]``, and a mask."""
-
 
 @dataclass(kw_only=True)
 class Added(View):
-    """Something that says what to add to ``[batch, seq, dim]``; ``run`` is a ``Run``."""
+    """Something that says what to add.
+
+    ``run`` takes a copy, x ``[batch, seq, dim]``, positions ``[seq]`` or ``[batch, seq]``, and a
+    mask.
+    """
 
     seq: int  # a length that it takes
     scale: float | None = None  # what embeddings are multiplied with; None for the table alone
     fixed: bool = False  # whether it takes that length alone
     grid: tuple[int, int] | None = None  # height and width, where a row is a grid
-    masked: Run | None = None  # the call with a padding mask
+    masked: Callable[..., Tensor] | None = None  # the call with a padding mask
     longest_found: dict[int, int] = field(default_factory=dict)
 
     kind = "added"
@@ -59,20 +58,14 @@ class Added(View):
         return self.run(self.subject.fresh() if by is None else by, x.clone(), positions)
 
     def added(
-        self,
-        seq: int | None = None,
-        *,
-        positions: Tensor | None = None,
-        dtype: torch.dtype = torch.float32,
-        by: Any = None,
+        self, seq: int | None = None, *, dtype: torch.dtype = torch.float32, by: Any = None
     ) -> Tensor:
         """What is added to embeddings of zeros, ``[seq, dim]``."""
-        seq = seq or (len(positions) if positions is not None else self.seq)
-        return self.call(torch.zeros(1, seq, self.dim, dtype=dtype), positions, by)[0]
+        return self.call(torch.zeros(1, seq or self.seq, self.dim, dtype=dtype), by=by)[0]
 
-    def rows(self, seq: int, by: Any = None) -> Tensor:
+    def rows(self, seq: int) -> Tensor:
         """Row p is what position p receives, ``[seq, dim]`` float64."""
-        return self.added(seq, by=by).double()
+        return self.added(seq).double()
 
     def takes(self, seq: int) -> bool:
         """Whether it answers for so many positions."""
@@ -93,7 +86,7 @@ class Added(View):
     @property
     def understood(self) -> str:
         """How it was called and what came."""
-        axes = layouts.SAID_OF_EMBEDDINGS[self.layout]
+        axes = layouts.in_words(layouts.OF_EMBEDDINGS[self.layout], d="dim")
         what = "gives a table to add" if self.scale is None else f"adds to {axes}"
         where = f", first position said by {self.moves}" if self.moves else ""
         return f"{what} of width {self.dim}{where}; called as {self.text}"
@@ -135,14 +128,13 @@ def _views(
         for layout, dim in product(known if "x" in way.said else ("sd",), widths):
             # of maps some that are no squares, so that height and width are told apart
             usual = (80, 16) if layout in GRIDS else (SEQ, 16)
-            view = None
-            for seq in _lengths(thing) if fixed else usual:
-                if seq * dim <= 2**24 and (layout not in GRIDS or _grid(seq)):
-                    view = _view(subject, way, moves, layout, said is not None, dim, seq)
-                    if view.takes(seq):
-                        break
-            if view is not None:  # where it takes none, it is refused with a reason
-                yield view
+            views = [
+                _view(subject, way, moves, layout, said is not None, dim, seq)
+                for seq in (_lengths(thing) if fixed else usual)
+                if seq * dim <= 2**24 and (layout not in GRIDS or _grid(seq))
+            ]
+            if views:  # where it takes no length, it is refused with a reason
+                yield next((view for view in views if view.takes(view.seq)), views[-1])
 
 
 def _lengths(thing: Any) -> Iterator[int]:
@@ -175,7 +167,7 @@ def _view(
     )  # fmt: skip
 
 
-def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Run:
+def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Callable[..., Tensor]:
     taken: list[int] = []  # the shape of positions that it takes, once that is known
 
     def run(thing: Any, x: Tensor, positions: Tensor | None, mask: Tensor | None = None) -> Tensor:
@@ -252,10 +244,8 @@ def _scale(empty: Tensor, once: Tensor, twice: Tensor, x: Tensor) -> float | Non
         return None
     change = (once - empty).double()
     scale = ((change * x).sum() / (x * x).sum()).item()
-    off = max(
-        (change - scale * x).abs().max().item(), (twice - empty - 2 * change).abs().max().item()
-    )
-    return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max().item() else None
+    off = torch.stack((change - scale * x, twice - empty - 2 * change)).abs().max()
+    return scale if scale > 0 and off < 1e-3 * max(1.0, scale) * x.abs().max() else None
 
 
 def _no_positions(view: Added) -> str:

@@ -1,8 +1,8 @@
 """Something that gives a bias for scores, and how it is called."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,20 +15,15 @@ from posenc.audit.subjects import GUESSES, Subject
 
 SEQ = 12
 
-FORMS = (
-    {"q_len", "k_len"}, {"length"}, {"scores"}, {"mask"}, {"q_positions", "k_positions"},
-    {"length", "heads"}, {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
+# What a call is told, of one length for queries and keys, and of any.
+ONE_LENGTH: tuple[set[str | None], ...] = ({"length"}, {"length", "heads"}, {"mask"})
+FORMS: tuple[set[str | None], ...] = (
+    *ONE_LENGTH, {"q_len", "k_len"}, {"scores"}, {"q_positions", "k_positions"},
+    {"q_len", "k_len", "heads"}, {"mask", "heads"}, {"heads"},
 )  # fmt: skip
-"""What a call is told."""
-
-ONE_LENGTH = ({"length"}, {"length", "heads"}, {"mask"})
-"""What takes one length, for queries and keys."""
-
-Run = Callable[..., Tensor]
 
 
-def other_shape(made: Tensor, q_len: int, k_len: int) -> CallFailedError:
-    """What came is no bias of so many queries and keys."""
+def _other_shape(made: Tensor, q_len: int, k_len: int) -> CallFailedError:
     return CallFailedError(f"for {q_len} × {k_len} it gives {tuple(made.shape)}")
 
 
@@ -54,16 +49,14 @@ class BiasView(View):
     ) -> Tensor:
         """The bias ``[heads, q_len, k_len]``, in its own dtype."""
         made = self.run(self.subject.fresh() if by is None else by, q_len, k_len, dtype)
-        if made.shape[-2] not in (1, q_len) or made.shape[-1] != k_len:
-            raise other_shape(made, q_len, k_len)
         return made.expand(-1, q_len, -1)
 
-    def seen(self, q_len: int, k_len: int, by: Any = None) -> Tensor:
+    def seen(self, q_len: int, k_len: int) -> Tensor:
         """The bias less that of each query's own key: what a softmax can see of it.
 
         Where that is hidden, less that of the nearest key before it that is seen, or after it.
         """
-        made = self.bias(q_len, k_len, by=by).double()
+        made = self.bias(q_len, k_len).double()
         made = made.masked_fill(made < -1e8, -torch.inf)
         own = torch.arange(k_len - q_len, k_len)[:, None].expand(len(made), -1, -1)
         base = made.gather(2, _nearest(made.isneginf(), own))
@@ -92,7 +85,7 @@ def bias_of(
 ) -> BiasView:
     """How something gives its bias."""
     calls = _calls(subject.fresh()) if call is None else (call,)
-    return best(_views(subject, calls), measured)
+    return best((view for each in calls for view in _views(subject, each)), measured)
 
 
 def _calls(thing: Any) -> Iterator[Call]:
@@ -100,17 +93,15 @@ def _calls(thing: Any) -> Iterator[Call]:
         required = call.required - {"dtype"}
         if not required and "length" in call.roles:
             required = frozenset({"length"})
-        if any(required == form for form in FORMS):
-            yield call.using(*filter(None, required))
+        if required in FORMS:
+            yield call.using(*required)
 
 
-def _views(subject: Subject, calls: Iterable[Call]) -> Iterator[BiasView]:
-    """Each call with any number of tokens, and with those that it may be built for alone."""
-    for call in calls:
-        run, takes = _runner(subject, call), call.said - {"dtype"}
-        view = BiasView(subject=subject, run=run, text=call.text, takes=takes)
-        yield view
-        yield from (replace(view, fixed=size) for size in _sizes(call, subject.fresh()))
+def _views(subject: Subject, call: Call) -> Iterator[BiasView]:
+    """A call with any number of tokens, and with those that it may be built for alone."""
+    run, takes = _runner(subject, call), call.said - {"dtype"}
+    for size in (None, *_sizes(call, subject.fresh())):
+        yield BiasView(subject=subject, run=run, text=call.text, takes=takes, fixed=size)
 
 
 def _sizes(call: Call, thing: Any) -> Iterator[int]:
@@ -129,14 +120,14 @@ def _sizes(call: Call, thing: Any) -> Iterator[int]:
                 yield sides[0]
 
 
-def heads_of(thing: Any) -> int | None:
-    """The number of heads that a thing says."""
-    said = vars(thing) if hasattr(thing, "__dict__") else {}
-    numbers = (n for name, n in said.items() if isinstance(n, int) and role_of(name) == "heads")
-    return next(numbers, None)
+def _heads(thing: Any) -> int:
+    """The number of heads that a thing says, or a usual one."""
+    said = getattr(thing, "__dict__", {}).items()
+    numbers = (n for name, n in said if isinstance(n, int) and role_of(name) == "heads")
+    return next(numbers, GUESSES["heads"])
 
 
-def _runner(subject: Subject, call: Call) -> Run:
+def _runner(subject: Subject, call: Call) -> Callable[..., Tensor]:
     """A call for so many queries and keys."""
     said = call.said - {"dtype"}
     beside = call.using(*call.uses, "dtype", "offset")
@@ -144,7 +135,7 @@ def _runner(subject: Subject, call: Call) -> Run:
     one_length = said in ONE_LENGTH or (call.written and not said & {"q_len", "scores"})
 
     def given(thing: Any, q_len: int, k_len: int, dtype: torch.dtype, **told: Any) -> Tensor:
-        heads, before = heads_of(thing) or GUESSES["heads"], k_len - q_len
+        heads, before = _heads(thing), k_len - q_len
         blank, keys = torch.zeros(1, heads, k_len, 16, dtype=dtype), torch.arange(k_len)
         values = {
             "q_len": q_len, "k_len": k_len, "length": k_len, "heads": heads, "dtype": dtype,
@@ -157,16 +148,11 @@ def _runner(subject: Subject, call: Call) -> Run:
         if not isinstance(made, Tensor) or not made.is_floating_point():
             raise CallFailedError(f"it gives {type(made).__name__}, no bias")
         if gives_slopes and made.numel() != heads:
-            raise other_shape(made, q_len, k_len)
+            raise _other_shape(made, q_len, k_len)
         return made
 
     def run(
-        thing: Any,
-        q_len: int,
-        k_len: int,
-        dtype: torch.dtype,
-        scores: Tensor | None = None,
-        **told: Any,
+        thing: Any, q_len: int, k_len: int, dtype: torch.dtype, scores: Tensor | None = None, **told
     ) -> Tensor:
         if q_len != k_len and one_length:
             raise CallFailedError("it takes one length, for queries and keys")
@@ -191,7 +177,7 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     if made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len:
         return made.permute(2, 0, 1)
     if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
-        raise other_shape(made, q_len, k_len)
+        raise _other_shape(made, q_len, k_len)
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
         raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -24,27 +24,24 @@ from posenc.audit.report import (
 from posenc.audit.signatures import Parameter, parameters_of
 from posenc.audit.subjects import Subject
 
+# Methods that rotate, whatever a call of the thing itself gives.
 ROTATING = ("rotate_queries_and_keys", "rotate_queries_or_keys", "apply_rotary", "rotate")
-"""Methods that rotate, whatever a call of the thing itself gives."""
 
+# What one or two parameters may be whose names say nothing.
 UNKNOWN: dict[int, tuple[tuple[str, ...], ...]] = {
     0: ((),),
     1: (("x",), ("positions",), ("length",), ("scores",)),
     2: (("q", "k"), ("q_len", "k_len"), ("x", "positions"), ("length", "dim")),
 }
-"""What one or two parameters may be whose names say nothing."""
 
+# What parameters may be by any name.
 OTHERWISE: dict[frozenset[str | None], tuple[dict[str, str], ...]] = {
     frozenset({"x"}): ({"x": "positions"}, {"x": "length"}),
     frozenset({"positions", "dim"}): ({"positions": "length"},),
     frozenset({"q", "k"}): ({"q": "q_len", "k": "k_len"},),
 }
-"""What parameters may be by any name."""
 
-
-PLACES = frozenset({"positions", "offset"})
-"""Roles that say where tokens stand."""
-
+PLACES = frozenset({"positions", "offset"})  # roles that say where tokens stand
 NOTHING = "what it gives is 0, as where a table is still of zeros; give it numbers first"
 
 
@@ -82,11 +79,11 @@ class Call:
         named = [p for p in self.parameters if p.required or p.role in self.uses]
         return f"{self.name}({', '.join(p.name + '=…' * (not p.required) for p in named)})"
 
-    def using(self, *roles: str | None) -> "Call":
+    def using(self, *roles: str | None) -> Self:
         """The same with values for these optional roles."""
         return replace(self, uses=frozenset(roles) & self.roles)
 
-    def ways(self) -> Iterator[tuple[str, "Call"]]:
+    def ways(self) -> Iterator[tuple[str, Self]]:
         """By which role positions are said, each token's or the first; or empty for none."""
         plain = () if self.required else ("x",) if "x" in self.roles else ("length", "dim")
         for role in ("positions", "offset"):
@@ -95,12 +92,12 @@ class Call:
         if not PLACES & self.required:
             yield "", self.using(*plain)
 
-    def others(self) -> list[tuple[str, "Call"]]:
+    def others(self) -> list[tuple[str, Self]]:
         """The same with another parameter for positions, by its name."""
         plain, unsaid = self.uses - PLACES, PLACES - self.said
         return [(p.name, self.using(*plain, p.role)) for p in self.parameters if p.role in unsaid]
 
-    def unplaced(self) -> "Call | None":
+    def unplaced(self) -> Self | None:
         """The same without positions, where they are said and may be left out."""
         may = self.uses & PLACES and not self.required & PLACES
         return self.using(*self.uses - PLACES) if may else None
@@ -111,8 +108,15 @@ class Call:
         if without := [p.name for p in given if p.role not in values]:
             raise CallFailedError(f"there is no value for its parameter {without[0]}")
         named = {p.name: values[p.role] for p in given if p.role is not None}
-        function = self.find(thing)
-        return as_tensor(witnessed(lambda: function(**named), named))
+        function, changes = self.find(thing), MANNER.get().changes
+        if changes is None:
+            return as_tensor(guarded(lambda: function(**named)))
+        before = {name: v.clone() for name, v in named.items() if isinstance(v, Tensor)}
+        made = guarded(lambda: function(**named))
+        for name, kept in before.items():
+            change = (named[name] - kept).abs().max().item() if kept.numel() else 0.0
+            changes[name] = max(changes.get(name, 0.0), change)
+        return as_tensor(made)
 
 
 def calls_of(thing: Any) -> Iterator[Call]:
@@ -175,19 +179,6 @@ def guarded(call: Callable[[], Any]) -> Any:
         except Exception as error:
             words = " ".join(str(error).split())
             raise CallFailedError(f"{type(error).__name__}: {words[:160]}") from error
-
-
-def witnessed(call: Callable[[], Any], named: Mapping[str, Any]) -> Any:
-    """What a call gives; where somebody watches, how it changes what it is given by these names."""
-    changes = MANNER.get().changes
-    if changes is None:
-        return guarded(call)
-    before = {name: v.clone() for name, v in named.items() if isinstance(v, Tensor)}
-    made = guarded(call)
-    for name, kept in before.items():
-        change = (named[name] - kept).abs().max().item() if kept.numel() else 0.0
-        changes[name] = max(changes.get(name, 0.0), change)
-    return made
 
 
 def as_tensor(made: Any) -> Any:

@@ -12,14 +12,9 @@ from posenc.audit.adapters.rotary import HEADS, Both, RotaryView, rotary_of
 from posenc.audit.report import CallFailedError, CannotCheckError
 from posenc.audit.subjects import Subject
 
-NAMES = {2: ("rows", "columns"), 3: ("time", "rows", "columns")}
-"""What axes are called, by how many there are."""
-
-NEAR = 64
-"""So many coordinates are asked along each axis, where there are as many."""
-
-FAR = 1 << 20
-"""By how much one coordinate of a numbered point counts more than the next."""
+NAMES = {2: ("rows", "columns"), 3: ("time", "rows", "columns")}  # of axes, by their count
+NEAR = 64  # so many coordinates are asked along each axis, where there are as many
+FAR = 1 << 20  # by how much one coordinate of a numbered point counts more than the next
 
 
 @dataclass(frozen=True)
@@ -43,9 +38,9 @@ class Form:
 
     def points(self, numbers: Tensor) -> Tensor:
         """Numbers ``[*, seq]`` as points; those of a line, 0, 1, …, as points of the diagonal."""
-        each = [numbers // FAR**power % FAR for power in reversed(range(self.axes))]
-        is_line = numbers < FAR**self.axes
-        points = [torch.where(is_line, numbers, coordinate) for coordinate in each]
+        size = FAR**self.axes
+        each = torch.unravel_index(numbers % size, (FAR,) * self.axes)
+        points = [torch.where(numbers < size, numbers, coordinate) for coordinate in each]
         return torch.stack(points, dim=-1 if self.last else 0)
 
     def along(self, view: RotaryView, axis: int) -> RotaryView:

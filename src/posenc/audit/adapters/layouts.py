@@ -12,27 +12,20 @@ AXES = {
     "bhsd": "b h s d", "bshd": "b s h d", "sbhd": "s b h d", "bsx": "b s hd", "tx": "s hd",
     "thd": "s h d", "bsd": "bh s d", "hsd": "h s d",
 }  # fmt: skip
-LAYOUTS = tuple(AXES)
-"""Orders of queries and keys."""
-
-OF_EMBEDDINGS = {"bsd": "b yx d", "sbd": "yx b d", "sd": "yx d", "bhwd": "b y x d",
-                 "bdhw": "b d y x"}  # fmt: skip
-"""Orders of embeddings, those of images among them."""
-
+LAYOUTS = tuple(AXES)  # of queries and keys
+OF_EMBEDDINGS = {
+    "bsd": "b yx d", "sbd": "yx b d", "sd": "yx d", "bhwd": "b y x d", "bdhw": "b d y x",
+}  # fmt: skip
 NAMES = {"b": "batch", "h": "heads", "s": "seq", "d": "head_dim", "hd": "heads · head_dim",
          "bh": "batch", "yx": "seq", "y": "height", "x": "width"}  # fmt: skip
 
 
-def _in_words(axes: str, **other: str) -> str:
-    return f"[{', '.join((NAMES | other)[axis] for axis in axes.split())}]"
-
-
-SAID = {
-    name: _in_words(axes, s="tokens" if name in ("tx", "thd") else "seq")
-    for name, axes in AXES.items()
-}
-SAID_OF_EMBEDDINGS = {name: _in_words(axes, d="dim") for name, axes in OF_EMBEDDINGS.items()}
 ONE_ROW = ("tx", "thd", "hsd")
+
+
+def in_words(axes: str, **other: str) -> str:
+    """The shape of so many axes, in words."""
+    return f"[{', '.join((NAMES | other)[axis] for axis in axes.split())}]"
 
 
 def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -63,7 +56,7 @@ def taken_back(made: object, layout: str, like: Tensor) -> Tensor:
         raise OtherResultError(f"it gives {type(made).__name__}")
     if made.shape != wanted and made.squeeze(0).shape != wanted:
         kind = FewerRowsError if made.numel() < wanted.numel() else CallFailedError
-        raise kind(f"{SAID[layout]} of {tuple(wanted)} gives {tuple(made.shape)}")
+        raise kind(f"{in_words(AXES[layout])} of {tuple(wanted)} gives {tuple(made.shape)}")
     letters = AXES[layout].replace(" ", "")
     letters = letters if "b" in letters else f"b{letters}"
     size = dict(zip("bhsd", like.shape, strict=True))

@@ -20,8 +20,7 @@ from posenc.audit.subjects import Subject
 
 KNOWN = {"x", "q", "k", "positions", "offset", "length", "dim", "mask", "dtype"}
 
-UNSEEN = """which of several functions beside it applies its cosines and sines was not seen, and \
-none that could be tried makes a rotation of them. Check the function that rotates"""
+UNSEEN = "how its cosines and sines are applied was not seen. Check the function that rotates"
 
 BATCH, HEADS, SEQ = 2, 4, 6
 
@@ -67,12 +66,11 @@ class RotaryView(View):
         return queries, keys
 
     def turned(
-        self, x: Tensor, start: int = 0, by: Any = None, side: str = "q", at: Tensor | None = None
+        self, x: Tensor, at: Tensor | None = None, side: str = "q", by: Any = None
     ) -> Tensor:
-        """x as queries (or keys), its tokens at start, start + 1, … or at ``at``."""
-        line = torch.arange(start, start + x.shape[2]) if at is None else at
-        keys = x[:, : self.kv_heads] if x.shape[1] == HEADS else x
-        made = self.both(x, keys, line.expand(len(x), -1), by)[side == "k"]
+        """x of all heads as queries (or keys), its tokens at 0, 1, … or at ``at``."""
+        at = None if at is None else at.expand(len(x), -1)
+        made = self.both(x, x[:, : self.kv_heads], at, by)[side == "k"]
         if made is None:
             raise NotAskedError("it takes one tensor; what it makes of keys was not seen")
         return made
@@ -82,22 +80,22 @@ class RotaryView(View):
         """Queries, and keys where they are seen, for what is asked of both."""
         return ("q", "k") if self.sees_keys else ("q",)
 
-    def matrices(self, seq: int, side: str = "q", by: Any = None) -> Tensor:
+    def matrices(self, seq: int, side: str = "q") -> Tensor:
         """What tokens at 0 … seq − 1 are multiplied with, ``[seq, dim, dim]``, float64."""
         basis = torch.eye(self.dim)[:, None, None].expand(-1, HEADS, seq, -1).contiguous()
-        return self.turned(basis, by=by, side=side)[:, 0].permute(1, 2, 0).double()
+        return self.turned(basis, side=side)[:, 0].permute(1, 2, 0).double()
 
     def at(self, positions: list[int], probe: Tensor, side: str = "q", by: Any = None) -> Tensor:
         """``probe [dim]`` turned at each of some positions, ``[positions, dim]`` float64."""
         content = lambda seq: probe.expand(1, HEADS, seq, -1).contiguous()  # noqa: E731
         if self.moves:
             runs = [positions] if self.moves != "offset" else _consecutive(positions)
-            made = [self.turned(content(len(run)), 0, by, side, torch.tensor(run)) for run in runs]
+            made = [self.turned(content(len(run)), torch.tensor(run), side, by) for run in runs]
             return torch.cat([each[0, 0] for each in made]).double()
         seq = max(positions) + 1
         if seq * self.dim * HEADS > 2**26:
             raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
-        return self.turned(content(seq), side=side, by=by)[0, 0, positions].double()
+        return self.turned(content(seq), None, side, by)[0, 0, positions].double()
 
     @property
     def is_one_of_several(self) -> bool:
@@ -123,10 +121,11 @@ class RotaryView(View):
         said = {"rows": ", positions by row", "line": ", positions said", "": ""}
         where = said.get(self.moves, ", first position said by offset")
         told = self.applied and not self.is_one_of_several  # which the line below says
-        tail = f"; {self.applied}" if told else ""
-        tail += f"; never said: {', '.join(self.left)}" if self.left else ""
-        axes = layouts.SAID[self.layout]
-        return f"rotates {what} {axes} of width {self.dim}{where}; called as {self.text}{tail}"
+        axes = layouts.in_words(layouts.AXES[self.layout])
+        parts = [f"rotates {what} {axes} of width {self.dim}{where}", f"called as {self.text}"]
+        parts += [self.applied] if told else []
+        parts += [f"never said: {', '.join(self.left)}"] if self.left else []
+        return "; ".join(parts)
 
 
 def _consecutive(positions: list[int]) -> list[list[int]]:
@@ -214,7 +213,9 @@ def _views(
 def _beside(way: Way, every: list[Way], layout: str) -> dict[str, Any]:
     """What else may move positions: other parameters, and none at all."""
     call = way.call
-    runs = {other.call: _runner(other, layout) for other in every if other.moves != "line"}
+    runs: dict[Call | None, Run] = {
+        other.call: _runner(other, layout) for other in every if other.moves != "line"
+    }
     others = tuple((name, runs[other]) for name, other in call.others())
     left = {"mask", "length"} - call.said
     return {
@@ -270,8 +271,10 @@ def measured(view: RotaryView) -> int | None:
         rows = torch.arange(SEQ) + torch.arange(batch)[:, None]
         view.moves = "rows" if answers(lambda: view.both(q, k, rows)) else "line"
     _take_back(view)
-    if view.is_one_of_several and not _is_sound(view):
-        raise UnfitError(UNSEEN)
+    if view.is_one_of_several:
+        found = structures.structure(view.matrices(16))
+        if found.odd or not found.firsts:
+            raise UnfitError(UNSEEN)
     every = [made for made in ones if made is not None]
     along = [varies(made, 2) > 1e-6 for made in every]
     across = [max(varies(made, 0), varies(made, 1)) > 1e-6 for made in every]
@@ -295,21 +298,12 @@ def _moves_by_position(view: RotaryView, q: Tensor, k: Tensor) -> bool:
     return any(bool(c[-1] > 1e-6) and not bool((c[:-1] > 1e-6).any()) for c in changes)
 
 
-def _is_sound(view: RotaryView) -> bool:
-    """Whether it makes a rotation of the first tokens."""
-    found = structures.structure(view.matrices(16))
-    return bool(found.firsts) and not found.odd
-
-
 def _take_back(view: RotaryView) -> None:
     """Undo an order of channels in which queries and keys come out, as it changes no product."""
-    start = torch.zeros(view.dim, 1, dtype=torch.long)
-    basis = torch.eye(view.dim)[:, None, None].expand(-1, HEADS, -1, -1).contiguous()
     try:
-        made = view.both(basis, basis[:, : view.kv_heads], start)
+        sides = [view.matrices(1, side)[0].T for side in view.sides]
     except CallFailedError:
         return
-    sides = [x[:, 0, 0] for x in made if x is not None]
     sides = [x / size if (size := x.abs().max()) > 0 else x for x in sides]  # attention factors
     places = sides[0].argmax(1)
     wanted, usual = torch.eye(view.dim)[places], torch.arange(view.dim)

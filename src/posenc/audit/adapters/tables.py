@@ -1,6 +1,6 @@
 """Cosines and sines that are applied to queries and keys by another function, or by nobody yet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -10,20 +10,24 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters import layouts
-from posenc.audit.adapters.calls import Call, as_tensor, calls, calls_of, first_answer
+from posenc.audit.adapters.calls import Call, calls, calls_of, first_answer
 from posenc.audit.report import CallFailedError
 from posenc.audit.signatures import applies, parameters_of
 from posenc.audit.subjects import Subject
 from posenc.encodings.queries_keys import Rotary
 
+# Cosines and sines [batch, seq, width], or complex numbers and None.
 Table = tuple[Tensor, Tensor | None]
-"""Cosines and sines ``[batch, seq, width]``, or complex numbers and None."""
+# From a copy, content [batch, heads, seq, head_dim] and positions [batch, seq].
+Rows = Callable[[Any, Tensor, Tensor], Table]
+# From positions [*, seq] to the points of a grid that they number.
+Points = Callable[[Tensor], Tensor]
 
+# What is known of a function that gives cosines and sines, and words of its name.
 ROLES = {"x", "positions", "length", "dim", "offset", "base", "dtype"}
-"""What is known of a function that gives cosines and sines."""
-
 BUILDERS = ("precompute", "freqs_cis", "build_rope", "rope_cache", "rotary_table", "cos_sin")
 
+# How they lie beside content.
 Shape = Callable[[Tensor], Tensor]
 SHAPES: tuple[Shape, ...] = (
     lambda t: t,  # [batch, seq, width]
@@ -33,24 +37,16 @@ SHAPES: tuple[Shape, ...] = (
     lambda t: t[0][:, None, None],  # [seq, 1, 1, width]
     lambda t: t[0][:, None],  # [seq, 1, width]
 )
-"""How they lie beside content."""
 
+# How often values stand for the two channels of a pair.
 FORMS: dict[str, Shape] = {
     "half": lambda t: torch.cat((t, t), -1),
     "interleaved": lambda t: t.repeat_interleave(2, -1),
     "pairs": lambda t: t,
 }
-"""How often values stand for the two channels of a pair."""
 
 ORDERS = ("bhsd", "bshd", "sbhd", "bsd", "thd")
-
 UNSEEN = "it gives cosines and sines; how they are applied was not seen"
-
-Points = Callable[[Tensor], Tensor]
-"""From positions ``[*, seq]`` to the points of a grid that they number."""
-
-Rows = Callable[[Any, Tensor, Tensor], Table]
-"""From a copy, content ``[batch, heads, seq, head_dim]`` and positions ``[batch, seq]``."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Way:
     """One way to call something, at positions that are said or applied."""
 
     call: Call
-    moves: str  # how positions are said: "rows", "line", "offset", or "" for not at all
+    moves: str
     # from a copy, queries, positions [batch, seq] and a layout: what is said beside content
     beside: Callable[[Any, Tensor, Tensor, str], dict[str, Any]]
     orders: tuple[str, ...] = layouts.LAYOUTS
@@ -73,12 +69,17 @@ class Way:
 
 def applied(subject: Subject, thing: Any, points: Points | None) -> Iterator[Way]:
     """Every pair of a source of cosines and a function that applies them, in every shape."""
-    users = list(_appliers(subject, thing))
-    for (text, rows), (call, words) in product(_sources(subject, thing, points), users):
-        is_ours = words == UNSEEN
-        for shape in SHAPES[2:3] if is_ours else SHAPES:
-            beside, orders = partial(_given, rows, call, shape), ORDERS[:1] if is_ours else ORDERS
-            yield Way(call, "rows", beside, orders, text, words)
+    own = Call("subject", lambda thing: thing, tuple(parameters_of(thing)))
+    if own.roles & {"cos", "cis"}:
+        users, builders = [(own, "")], _builders(subject)
+        exact = [(f"exact cosines and sines, {n}", partial(_ours, f)) for n, f in FORMS.items()]
+    else:
+        users, builders, exact = list(_appliers(subject)), calls_of(thing), []
+    sources = (*_sources(builders, points), *exact)
+    for (text, rows), (call, words) in product(sources, users):
+        shapes, orders = (SHAPES[2:3], ORDERS[:1]) if words == UNSEEN else (SHAPES, ORDERS)
+        for shape in shapes:
+            yield Way(call, "rows", partial(_given, rows, call, shape), orders, text, words)
 
 
 def _given(
@@ -99,12 +100,8 @@ def _given(
 # Who applies them.
 
 
-def _appliers(subject: Subject, thing: Any) -> Iterator[tuple[Call, str]]:
-    """The subject itself, or functions beside it, or ours; each with whose it is, in words."""
-    own = Call("subject", lambda thing: thing, tuple(parameters_of(thing)))
-    if own.roles & {"cos", "cis"}:
-        yield own, ""
-        return
+def _appliers(subject: Subject) -> Iterator[tuple[Call, str]]:
+    """Functions beside the subject, or ours; each with whose it is, in words."""
     beside = []
     for name, function in subject.namespace.items():
         if applies(name) and callable(function):
@@ -131,20 +128,15 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 # Where they come from.
 
 
-def _sources(subject: Subject, thing: Any, points: Points | None) -> Iterator[tuple[str, Rows]]:
-    """How the subject itself gives cosines, or its module, or we do; as Python."""
-    is_applier = bool({p.role for p in parameters_of(thing)} & {"cos", "cis"})
-    for call in _builders(subject) if is_applier else calls_of(thing):
-        if not call.required <= ROLES:
-            continue
+def _sources(builders: Iterable[Call], points: Points | None) -> Iterator[tuple[str, Rows]]:
+    """How a call gives cosines and sines: of positions, or of a length; as Python."""
+    for call in (each for each in builders if each.required <= ROLES):
         if "positions" in call.roles:
-            by_positions = partial(_by_positions, call.using("positions"), points)
-            yield f"{call.name}(positions)", by_positions
+            rows = partial(_by_positions, call.using("positions"), points)
+            yield f"{call.name}(positions)", rows
         if "length" in call.roles or "x" in call.required:
             uses = ("length",) if "x" in call.required else ("length", "dim")
             yield f"{call.name}(length)", partial(_by_length, call.using(*uses))
-    for form, doubled in FORMS.items() if is_applier else ():
-        yield f"exact cosines and sines, {form}", partial(_ours, doubled)
 
 
 def _builders(subject: Subject) -> Iterator[Call]:
@@ -160,6 +152,13 @@ def _by_positions(
 ) -> Table:
     values = {"x": x, "dim": x.shape[-1], "dtype": x.dtype, "base": 1e4}
 
+    def at_each(part: Tensor) -> Tensor:
+        """Rows for each position ``[batch, seq, width]``, or for a line of them."""
+        rows, seq = part.flatten(0, -2), positions.shape[1]
+        if len(rows) not in (seq, positions.numel()):
+            raise CallFailedError(f"its cosines have the shape {tuple(part.shape)}")
+        return rows.unflatten(0, (-1, seq)).expand(len(positions), -1, -1)
+
     def at(some: Tensor, dtype: torch.dtype) -> Table:
         if some.ndim == 1 and bool((positions != positions[:1]).any()):
             raise CallFailedError("rows of a batch cannot have positions of their own")
@@ -168,13 +167,6 @@ def _by_positions(
         if isinstance(made, Tensor) and made.shape[:-1] == some.shape and not made.is_complex():
             raise CallFailedError("it gives one table, not cosines and sines")
         return _parts(made, at_each)
-
-    def at_each(part: Tensor) -> Tensor:
-        """Rows for each position ``[batch, seq, width]``, or for a line of them."""
-        rows, seq = part.flatten(0, -2), positions.shape[1]
-        if len(rows) not in (seq, positions.numel()):
-            raise CallFailedError(f"its cosines have the shape {tuple(part.shape)}")
-        return rows.unflatten(0, (-1, seq)).expand(len(positions), -1, -1)
 
     shapes = (positions, torch.long), (positions[0], torch.long), (positions, torch.float32)
     return first_answer(lambda each=each: at(*each) for each in shapes)
@@ -195,8 +187,7 @@ def _by_length(call: Call, thing: Any, x: Tensor, positions: Tensor) -> Table:
             raise CallFailedError(f"its table ends at {len(every)} positions")
         return every[positions]
 
-    orders = ("bhsd", "bshd") if "x" in call.roles else ("bhsd",)
-    contents = (layouts.laid_out(x, order) for order in orders)
+    contents = (layouts.laid_out(x, order) for order in ("bhsd", "bshd"))
     return first_answer(
         lambda some=some: _parts(call(thing, {**values, "x": some}), rows) for some in contents
     )
@@ -204,7 +195,6 @@ def _by_length(call: Call, thing: Any, x: Tensor, positions: Tensor) -> Table:
 
 def _parts(made: Any, rows: Callable[[Tensor], Tensor]) -> Table:
     """The rows of cosines and sines that came as two tensors or stacked, or complex numbers."""
-    made = as_tensor(made)
     if isinstance(made, Tensor) and made.is_complex() and made.ndim > 1:
         return rows(made), None
     if isinstance(made, Tensor) and made.ndim > 2 and 2 in (made.shape[-1], made.shape[0]):
