@@ -71,7 +71,7 @@ NORMALIZED = changed(
 SLOW = pytest.mark.slow("more of its kind", spares=3)
 CASES = [
     (math.pi, {}, "no form that is known"),
-    (Asking, {}, "could not be built"),
+    (Asking, {}, "could not be built or copied"),
     (Annotated, {"call": "[subject, x]"}, "list"),
     (Annotated, {"call": "subject("}, "no expression"),
     (AsWideAsLong, {}, "as ids of tokens do"),

@@ -56,7 +56,6 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
         usual = {p.name: p.default for p in parameters if p.default is not p.empty}
         guessed = _guessed(factory, arguments)
         build = partial(factory, **guessed, **arguments)
-        _tried(build)
     elif _builds(factory, arguments):
         build = partial(factory, **arguments)
     elif arguments and (isinstance(factory, nn.Module) or not callable(factory)):
@@ -71,29 +70,20 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
 
 def _copied(thing: Any) -> Any:
     """A deep copy; of a function, one whose enclosed modules and tensors are copies."""
-    try:
-        if isinstance(thing, types.FunctionType) and thing.__closure__:
-            return _copied_function(thing)
+    if not isinstance(thing, types.FunctionType) or not thing.__closure__:
         return copy.deepcopy(thing)
-    except Exception as error:
-        raise CannotCheckError(
-            f"it cannot be copied ({type(error).__name__}: {error}). Pass a function without "
-            f"arguments that builds it."
-        ) from error
 
-
-def _copied_function(function: types.FunctionType) -> types.FunctionType:
     def again(cell: types.CellType) -> types.CellType:
         held = cell.cell_contents
         keeps = isinstance(held, nn.Module | Tensor | dict | list)
         return types.CellType(copy.deepcopy(held) if keeps else held)
 
     made = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__,
-        copy.deepcopy(function.__defaults__), tuple(map(again, function.__closure__ or ())),
+        thing.__code__, thing.__globals__, thing.__name__, copy.deepcopy(thing.__defaults__),
+        tuple(map(again, thing.__closure__)),
     )  # fmt: skip
-    made.__kwdefaults__ = function.__kwdefaults__
-    update_wrapper(made, function)
+    made.__kwdefaults__ = thing.__kwdefaults__
+    update_wrapper(made, thing)
     return made
 
 
@@ -103,7 +93,7 @@ def _evaluating(build: Callable[[], Any]) -> Callable[[], Any]:
     def made() -> Any:
         with torch.random.fork_rng(devices=[]):  # each begins with the same random numbers
             seed()
-            thing = build()
+            thing = _tried(build)
         return thing.eval() if isinstance(thing, nn.Module) else thing
 
     first = cache(made)
@@ -138,8 +128,8 @@ def _tried(build: Callable[[], Any]) -> Any:
         return build()
     except Exception as error:
         raise CannotCheckError(
-            f"it could not be built: {type(error).__name__}: {error}. Pass arguments, or a "
-            f"function that builds it."
+            f"it could not be built or copied: {type(error).__name__}: {error}. Pass arguments, "
+            f"or a function that builds it."
         ) from error
 
 

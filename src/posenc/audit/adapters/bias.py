@@ -77,9 +77,6 @@ def _nearest(away: Tensor, own: Tensor) -> Tensor:
     return torch.where(before < 0, after, before)
 
 
-# How it is called.
-
-
 def bias_of(
     subject: Subject, _layout: str | None, _width: int | None, call: Call | None = None
 ) -> BiasView:
@@ -93,7 +90,7 @@ def _calls(thing: Any) -> Iterator[Call]:
         required = call.required - {"dtype"}
         if not required and "length" in call.roles:
             required = frozenset({"length"})
-        if required in FORMS:
+        if set(required) in FORMS:
             yield call.using(*required)
 
 
@@ -181,9 +178,6 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
         raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])
-
-
-# How well a call fits.
 
 
 def measured(view: BiasView) -> int | None:

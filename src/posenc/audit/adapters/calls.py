@@ -252,19 +252,12 @@ def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:
 def best(views: Iterable[View], fit: Callable[[Any], int | None], enough: int = 1) -> Any:
     """The first view that fits well enough, or the one that fits best."""
     found: Any = None
-    other: set[tuple[str, str]] = set()  # what gives something else, whatever it is given
     problem, unfit = "", ""
     for view in views:
-        way = view.text, view.moves
-        if way in other:
-            continue
         try:
             fits = fit(view)
         except UnfitError as reason:
             unfit = unfit or str(reason)
-        except OtherResultError as reason:
-            other.add(way)
-            problem = problem or str(reason)
         except NotAskedError as reason:
             problem = problem or str(reason)
         else:

@@ -36,7 +36,7 @@ class RotaryView(View):
     that it does not return. Positions move by "rows", as one "line" for all, or by an "offset".
     """
 
-    sees_keys: bool  # whether keys go through the call beside queries
+    sees_keys: bool = False  # whether keys go through the call beside queries
     kv_heads: int  # key heads that it takes beside the query heads
     applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
     unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
@@ -195,18 +195,15 @@ def _views(
     """Each way in every order of axes, at every width, with few keys and many."""
     every = list(ways)
     for way in every:
-        call, moves = way.call, way.moves
-        sees_keys = "k" in call.required or ("q" in call.required and not call.written)
-        few = 2 if sees_keys or way.source else HEADS
+        is_made = way.applied is not None
+        few = 2 if "k" in way.call.required or is_made else HEADS
         for layout in layouts.orders(said, way.orders):
-            if (moves, layout) in (("rows", "hsd"), ("line", "tx")):
-                continue
-            run, beside = _runner(way, layout), {} if way.source else _beside(way, every, layout)
+            run, beside = _runner(way, layout), {} if is_made else _beside(way, every, layout)
             for dim, kv_heads in product(widths, dict.fromkeys((few, HEADS))):
                 yield RotaryView(
-                    subject=subject, run=run, text=way.text, dim=dim, layout=layout,
-                    declared=said is not None, moves=moves, sees_keys=sees_keys,
-                    kv_heads=kv_heads, applied=way.applied, **beside,
+                    subject=subject, run=run, text=way.call.text, dim=dim, layout=layout,
+                    declared=said is not None, moves=way.moves, kv_heads=kv_heads,
+                    applied=way.applied or "", **beside,
                 )  # fmt: skip
 
 
@@ -264,7 +261,7 @@ def measured(view: RotaryView) -> int | None:
     is_linear = not zero.any() and (twice - 2 * once).abs().max() <= 1e-3 * size
     if size == 0 or not is_linear or not torch.isfinite(once).all():
         return None
-    view.sees_keys = view.sees_keys and keys is not None
+    view.sees_keys = keys is not None
     if view.moves and not _moves_by_position(view, q, k):
         return None
     if view.moves == "rows" and view.layout not in layouts.ONE_ROW:

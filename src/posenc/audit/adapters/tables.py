@@ -1,7 +1,7 @@
 """Cosines and sines that are applied to queries and keys by another function, or by nobody yet."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -58,13 +58,7 @@ class Way:
     # from a copy, queries, positions [batch, seq] and a layout: what is said beside content
     beside: Callable[[Any, Tensor, Tensor, str], dict[str, Any]]
     orders: tuple[str, ...] = layouts.LAYOUTS
-    source: str = ""  # where cosines and sines come from, as Python
-    applied: str = ""  # who applies them, where the subject gives only these, in words
-
-    @property
-    def text(self) -> str:
-        """How it is called, as Python."""
-        return f"{self.call.name}({self.source})" if self.source else self.call.text
+    applied: str | None = None  # who applies cosines and sines that are made for it, in words
 
 
 def applied(subject: Subject, thing: Any, points: Points | None) -> Iterator[Way]:
@@ -78,8 +72,9 @@ def applied(subject: Subject, thing: Any, points: Points | None) -> Iterator[Way
     sources = (*_sources(builders, points), *exact)
     for (text, rows), (call, words) in product(sources, users):
         shapes, orders = (SHAPES[2:3], ORDERS[:1]) if words == UNSEEN else (SHAPES, ORDERS)
+        named = replace(call, name=f"{call.name}({text})", written=True)
         for shape in shapes:
-            yield Way(call, "rows", partial(_given, rows, call, shape), orders, text, words)
+            yield Way(named, "rows", partial(_given, rows, call, shape), orders, words)
 
 
 def _given(
@@ -95,9 +90,6 @@ def _given(
     if second is None:  # complex numbers multiply neighbors
         first, second = (part.repeat_interleave(2, -1) for part in (first.real, first.imag))
     return {"cos": shape(first), "sin": shape(second)}
-
-
-# Who applies them.
 
 
 def _appliers(subject: Subject) -> Iterator[tuple[Call, str]]:
@@ -123,9 +115,6 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         return (x * cos + turned * sin).to(x.dtype)
     a, b = x.chunk(2, -1)
     return (x * cos + torch.cat((-b, a), -1) * sin).to(x.dtype)
-
-
-# Where they come from.
 
 
 def _sources(builders: Iterable[Call], points: Points | None) -> Iterator[tuple[str, Rows]]:
