@@ -198,6 +198,8 @@ def _views(
         is_made = way.applied is not None
         few = 2 if "k" in way.call.required or is_made else HEADS
         for layout in layouts.orders(said, way.orders):
+            if (way.moves, layout) == ("rows", "hsd"):  # there a line is meant, as by "bhsd"
+                continue
             run, beside = _runner(way, layout), {} if is_made else _beside(way, every, layout)
             for dim, kv_heads in product(widths, dict.fromkeys((few, HEADS))):
                 yield RotaryView(
