@@ -173,10 +173,9 @@ def _shaped(made: Tensor, q_len: int, k_len: int) -> Tensor:
     """``[heads, q_len or 1, k_len]`` from the shapes in which biases come."""
     if made.ndim == 3 and made.shape[:2] == (q_len, k_len) and made.shape[2] != k_len:
         return made.permute(2, 0, 1)
-    if made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
+    of_rows = made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1)
+    if of_rows or made.ndim < 2 or made.shape[-1] != k_len or made.shape[-2] not in (1, q_len):
         raise _other_shape(made, q_len, k_len)
-    if made.ndim > 4 or (made.ndim == 4 and made.shape[0] != 1):
-        raise CallFailedError(f"it gives the shape {tuple(made.shape)}")
     return made.reshape(-1, *made.shape[-2:])
 
 
