@@ -170,18 +170,10 @@ class OfLayers(nn.Module):
 
 def _rebuilt(module: nn.Module, config: Any) -> nn.Module:
     """A part built anew, with memory: from its configuration, or by the sizes that it has."""
-    named: dict[str, Any] = {}
-    for name, parameter in [*inspect.signature(type(module).__init__).parameters.items()][1:]:
-        value = getattr(module, name, None)
-        if name == "config":
-            named[name] = getattr(module, "config", config)
-        elif name == "has_relative_attention_bias":
-            named[name] = True
-        elif isinstance(value, torch.Tensor | nn.Module | None):
-            continue
-        elif parameter.default is inspect.Parameter.empty or parameter.default is None:
-            named[name] = value
-    return type(module)(**named)
+    names = inspect.signature(type(module)).parameters
+    values = {n: getattr(module, n, config if n == "config" else None) for n in names}
+    plain = {n: v for n, v in values.items() if not isinstance(v, torch.Tensor | nn.Module | None)}
+    return type(module)(**plain)
 
 
 def meant(subject: Subject, config: Any) -> Rotary | MultimodalRotary | None:
