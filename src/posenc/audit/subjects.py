@@ -134,7 +134,7 @@ def _tried(build: Callable[[], Any]) -> Any:
 
 
 def _namespace(factory: Any) -> dict[str, Any]:
-    owner = factory if isinstance(factory, type | types.FunctionType) else type(factory)
-    module = inspect.getmodule(owner)
-    found = dict(vars(module)) if module is not None else {}
-    return found | (factory.__globals__ if isinstance(factory, types.FunctionType) else {})
+    if isinstance(factory, types.FunctionType):
+        return factory.__globals__
+    module = inspect.getmodule(factory if isinstance(factory, type) else type(factory))
+    return dict(vars(module)) if module is not None else {}

@@ -121,11 +121,11 @@ def _views(
     """Every call at every layout and width, each at the first length that it takes."""
     thing = subject.fresh()
     widths = (width,) if width else widths_of(thing)[:8]
-    known = layouts.orders(said, tuple(layouts.OF_EMBEDDINGS))
+    known = [layout for layout in layouts.OF_EMBEDDINGS if said in (None, layout)]
     for moves, way in (way for call in calls for way in call.ways()):
         if not way.required <= KNOWN or not way.said & SAYS_SIZE:
             continue
-        for layout, dim in product(known if "x" in way.said else ("sd",), widths):
+        for layout, dim in product(known if "x" in way.said else ["sd"], widths):
             # of maps some that are no squares, so that height and width are told apart
             usual = (80, 16) if layout in GRIDS else (SEQ, 16)
             views = [

@@ -28,11 +28,6 @@ def in_words(axes: str, **other: str) -> str:
     return f"[{', '.join((NAMES | other)[axis] for axis in axes.split())}]"
 
 
-def orders(said: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Those to try: the one that is said, where it is known; all if none is."""
-    return known if said is None else tuple(each for each in known if each == said)
-
-
 def arranged(x: Tensor, axes: str, wanted: str) -> Tensor:
     """A tensor of these axes in another order, some of them as one; of one row without a batch."""
     groups, letters = wanted.split(), wanted.replace(" ", "")

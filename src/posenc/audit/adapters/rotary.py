@@ -197,8 +197,9 @@ def _views(
     for way in every:
         is_made = way.applied is not None
         few = 2 if "k" in way.call.required or is_made else HEADS
-        for layout in layouts.orders(said, way.orders):
-            if (way.moves, layout) == ("rows", "hsd"):  # there a line is meant, as by "bhsd"
+        for layout in way.orders:
+            # one row of heads takes a line of positions, as "bhsd" may
+            if said not in (None, layout) or (way.moves, layout) == ("rows", "hsd"):
                 continue
             run, beside = _runner(way, layout), {} if is_made else _beside(way, every, layout)
             for dim, kv_heads in product(widths, dict.fromkeys((few, HEADS))):
