@@ -5,8 +5,7 @@ import torch
 
 from posenc import FIRE, ALiBi, Rotary, Sinusoidal, XPos
 from posenc.cli.commands.showing import Table
-from posenc.cli.encodings import chosen, learns, name_of
-from posenc.cli.rows import rows_of
+from posenc.cli.encodings import chosen, learns, name_of, rows_of
 from posenc.encodings.expression import encoding_from
 
 

@@ -1,14 +1,29 @@
-"""Which encoding a command is about, and what is said of it."""
+"""Which encoding a command is about, its rows of numbers, and what is said of it."""
 
 import inspect
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.errors import check_heeded
+from posenc.cli.errors import UserError, check_heeded, check_one_of
 from posenc.cli.explanation import Sinusoid
+from posenc.cli.printing import print_csv
+from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
+from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding, encoding_from
+from posenc.positions import consecutive
+
+BLOCK = 1024
+"""Positions that are worked out together."""
+
+Blocks = Iterable[tuple[list[int], Tensor]]
+"""What some rows are of, and the rows, so many at a time."""
 
 
 def chosen(asked: Any, *, own_width: bool = True) -> Encoding:
@@ -66,3 +81,129 @@ def print_note(encoding: Encoding) -> None:
 def learns(encoding: Encoding) -> bool:
     """Whether some of its numbers are learned."""
     return isinstance(encoding, torch.nn.Module) and any(True for _ in encoding.parameters())
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What positions alone say: a row of numbers for each position, or for each distance."""
+
+    counted: str  # "position", or "distance" (query − key), or "query" of a matrix
+    names: Sequence[str]  # of the numbers of a row
+    keys: Sequence[str]  # the same names without blanks
+    at: Callable[[Tensor, torch.dtype], Tensor]  # positions [count] to rows [count, names]
+
+    def blocks(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Blocks:
+        """Rows start … start + length − 1."""
+        begins = range(start, start + length, BLOCK)
+        parts = (consecutive(min(BLOCK, start + length - n), start=n) for n in begins)
+        return ((counted.tolist(), self.at(counted, dtype).detach()) for counted in parts)
+
+    def between(self, start: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The rows alone, all at once."""
+        return torch.cat([block for _, block in self.blocks(start, length, dtype)])
+
+
+def rows_of(encoding: Encoding) -> Rows:
+    """The rows of an encoding, wherever it acts."""
+    try:
+        if isinstance(encoding, TokenEncoding) and encoding.is_pointwise:
+            return _token_rows(encoding)
+        if isinstance(encoding, QueryKeyEncoding):
+            return _query_key_rows(encoding)
+        if isinstance(encoding, ScoreBias):
+            return _bias_rows(encoding)
+    except (ValueError, TypeError, IndexError) as error:
+        raise UserError(f"{name_of(encoding)} cannot be shown along one line: {error}") from None
+    kind, why = type(encoding).__name__, "has no table of its own; give one, as Rotary(64)"
+    if isinstance(encoding, TokenEncoding | ScoreEncoding):
+        why = "goes by content, so positions alone give no numbers; posenc walk shows it"
+    raise UserError(f"{kind} {why}")
+
+
+def _token_rows(encoding: TokenEncoding) -> Rows:
+    encoding.table(consecutive(1))  # refuses points of a grid
+    names = [str(index) for index in range(encoding.dim)]
+    keys = [f"dim_{name}" for name in names]
+    if isinstance(encoding, Sinusoidal):
+        channels = encoding.convention.channels(encoding.dim, encoding.base)
+        names = [
+            f"{name} {channel.function}" for name, channel in zip(names, channels, strict=True)
+        ]
+    return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
+
+
+KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
+
+
+def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
+    row = encoding.table(consecutive(1))[0]
+    kinds, by_head = KINDS.get(len(row), ()), row.ndim == 3
+    # The first position is turned by nothing: cosines are 1 or more, and sines 0.
+    turns = row.ndim == 2 and bool(row[0::2].all()) and not row[1::2].any()
+    if not kinds or not (by_head or turns):
+        names = [str(index) for index in range(row.numel())]
+        keys = [f"number_{name}" for name in names]
+        return Rows("position", names, keys, lambda p, d: encoding.table(p, dtype=d).flatten(1))
+    heads = [f"head {head} " for head in range(row.shape[1])] if by_head else [""]
+    told = [(head, pair, k) for head in heads for pair in range(row.shape[-1]) for k in kinds]
+    names = [f"{head}{pair} {kind}" for head, pair, kind in told]
+    keys = [f"{head}{kind} {pair}".replace(" ", "_") for head, pair, kind in told]
+
+    def at(positions: Tensor, dtype: torch.dtype) -> Tensor:
+        return encoding.table(positions, dtype=dtype).movedim(1, -1).flatten(1)
+
+    return Rows("position", names, keys, at)
+
+
+def _bias_rows(encoding: ScoreBias) -> Rows:
+    names = [f"head {head}" for head in range(encoding.heads)]
+    keys = [f"head_{head}" for head in range(encoding.heads)]
+
+    def at(distance: Tensor, dtype: torch.dtype) -> Tensor:
+        if isinstance(encoding, RelativeBias):
+            return encoding.profile(distance, dtype=dtype).mT
+        # The first of both at 0, so that a distance has one number, whatever stands beside it.
+        queries, keys = distance.clamp(min=0).unsqueeze(-1), (-distance).clamp(min=0).unsqueeze(-1)
+        return encoding.table(queries, keys, dtype=dtype).flatten(1)
+
+    at(consecutive(1), torch.float32)
+    return Rows("distance", names, keys, at)
+
+
+def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
+    """One head of a bias as a matrix: a row a query, a column a key, at the same positions."""
+    assert isinstance(encoding, ScoreBias)
+    check_one_of("--head", head, encoding.heads)
+    positions = consecutive(length, start=start)
+    names = [str(position) for position in positions.tolist()]
+
+    def at(queries: Tensor, dtype: torch.dtype) -> Tensor:
+        return encoding.table(queries, positions, dtype=dtype)[head]
+
+    return Rows("query", names, [f"key_{name}" for name in names], at)
+
+
+def digits(vectors: Tensor) -> list[list[str]]:
+    """The shortest digits that read back as the same number of this dtype."""
+    if vectors.dtype == torch.bfloat16:
+        vectors = vectors.float()  # exact; numpy has no bfloat16
+    return [list(map(str, vector)) for vector in vectors.numpy()]
+
+
+def print_rows(
+    form: str, about: dict[str, Any], rows: Rows, blocks: Blocks, columns: Sequence[int] = ()
+) -> None:
+    """Some columns of a table, or all, as csv or json; block by block, so it may be of any size."""
+    picked = list(columns or range(len(rows.keys)))
+    keys = [rows.keys[index] for index in picked]
+    lines = ((p, row) for ps, x in blocks for p, row in zip(ps, digits(x[:, picked]), strict=True))
+    if form == "csv":
+        return print_csv([rows.counted, *keys], ([p, *row] for p, row in lines))
+    told = json.dumps({**about, "columns": keys}, ensure_ascii=False)
+    sys.stdout.write(f'{told[:-1]}, "rows": [')
+    before = "\n"
+    for _, row in lines:
+        cells = ("null" if each.strip("-") in ("inf", "nan") else each for each in row)
+        sys.stdout.write(f"{before}[{', '.join(cells)}]")
+        before = ",\n"
+    sys.stdout.write("\n]}\n")

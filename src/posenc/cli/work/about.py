@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.cli.errors import check_one_of
 from posenc.cli.files import check, placed
-from posenc.cli.formats import print_json
+from posenc.cli.printing import print_json
 
 OPTIONAL = {
     "numpy": "npz files, figures",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from posenc.cli.errors import UserError
-from posenc.cli.formats import options_of, print_csv, print_json
+from posenc.cli.printing import console, grid, legend, options_of, print_csv, print_json, sparkline
 from posenc.frequencies import Powers
 from posenc.numerics.in_integers import near_value
 
@@ -27,8 +27,6 @@ def binary(asked: Any) -> None:
 
 
 def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
-    from posenc.cli.screen import console, grid, legend, sparkline
-
     screen = console()
     rows = [
         [str(position), "".join(map(str, reversed(row))), "  ".join(sparkline(values, screen))]

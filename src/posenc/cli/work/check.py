@@ -1,17 +1,26 @@
 """``posenc check``: what is somebody's own implementation, and which known fault has it?"""
 
+import contextlib
+import ctypes
+import importlib
+import importlib.util
 import json
+import operator
+import os
 import sys
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from posenc import audit
 from posenc.audit.report import sarif
 from posenc.cli.errors import UserError
 from posenc.cli.files import check_figure, write_figure
-from posenc.cli.formats import print_json
-from posenc.cli.screen import print_folded
-from posenc.cli.targets import named_by, printed_aside
+from posenc.cli.printing import print_folded, print_json
+
+MODEL = "model:"
+"""Before the path of a configuration or the folder of a model."""
 
 
 def check(asked: Any) -> int:
@@ -51,3 +60,46 @@ def _report(asked: Any) -> audit.Report:
             error = UserError(f"could not check {asked.target}: {told}")
             error.__notes__ = listing
             raise error from None
+
+
+@contextlib.contextmanager
+def printed_aside() -> Iterator[None]:
+    """Within, what Python, C code and child processes print goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with contextlib.suppress(OSError, TypeError):  # a system without a C library of that name
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def named_by(target: str) -> Any:
+    """What MODULE:NAME or FILE.py:NAME names, or the path after ``model:``, which is not run."""
+    if target.startswith(MODEL):
+        return Path(target.removeprefix(MODEL))
+    module, _, name = target.rpartition(":")
+    if not module or not name:
+        raise UserError(f"{target!r} names nothing; give MODULE:NAME, FILE.py:NAME or model:PATH")
+    sys.path.insert(0, "")
+    try:
+        is_file = module.endswith(".py")
+        loaded = _from_file(Path(module)) if is_file else importlib.import_module(module)
+        return operator.attrgetter(name)(loaded)
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UserError(f"{target} could not be imported: {told}") from None
+    finally:
+        sys.path.remove("")
+
+
+def _from_file(path: Path) -> Any:
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses and pickle look their module up
+    spec.loader.exec_module(module)
+    return module

@@ -3,7 +3,7 @@
 from typing import Any
 
 from posenc.cli.explanation import Sinusoid, explained_sinusoid, short
-from posenc.cli.formats import print_csv, print_json
+from posenc.cli.printing import print_csv, print_json
 from posenc.encodings.tokens.conventions import CONVENTIONS
 
 

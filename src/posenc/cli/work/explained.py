@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
-from posenc.cli.encodings import NOT_TRAINED, learns, name_of
+from posenc.cli.encodings import NOT_TRAINED, learns, name_of, rows_of
 from posenc.cli.errors import check_one_of
 from posenc.cli.explanation import (
     Explanation,
@@ -18,7 +18,6 @@ from posenc.cli.explanation import (
     short,
     value_step,
 )
-from posenc.cli.rows import rows_of
 from posenc.encodings.bias import RelativeBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets

@@ -15,8 +15,7 @@ import posenc
 from posenc.cli.encodings import learns
 from posenc.cli.errors import UserError
 from posenc.cli.files import check_figure, config_in, write_figure
-from posenc.cli.formats import print_json
-from posenc.cli.screen import console
+from posenc.cli.printing import console, print_json
 from posenc.encodings.bias import RelativeBias
 from posenc.encodings.expression import encoding_from
 from posenc.inspection.model import (

@@ -8,11 +8,18 @@ import torch
 from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.encodings import chosen, described, name_of, print_note
+from posenc.cli.encodings import chosen, described, name_of, print_note, print_rows, rows_of
 from posenc.cli.errors import UserError
-from posenc.cli.formats import options_of, print_csv, print_json, print_rows
-from posenc.cli.rows import rows_of
-from posenc.cli.screen import console, grid, legend, number, sparkline
+from posenc.cli.printing import (
+    console,
+    grid,
+    legend,
+    number,
+    options_of,
+    print_csv,
+    print_json,
+    sparkline,
+)
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.tokens.conventions import CONVENTIONS

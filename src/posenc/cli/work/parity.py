@@ -12,9 +12,8 @@ from posenc import audit
 from posenc.audit.differences import Difference
 from posenc.cli.errors import UserError, check_heeded, close
 from posenc.cli.files import check, config_in, placed
-from posenc.cli.formats import print_json
-from posenc.cli.screen import print_folded
-from posenc.cli.targets import named_by, printed_aside
+from posenc.cli.printing import print_folded, print_json
+from posenc.cli.work.check import named_by, printed_aside
 from posenc.encodings.expression import encoding_from
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.interop.engine_tables import engine_table

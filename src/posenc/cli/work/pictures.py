@@ -11,12 +11,21 @@ from rich.text import Text
 from torch import Tensor
 
 from posenc import Rotary, Sinusoidal
-from posenc.cli.encodings import chosen, described, is_plain, learns, name_of, print_note
+from posenc.cli.encodings import (
+    Rows,
+    bias_rows,
+    chosen,
+    described,
+    is_plain,
+    learns,
+    name_of,
+    print_note,
+    print_rows,
+    rows_of,
+)
 from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
-from posenc.cli.formats import print_rows
-from posenc.cli.rows import Rows, bias_rows, rows_of
-from posenc.cli.screen import console, legend, only_ascii, sparkline
+from posenc.cli.printing import console, legend, only_ascii, sparkline
 
 STOPS = [
     parse_rgb_hex(each)

@@ -9,9 +9,8 @@ from torch import Tensor
 from posenc import Positional
 from posenc.cli.encodings import NOT_TRAINED, chosen, learns, name_of
 from posenc.cli.errors import UserError, close
-from posenc.cli.formats import options_of, print_json
-from posenc.cli.io.tokens import text_from, trained
-from posenc.cli.screen import console, grid, number
+from posenc.cli.printing import console, grid, number, options_of, print_json
+from posenc.cli.tokens import text_from, trained
 from posenc.encodings.bias import ScoreBias
 from posenc.encodings.positional import PLACES
 from posenc.inspection.attention import OrderEffect, order_effect

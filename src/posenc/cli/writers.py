@@ -8,20 +8,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from posenc.cli.encodings import digits
 from posenc.cli.errors import UserError
-from posenc.cli.io.tokens import Row
-from posenc.cli.io.vectors import Batch
-from posenc.cli.rows import digits
+from posenc.cli.tokens import Row
 from posenc.inspection.safetensors_header import Entry, Header
 
 NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
          torch.int64: "I64", torch.bool: "BOOL"}  # fmt: skip
+
+
+class Batch(NamedTuple):
+    """Some rows, and their tokens one after the other: vectors are ``[tokens, dim]``."""
+
+    rows: list[Row]
+    ids: Tensor
+    positions: Tensor
+    embeddings: Tensor  # without positions
+    table: Tensor  # what positions say
+    values: Tensor  # both together
 
 
 @dataclass

@@ -1,31 +1,66 @@
-"""What is printed for a reader: tables that fit the screen, and lines of bars."""
+"""What is printed: json and csv for programs, tables and lines of bars for a reader."""
 
+import csv
+import json
+import math
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BARS, STEPS = "▁▂▃▄▅▆▇█", "_.-~^"
 
 
-def console() -> Console:
+def options_of(command: Any) -> dict[str, Any]:
+    """The options of a command that say what was asked for, as JSON repeats them."""
+    return {n: value for n, value in asdict(command).items() if n not in ("format", "output")}
+
+
+def print_json(value: Any, /, **found: Any) -> None:
+    """One value on standard output; what is not finite becomes null, for JSON has no infinity."""
+    told = _finite(value | found if found else value)
+    json.dump(told, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_csv(headers: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """A header and rows on standard output."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows(rows)
+
+
+def console() -> "Console":
     """A console on standard output; in a pipe, prose is not folded."""
+    from rich.console import Console
+
     plain: Any = {"highlight": False, "emoji": False, "markup": False, "legacy_windows": False}
     return Console(**plain, soft_wrap=not sys.stdout.isatty())
 
 
-def only_ascii(screen: Console) -> bool:
+def only_ascii(screen: "Console") -> bool:
     """Whether only ASCII is sure to arrive: in a pipe, or where the encoding has no more."""
     return not screen.is_terminal or not screen.encoding.lower().startswith("utf")
 
 
 def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> int:
     """Prints columns, to the right but for those in ``left``; tells how many did not fit."""
+    from rich.cells import cell_len
+    from rich.table import Table
+
     screen = console()
     columns = ["\n".join(column).split("\n") for column in zip(headers, *rows, strict=True)]
     ends = list(accumulate(max(map(cell_len, column)) + 2 for column in columns))
@@ -50,14 +85,14 @@ def print_folded(lines: Iterable[str]) -> None:
         print(line if is_code else textwrap.fill(line, 98, subsequent_indent=deeper, **how))
 
 
-def sparkline(values: Sequence[float], screen: Console) -> str:
+def sparkline(values: Sequence[float], screen: "Console") -> str:
     """A mark for each value: the lowest at −1, the highest at +1."""
     marks = STEPS if only_ascii(screen) else BARS
     last = len(marks) - 1
     return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
 
 
-def legend(screen: Console, low: str = "-1", high: str = "+1") -> str:
+def legend(screen: "Console", low: str = "-1", high: str = "+1") -> str:
     """What the lowest and the highest mark of a sparkline stand for."""
     lowest, highest = sparkline([-1, 1], screen)
     return f"{lowest} is {low}, {highest} is {high}."

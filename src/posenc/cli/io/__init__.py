@@ -1,1 +1,0 @@
-"""Text in, vectors out, with bounded memory."""
