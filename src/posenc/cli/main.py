@@ -34,17 +34,13 @@ EXPECTED = (
 )  # fmt: skip
 """What a request may end in; anything else is a fault of the program and shows where it is."""
 
-ONE = {"dim", "length", "longest", "heads", "depth", "workers", "max_length", "vocabulary_size",
-       "batch_size"}  # fmt: skip
-"""Options of which there is at least one."""
-
 MOST = {
+    **dict.fromkeys(("length", "workers", "max_length", "vocabulary_size", "batch_size"), 1 << 62),
     **dict.fromkeys(("dim", "heads", "inner"), 1 << 20),
-    **dict.fromkeys(("start", "length", "position", "offset"), 1 << 62),
     "longest": 1 << 24,
     "depth": 1000,
 }
-"""The largest sizes that make sense: larger ones are mistyped, and fill the memory or 64 bits."""
+"""Options that are at least 1, and the largest that make sense: larger ones fill the memory."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,12 +94,11 @@ def _run(words: list[str]) -> int:
     if name not in COMMANDS:
         raise UserError(f"{name!r} is no command{close(name, COMMANDS)}")
     command = _parsed(name, rest)
-    for option, number in vars(command).items():
-        told = f"--{option.replace('_', '-')} is {number}; it must be at"
-        if option in ONE and number is not None and number < 1:
-            raise UserError(f"{told} least 1")
-        if option in MOST and abs(number or 0) > MOST[option]:
-            raise UserError(f"{told} most {MOST[option]} in size")
+    for option, most in MOST.items():
+        number = getattr(command, option, None)
+        if number is not None and not 1 <= number <= most:
+            told = f"--{option.replace('_', '-')} is {number}"
+            raise UserError(f"{told}; it must be at least 1 and at most {most}")
     return command.run() or 0
 
 

@@ -26,7 +26,6 @@ WORK = {
     **dict.fromkeys(("table", "shift", "distance", "compare"), "numbers"),
     **dict.fromkeys(("heatmap", "curves"), "pictures"),
     **dict.fromkeys(("info", "explore"), "about"),
-    "inspect": "inspection",
 }
 """Which module of ``posenc.cli.work`` does it, where that has not the name of the command."""
 
@@ -49,6 +48,7 @@ SomeWhole = Annotated[Optional[int], named("N")]
 Number = Annotated[float, named("X")]
 Words = Union[None, tuple[str, ...]]
 Name = Annotated[Optional[str], named("NAME")]
+Python = Annotated[Optional[str], named("PYTHON")]
 File = Annotated[Optional[Path], named("FILE")]
 Output = Annotated[Optional[Path], named("FILE", "-o")]
 Flag = Annotated[bool, arg(help_behavior_hint="")]

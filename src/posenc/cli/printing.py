@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -23,17 +22,9 @@ def options_of(command: Any) -> dict[str, Any]:
 
 def print_json(value: Any, /, **found: Any) -> None:
     """One value on standard output; what is not finite becomes null, for JSON has no infinity."""
-    told = _finite(value | found if found else value)
-    json.dump(told, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    told = json.loads(json.dumps(value | found if found else value), parse_constant=lambda _: None)
+    json.dump(told, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_csv(headers: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:

@@ -27,15 +27,12 @@ COMMANDS = {
 }
 """In the order of the help, which says these words of each; its docstring says what follows."""
 
-FILES = {
-    "models": ("inspect", "convert", "export", "check", "parity"),
-    "running": ("encode", "walk", "lab", "explore", "info"),
-    "showing": ("table", "explain", "heatmap", "curves", "shift", "distance", "binary", "compare"),
-}
-"""Where they stand; a command that is not listed has a file of its own name."""
+MODELS = ("inspect", "convert", "export", "check", "parity", "lab")
+SHOWING = ("encode", "walk", "table", "explain", "heatmap", "curves", "shift", "distance", "binary",
+           "compare", "explore", "info")  # fmt: skip
 
 
 def command_named(name: str) -> type:
-    """The dataclass of a command."""
-    file = next((file for file, names in FILES.items() if name in names), name)
+    """The dataclass of a command, which has a file of its name if it stands in neither."""
+    file = "models" if name in MODELS else "showing" if name in SHOWING else name
     return getattr(import_module(f"posenc.cli.commands.{file}"), name.capitalize())

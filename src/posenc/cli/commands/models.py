@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Optional
 from typing_extensions import Doc
 
 from posenc.cli import options
-from posenc.cli.options import File, Flag, Name, Output, SomeWhole, by_place, named
+from posenc.cli.options import File, Flag, Name, Output, Python, SomeWhole, Whole, by_place, named
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,7 @@ class Convert(options.Command):
     posenc_pairing.
     """
 
-    weights: Annotated[
-        Path, by_place, named("WEIGHTS"), Doc("A .safetensors, an index of shards, or a folder.")
-    ]
+    weights: Annotated[Path, by_place, named("WEIGHTS"), Doc("A file, an index, or a folder.")]
     output: Annotated[Path, named("OUT", "-o"), Doc("The new file or folder.")]
     to: Annotated[
         Optional[Literal["half", "interleaved"]],
@@ -90,13 +88,9 @@ class Check(options.Command):
         Doc("What it is."),
     ] = None
     layout: Annotated[Name, Doc("Order of axes: bsd, sbd, bhsd, bshd, sbhd, ….")] = None
-    call: Annotated[
-        Optional[str], named("PYTHON"), Doc('How to call it, as "subject(q, k, position_ids=p)".')
-    ] = None
+    call: Annotated[Python, Doc('How to call it, as "subject(q, k, position_ids=p)".')] = None
     dim: Annotated[SomeWhole, Doc("Its width.")] = None
-    length: Annotated[
-        SomeWhole, Doc("Up to which position precision counts (default: its own, else 8192).")
-    ] = None
+    length: Annotated[SomeWhole, Doc("Where precision counts (default: its own, or 8192).")] = None
     strict: Annotated[Flag, Doc("What is lossy counts as what is wrong.")] = False
     ignore: Annotated[options.Words, named("F"), Doc("Faults that do not count.")] = None
     only: Annotated[options.Words, named("NAME"), Doc("Questions to ask alone.")] = None
@@ -128,16 +122,48 @@ class Parity(options.Command):
     encoding: Annotated[Name, Doc('What both compute, as "Rotary(128)".')] = None
     dtype: Annotated[options.Narrow, Doc("The dtype of queries and keys.")] = "bfloat16"
     length: Annotated[SomeWhole, Doc("Number of positions (default: 8192).")] = None
-    weights: Annotated[
-        File, Doc("A .safetensors with tensors q and k, or q_proj.weight and k_proj.weight.")
-    ] = None
-    layer: Annotated[options.Whole, Doc("Of which layer the projections are.")] = 0
+    weights: Annotated[File, Doc("With tensors q, k or q_proj.weight, k_proj.weight.")] = None
+    layer: Annotated[Whole, Doc("Of which layer the projections are.")] = 0
     arguments: Annotated[str, named("JSON"), Doc("Keyword arguments of own code.")] = "{}"
     layout: Annotated[Name, Doc("Order of axes, as bhsd.")] = None
-    call: Annotated[Optional[str], named("PYTHON"), Doc("How to call own code.")] = None
+    call: Annotated[Python, Doc("How to call own code.")] = None
     write: Annotated[File, Doc("Write the exact table, for both sides to load.")] = None
     table: Annotated[
         Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"], Doc("Its form.")
     ] = "cos_sin_cache"
     seed: options.Seed = 0
     format: options.TextOrJson = "text"
+
+
+@dataclass(frozen=True)
+class Lab(options.Command):
+    """plan GRID prints how many runs a grid has, and how long they take on this machine.
+
+    run GRID makes the runs that are left, and prints a summary. You may stop it and run it again.
+
+    status GRID prints which runs are made, running, failed and left.
+
+    report GRID writes one HTML page, with Markdown and CSV beside it.
+
+    show RUN prints one run, by its id or the start of its id.
+
+    clean removes the leftovers of killed and failed runs, and keeps results.
+
+    GRID is a TOML file, or one that comes with posenc: quick, standard or extension.
+    """
+
+    action: Annotated[
+        Literal["plan", "run", "status", "report", "show", "clean"], by_place, Doc("What to do.")
+    ]
+    target: Annotated[Optional[str], by_place, named("GRID"), Doc("A grid, or a run.")] = None
+    folder: Annotated[Path, named("FOLDER"), Doc("Results, or an export.")] = Path("lab-results")
+    encoding: Annotated[
+        options.Words, named("EXPRESSION"), Doc('More encodings, as "mine.py:MyBias({heads})".')
+    ] = None
+    workers: Annotated[Whole, Doc("Runs at a time, a process each.")] = 1
+    engine: Annotated[Literal["local", "ray"], Doc("Who runs: this machine, or Ray.")] = "local"
+    output: Annotated[Output, Doc("The report, .html (default: GRID.html).")] = None
+    export: Annotated[
+        File, Doc("Write results too: .json to be kept, or one table, .csv or .parquet (DuckDB).")
+    ] = None
+    query: Annotated[Optional[str], named("SQL"), Doc("For show: SQL over the table runs.")] = None

@@ -44,25 +44,26 @@ class Stage(NamedTuple):
 
 def walk(asked: Any) -> None:
     """Walks: the real modules run, in float64, where equal numbers are seen to be."""
-    positional = _positional(asked)
-    words, vocabulary = _words(asked.text)
-    tokens, shape = words[:MOST_TOKENS], (asked.dim, asked.heads, asked.depth)
-    how: Any = {"inner": asked.inner, "norm": asked.norm, "is_causal": asked.causal}
+    positional, text = _positional(asked), text_from(asked.text, None)
+    tokenizer = trained(text, 1 << 16)
+    words = tokenizer.encode(text().read()).tokens
+    if not words:
+        raise UserError("no text: give a sentence of at least one word")
+    tokens = words[:MOST_TOKENS]
+    shape = {name: getattr(asked, name) for name in ("dim", "heads", "depth", "inner", "norm")}
     with torch.random.fork_rng(devices=()), torch.no_grad():
         torch.manual_seed(asked.seed)
-        encoder = Encoder(*shape, positional=positional, **how).double().eval()
-        without = Encoder(*shape, positional=Positional(), **how).double().eval()
+        encoder = Encoder(**shape, positional=positional, is_causal=asked.causal).double().eval()
+        without = Encoder(**shape, positional=Positional(), is_causal=asked.causal).double().eval()
         without.load_state_dict(encoder.state_dict(), strict=False)
         made = stages(encoder, word_vectors(tokens, asked.dim, seed=asked.seed), tokens)
         found = dict(enumerate(made, start=3))
         x = word_vectors(ORDERS[0].split(), asked.dim, seed=asked.seed)
-        effects = {
-            "without an encoding": order_effect(without, x, [2, 1, 0]),
-            "with the encoding": order_effect(encoder, x, [2, 1, 0]),
-        }
+        both = {"without an encoding": without, "with the encoding": encoder}
+        effects = {name: order_effect(each, x, [2, 1, 0]) for name, each in both.items()}
     if asked.stage is not None:
         found = _picked(found, asked.stage)
-    ids = [vocabulary[token] for token in tokens]
+    ids = [tokenizer.token_to_id(token) for token in tokens]
     if asked.format == "json":
         encodings = [name_of(each) for place in PLACES for each in getattr(positional, place)]
         about = {"note": WARNING, **options_of(asked), "encoding": encodings}
@@ -99,17 +100,6 @@ def _positional(asked: Any) -> Positional:
     return Positional(**{place: made})
 
 
-def _words(sentence: str) -> tuple[list[str], dict[str, int]]:
-    """The words and marks of a sentence, and their ids."""
-    text = text_from(sentence, None)
-    tokenizer = trained(text, 1 << 16)
-    with text() as lines:
-        tokens = [token for line in lines for token in tokenizer.encode(line).tokens]
-    if not tokens:
-        raise UserError("no text: give a sentence of at least one word")
-    return tokens, tokenizer.get_vocab()
-
-
 def _picked(found: dict[int, Stage], asked: str) -> dict[int, Stage]:
     """The stages of --stage: that of its number, or all of its name, or of how this ends."""
     names = {place: (each.name, each.name.split(": ")[-1]) for place, each in found.items()}
@@ -137,15 +127,16 @@ def _print_order(effects: dict[str, OrderEffect]) -> None:
 
 
 def _order_as_dict(effects: dict[str, OrderEffect]) -> dict[str, Any]:
-    order: dict[str, Any] = {"sentences": ORDERS}
-    for name, effect in effects.items():
-        order[name] = {
+    told = {
+        name: {
             "attention": effect.weights.tolist(),
             "attention_reordered": effect.reordered.tolist(),
             "attention_difference": effect.attention_difference,
             "output_difference": effect.output_difference,
         }
-    return order
+        for name, effect in effects.items()
+    }
+    return {"sentences": ORDERS, **told}
 
 
 def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> Iterator[Stage]:
@@ -164,10 +155,9 @@ def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> Iterator[
     yield Stage("residual", added, f"Y = {x} + attention", block.attention_sum[0])
     yield from _norm(block.feed_forward_norm if pre else block.attention_norm, "Y")
     yield Stage("feed-forward: inner", "A linear map of each token.", "N W₁ + b₁", forward.inner[0])
-    about, values = "Negative numbers become 0.", forward.activated[0]
-    yield Stage("feed-forward: activated", about, "max(0, inner)", values)
-    about, values = "And back to the width of the model.", forward.output[0]
-    yield Stage("feed-forward", about, "activated W₂ + b₂", values)
+    about = "Negative numbers become 0."
+    yield Stage("feed-forward: activated", about, "max(0, inner)", forward.activated[0])
+    yield Stage("feed-forward", "And back to its width.", "activated W₂ + b₂", forward.output[0])
     equation = f"Z = {'Y' if pre else 'N'} + feed-forward"
     yield Stage("residual", added, equation, block.feed_forward_sum[0])
     if not pre:

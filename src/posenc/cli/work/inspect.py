@@ -18,31 +18,24 @@ from posenc.cli.files import check_figure, config_in, write_figure
 from posenc.cli.printing import console, print_json
 from posenc.encodings.bias import RelativeBias
 from posenc.encodings.expression import encoding_from
-from posenc.inspection.model import (
-    PLACES,
-    LayerNumbers,
-    PartNumbers,
-    SetupNumbers,
-    inspect_model,
-)
-from posenc.inspection.rotary import RotaryNumbers, grouped
+from posenc.inspection.model import PLACES, LayerNumbers, SetupNumbers, inspect_model
+from posenc.inspection.rotary import grouped
 from posenc.inspection.weights import confirmed, header_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOTE = (
-    "float32 angles and casts tell what implementations lose that compute angles in float32, or "
-    "hold frequencies or positions in a narrow dtype: against exact tables, just below the length "
-    "looked at."
-)
+NOTE = """
+float32 angles and casts tell what implementations lose that compute angles in float32, or hold
+frequencies or positions in a narrow dtype: against exact tables, just below the length looked at.\
+"""
 CERTAINTY = {
     "verified": "held against the running model",
     "read": "as its code and file say; not held against a running model",
     "assumed": "assumed: this model type, or the code that its file names, is not known",
 }
 
-ROTARY = {
+TOLD = {
     "base": "{base:,.12g}",
     "scaling": "{scaling}",
     "factor": "{factor:,.12g}",
@@ -60,14 +53,11 @@ ROTARY = {
     "float32 angles": "cos and sin off by up to {float32_error:.2g}",
     "cast frequencies": "in {dtype}: cos and sin off by up to {frequency_error:.2g}",
     "cast positions": "in {dtype}: {first_shared:,} and the next are one; {sharing:,} at the end",
-}
-"""What is told of a rotary encoding, by its numbers; a line falls away where one is None or 0."""
-
-LAYER = {
     "softmax scale": "{softmax_scale:.6g}",
     "window": "the last {window:,} keys",
     "chunks": "of {chunk:,} positions, each by itself",
 }
+"""What is told of a layer, by its numbers; a line falls away where one is None or 0."""
 
 FARTHEST = 512
 """Distances of a bias that are drawn, on either side."""
@@ -110,49 +100,46 @@ def _as_dict(path: Path, model: SetupNumbers) -> dict[str, Any]:
 def _show_one(path: Path, model: SetupNumbers) -> None:
     """What a model does, layers that do the same together."""
     screen = console()
-    screen.print(f"{path}: {_about(model)}")
+    screen.print(_headline(path, model))
     for part in model.parts:
         if len(model.parts) > 1:
             kind = f" ({part.model_type})" if part.model_type else ""
-            screen.print(f"\n{part.name}{kind}{_count(part)}")
+            screen.print(f"\n{part.name}{kind}{_count(part.layers)}")
         for places, layer in grouped(part.layers):
             kind = f" ({layer.layer_type})" if layer.layer_type else ""
-            _print_rows(f"{_layers(places)}{kind}", list(_words_of(layer).items()))
+            _print_rows(f"{_named(places)}{kind}", list(_words_of(layer).items()))
         notes = [("besides", note) for note in part.notes]
         _print_rows("", [("how sure", CERTAINTY[part.certainty]), *notes])
     if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
-        screen.print(f"\n{NOTE}", soft_wrap=False)
+        screen.print(NOTE)
     if header := header_beside(config_in(path).parent):
         screen.print("", *confirmed(model, header), sep="\n")
 
 
 def _show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
     """Where two models differ, and only that."""
-    found: list[tuple[str, list[dict[str, str]]]] = []
+    screen, differ = console(), False
     for letter, path, model in zip("AB", paths, models, strict=True):
-        console().print(f"{letter}  {path}: {_about(model)}")
+        screen.print(f"{letter}  {_headline(path, model)}")
     named = [{part.name: part for part in model.parts} for model in models]
-    for name in dict.fromkeys([*named[0], *named[1]]):
+    for name in {**named[0], **named[1]}:
         parts = [held.get(name) for held in named]
         before = f"{name}, " if max(map(len, named)) > 1 else ""
-        pairs = list(zip_longest(*(part.layers if part else () for part in parts)))
-        for places, pair in grouped(pairs):
-            found.append((before + _layers(places), [_typed(layer) for layer in pair]))
-        notes = [{"besides": "; ".join(part.notes) or "–"} if part else {} for part in parts]
-        found.append((name, notes))
-    differ = False
-    for title, (one, other) in found:
-        labels = dict.fromkeys([*one, *other])
-        rows = [(label, one.get(label, "–"), other.get(label, "–")) for label in labels]
-        if rows := [row for row in rows if row[1] != row[2]]:
-            differ = True
-            _print_rows(title, rows)
+        pairs = zip_longest(*(part.layers if part else () for part in parts))
+        found = {
+            before + _named(places): [
+                _words_of(layer, typed=True) if layer else {} for layer in pair
+            ]
+            for places, pair in grouped(list(pairs))
+        }
+        found[name] = [{"besides": "; ".join(part.notes) or "–"} if part else {} for part in parts]
+        for title, (one, other) in found.items():
+            rows = [(label, one.get(label, "–"), other.get(label, "–")) for label in one | other]
+            if rows := [row for row in rows if row[1] != row[2]]:
+                differ = True
+                _print_rows(title, rows)
     if not differ:
-        console().print("\nWhat is told of positions is the same.")
-
-
-def _typed(layer: LayerNumbers | None) -> dict[str, str]:
-    return {"type": layer.layer_type or "none given", **_words_of(layer)} if layer else {}
+        screen.print("\nWhat is told of positions is the same.")
 
 
 def _print_rows(title: str, rows: Sequence[tuple[str, ...]]) -> None:
@@ -168,12 +155,22 @@ def _print_rows(title: str, rows: Sequence[tuple[str, ...]]) -> None:
     console().print(Padding(table, (0, 0, 0, 2)), soft_wrap=False)
 
 
-def _words_of(layer: LayerNumbers) -> dict[str, str]:
+def _words_of(layer: LayerNumbers, typed: bool = False) -> dict[str, str]:
     """What one layer does, by labels."""
+    told = {"type": layer.layer_type or "none given"} if typed else {}
     if not layer.is_read:
-        return {"expression": "in words only"}
-    told = {} if layer.rotary is None else _rotary(layer.rotary)
-    told |= _told(LAYER, vars(layer))
+        return {**told, "expression": "in words only"}
+    values = vars(layer)
+    if rotary := layer.rotary:
+        pairs = {"half": f"i and i + {rotary.rotated_dim // 2}", "interleaved": "2i and 2i + 1"}
+        lists = {None: None, True: "long", False: "short"}[rotary.long_factors]
+        lost = vars(rotary.precision) if rotary.precision else {}
+        values = {**vars(rotary), **values, **lost}
+        values |= {"channels": pairs[rotary.pairing], "lists": lists}
+    known = {name: value for name, value in values.items() if value}
+    for label, text in TOLD.items():
+        with suppress(KeyError):
+            told[label] = text.format(**known)
     found = [(place, each) for place in PLACES for each in getattr(layer, place)]
     for place, expression in found:
         name = expression.partition("(")[0]
@@ -185,34 +182,17 @@ def _words_of(layer: LayerNumbers) -> dict[str, str]:
     return {**told, "expression": str(layer.expression)}
 
 
-def _rotary(layer: RotaryNumbers) -> dict[str, str]:
-    pairs = {"half": f"i and i + {layer.rotated_dim // 2}", "interleaved": "2i and 2i + 1"}
-    lists = {None: None, True: "long", False: "short"}[layer.long_factors]
-    lost = vars(layer.precision) if layer.precision else {}
-    return _told(ROTARY, {**vars(layer), **lost, "channels": pairs[layer.pairing], "lists": lists})
-
-
-def _told(templates: dict[str, str], values: dict[str, Any]) -> dict[str, str]:
-    """Each template with its numbers, where it has all of them."""
-    known, told = {name: value for name, value in values.items() if value}, {}
-    for label, text in templates.items():
-        with suppress(KeyError):
-            told[label] = text.format(**known)
-    return told
-
-
-def _about(model: SetupNumbers) -> str:
-    kind = model.model_type or "no model type"
+def _headline(path: Path, model: SetupNumbers) -> str:
     several = f", {len(model.parts)} parts"
-    return kind + (_count(model.parts[0]) if len(model.parts) == 1 else several)
+    count = _count(model.parts[0].layers) if len(model.parts) == 1 else several
+    return f"{path}: {model.model_type or 'no model type'}{count}"
 
 
-def _count(part: PartNumbers) -> str:
-    count = len(part.layers)
-    return f", {count} layer{'s' * (count > 1)}" if count else ""
+def _count(layers: Sequence[object]) -> str:
+    return f", {len(layers)} layer{'s' * (len(layers) > 1)}" if layers else ""
 
 
-def _layers(places: Sequence[int]) -> str:
+def _named(places: Sequence[int]) -> str:
     """Numbers of layers, with runs drawn together."""
     numbered = groupby(enumerate(places), lambda pair: pair[1] - pair[0])
     runs = [[place for _, place in pairs] for _, pairs in numbered]
@@ -230,10 +210,10 @@ def _drawn(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> "Axes":
         before = f"{letter} {file.parent.name}/{file.name}: " if len(models) > 1 else ""
         for part in model.parts:
             for places, layer in grouped(part.layers):
-                kinds[f"{before}{part.name}, {layer.layer_type or _layers(places)}"] = layer
+                kinds[f"{before}{part.name}, {layer.layer_type or _named(places)}"] = layer
     rotary = {name: (layer, layer.rotary) for name, layer in kinds.items() if layer.rotary}
     if not rotary:
-        return _drawn_bias(kinds, models)
+        return _drawn_bias(kinds)
     lengths = {(numbers.trained_length, numbers.target_length) for _, numbers in rotary.values()}
     found = {}
     for name, (layer, numbers) in rotary.items():
@@ -245,7 +225,7 @@ def _drawn(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> "Axes":
     return wavelengths(found, trained_length=trained, target_length=target)
 
 
-def _drawn_bias(kinds: dict[str, LayerNumbers], models: Sequence[SetupNumbers]) -> "Axes":
+def _drawn_bias(kinds: dict[str, LayerNumbers]) -> "Axes":
     from posenc.plots.bias import bias
 
     for name, layer in kinds.items():
@@ -257,5 +237,4 @@ def _drawn_bias(kinds: dict[str, LayerNumbers], models: Sequence[SetupNumbers]) 
                     distance = torch.arange(-FARTHEST, FARTHEST + 1)
                     profile = encoding.profile(distance)
                     return bias(profile, distance, random=learns(encoding), title=name)
-    told = " and ".join(model.model_type for model in models)
-    raise UserError(f"{told} has neither wavelengths nor a bias of distance; leave --figure out")
+    raise UserError("there are neither wavelengths nor a bias of distance; leave --figure out")
