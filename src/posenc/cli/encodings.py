@@ -12,12 +12,14 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.errors import UserError, check_heeded, check_one_of
-from posenc.cli.explanation import Sinusoid
+from posenc.cli.explanation import described_sinusoid
 from posenc.cli.printing import print_csv
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding, encoding_from
 from posenc.positions import consecutive
+
+NOT_TRAINED = "What this encoding learns is seeded, and not trained here: mechanism only."
 
 BLOCK = 1024
 """Positions that are worked out together."""
@@ -56,20 +58,16 @@ def name_of(encoding: Encoding) -> str:
 def described(encoding: Encoding) -> dict[str, object]:
     """What JSON says of an encoding."""
     if isinstance(encoding, Sinusoidal):
-        given = (encoding.convention, encoding.dim, encoding.base, encoding.offset)
-        said = Sinusoid(*given).described()
+        said = described_sinusoid(encoding)
         return said if is_plain(encoding) else {**said, "encoding": name_of(encoding)}
-    said: dict[str, object] = {"encoding": name_of(encoding)}
-    return {**said, "note": NOT_TRAINED} if learns(encoding) else said
+    note = {"note": NOT_TRAINED} if learns(encoding) else {}
+    return {"encoding": name_of(encoding), **note}
 
 
 def is_plain(encoding: Sinusoidal) -> bool:
     """Whether its width, base and convention are all that it was given."""
     plain = Sinusoidal(encoding.dim, encoding.base, encoding.convention)
     return plain.extra_repr() == encoding.extra_repr()
-
-
-NOT_TRAINED = "What this encoding learns is seeded, and not trained here: mechanism only."
 
 
 def print_note(encoding: Encoding) -> None:

@@ -1,9 +1,9 @@
 """``posenc explain``: one number of a table; that of a sinusoid needs neither torch nor rich."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from posenc.encodings.tokens.conventions import Channel, Convention
+from posenc.encodings.tokens.conventions import Convention
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import FINE_TURN_BITS
 from posenc.numerics.in_integers import nearest_value
@@ -28,35 +28,39 @@ class Explanation(NamedTuple):
 
 
 class Sinusoid(NamedTuple):
-    """What makes the numbers of a sinusoidal encoding: whole numbers and one division for each."""
+    """What makes the numbers of a sinusoidal encoding, which has the same attributes."""
 
     convention: Convention
     dim: int
     base: float
     offset: int = 0
 
-    def described(self) -> dict[str, object]:
-        """What JSON says of it."""
-        sign = "+" if self.offset > 0 else "−"
-        counted = f"; p = position {sign} {abs(self.offset)}" if self.offset else ""
-        told = {"convention": self.convention.name, "formula": self.convention.formula + counted}
-        return {"encoding": "Sinusoidal", **told, "dim": self.dim, "base": self.base}
+
+def described_sinusoid(given: Any) -> dict[str, object]:
+    """What JSON says of it."""
+    sign = "+" if given.offset > 0 else "−"
+    counted = f"; p = position {sign} {abs(given.offset)}" if given.offset else ""
+    told = {"convention": given.convention.name, "formula": given.convention.formula + counted}
+    return {"encoding": "Sinusoidal", **told, "dim": given.dim, "base": given.base}
 
 
 def explained_sinusoid(
-    given: Sinusoid, position: int, dimension: int, value: float | None = None, by: str = "exact"
+    given: Any, position: int, dimension: int, value: float = 0.0
 ) -> Explanation:
-    """Where the number in row ``position`` and column ``dimension`` comes from."""
+    """Where a number comes from; it is ``value`` where arithmetic is not exact."""
     channel = given.convention.channel(dimension, given.dim, given.base)
     first, exponent, base = given.offset + channel.first, channel.exponent, exactly(given.base)
     counted = position + first
-    value = _value(channel, given.base, counted) if value is None else value
     kind = {"sin": "a sine", "cos": "a cosine", "zero": "a column of zeros"}[channel.function]
     title = f"{given.convention.name}: {given.convention.formula}"
     asked = f"dimension {dimension} is {kind}; p = {position}, d = {given.dim}, n = {base}"
     if channel.function == "zero":
         about = f"dimension {dimension} of an odd width"
-        return Explanation(title, asked, [Step("value", about, "filled with zeros", value)])
+        return Explanation(title, asked, [Step("value", about, "filled with zeros", 0.0)])
+    by = getattr(given, "arithmetic", "exact")
+    if by == "exact":
+        (turns,) = Powers(given.base, (exponent.numerator,), exponent.denominator).fine_turns()
+        value = nearest_value(counted * turns, channel.function == "sin", FINE_TURN_BITS)
     symbol = "t" if first else "p"
     count = Step("count", f"t = p + {first}", f"{position} + {first}", counted)
     divisor, angle = 1 / channel.frequency, counted * channel.frequency
@@ -68,15 +72,6 @@ def explained_sinusoid(
         value_step(channel.function, angle, value, by),
     ]
     return Explanation(title, asked, steps, repeats("2π × n^e", channel.frequency))
-
-
-def _value(channel: Channel, base: float, counted: int) -> float:
-    """One number of the table, correctly rounded to float64."""
-    if channel.function == "zero":
-        return 0.0
-    exponent = channel.exponent
-    (turns,) = Powers(base, (exponent.numerator,), exponent.denominator).fine_turns()
-    return nearest_value(counted * turns, channel.function == "sin", FINE_TURN_BITS)
 
 
 def value_step(function: str, angle: float, value: float, by: str) -> Step:

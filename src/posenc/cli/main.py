@@ -97,8 +97,8 @@ def _run(words: list[str]) -> int:
     for option, most in MOST.items():
         number = getattr(command, option, None)
         if number is not None and not 1 <= number <= most:
-            told = f"--{option.replace('_', '-')} is {number}"
-            raise UserError(f"{told}; it must be at least 1 and at most {most}")
+            name = f"--{option.replace('_', '-')}"
+            raise UserError(f"{name} is {number}; it must be one of 1 … {most}")
     return command.run() or 0
 
 

@@ -43,11 +43,18 @@ def text_from(text: str | None, file: Path | None) -> Text:
 
 def tokenizer_of(asked: Any, text: Text) -> Tokenizer:
     """That of ``--tokenizer`` or of the words of ``--vocabulary``; else one trained on the text."""
-    if asked.tokenizer:
-        return _from_file(asked.tokenizer)
     if asked.vocabulary:
         return _word_level(_words_in(asked.vocabulary), asked.lowercase)
-    return trained(text, asked.vocabulary_size, asked.lowercase)
+    if not asked.tokenizer:
+        return trained(text, asked.vocabulary_size, asked.lowercase)
+    content = asked.tokenizer.read_text("utf-8")
+    try:
+        tokenizer = Tokenizer.from_str(content)
+    except Exception as error:  # tokenizers raises bare exceptions
+        raise UserError(f"{asked.tokenizer} is no tokenizer.json: {error}") from None
+    tokenizer.no_padding()  # which the file may ask for
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def trained(text: Text, size: int, lowercase: bool = False) -> Tokenizer:
@@ -69,18 +76,6 @@ def _words_in(file: Path) -> dict[str, int]:
     if len(set(words.values())) != len(held):
         raise UserError(f"{file}: each token needs one line, and an id of its own")
     return words
-
-
-def _from_file(file: Path) -> Tokenizer:
-    """Any ``tokenizer.json``, without the padding and the cutting that it may ask for."""
-    content = file.read_text("utf-8")
-    try:
-        tokenizer = Tokenizer.from_str(content)
-    except Exception as error:  # tokenizers raises bare exceptions
-        raise UserError(f"{file} is no tokenizer.json: {error}") from None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def _word_level(words: dict[str, int], lowercase: bool) -> Tokenizer:

@@ -3,10 +3,11 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,16 +30,11 @@ BINARY = (".safetensors", ".npz")
 NUMBERS = 1 << 22
 """Numbers of one batch, where --batch-size leaves the choice: 16 MB of float32."""
 
+LookUp = Callable[[Tensor], Tensor]
+"""Takes ids ``[n]`` to vectors ``[n, dim]``."""
+
 SHOWN = 24
 """Tokens that are printed; more would scroll away."""
-
-
-class Vectors(NamedTuple):
-    """Where the vectors of tokens come from: ``look_up`` takes ids ``[n]`` to ``[n, dim]``."""
-
-    tokens: int
-    dim: int
-    look_up: Callable[[Tensor], Tensor]
 
 
 @torch.no_grad()
@@ -49,17 +45,16 @@ def encode(asked: Any) -> None:
     tokenizer = tokens.tokenizer_of(asked, text)
     words = dict(sorted(tokenizer.get_vocab().items(), key=lambda each: each[1]))
     padding, unknown = (tokens.special(words, n) for n in (tokens.PADDING, tokens.UNKNOWN))
-    vectors = _vectors(asked, words, padding)
-    about = _parameters(asked, vectors.dim, padding or 0)
-    manifest = Manifest(vectors.dim, dtype, asked.pad, about, words)
+    dim, look_up = _vectors(asked, words, padding)
+    manifest = Manifest(dim, dtype, asked.pad, _parameters(asked, dim, padding or 0), words)
     manifest.count(tokens.rows(text, tokenizer, asked.max_length), unknown)
     if not manifest.tokens:
         raise UserError("no text: it holds no token; give at least one word")
     scale = "sqrt_dim" if asked.scale else None
-    encoding = Sinusoidal(vectors.dim, asked.base, asked.convention, scale=scale)
-    size = asked.batch_size or max(1, NUMBERS // (manifest.longest * vectors.dim))
+    encoding = Sinusoidal(dim, asked.base, asked.convention, scale=scale)
+    size = asked.batch_size or max(1, NUMBERS // (manifest.longest * dim))
     read = tokens.rows(text, tokenizer, asked.max_length)
-    made = batches(read, size, vectors, encoding, dtype)
+    made = _batches(read, size, look_up, encoding, dtype)
     if asked.output is None and asked.format == "text":
         _show(next(made), encoding, manifest)
     else:
@@ -89,61 +84,57 @@ def _check(asked: Any) -> None:
         raise UserError("--embeddings has a row a token: give --vocabulary or --tokenizer")
 
 
-def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> Vectors:
-    if asked.embeddings is None:
-        return random_vectors(words, 64 if asked.dim is None else asked.dim, asked.seed, padding)
-    vectors, most = vectors_from(asked.embeddings, asked.tensor), max(words.values()) + 1
-    if asked.dim not in (None, vectors.dim) or vectors.tokens < most:
-        held = f"{asked.embeddings} holds [{vectors.tokens}, {vectors.dim}]"
-        raise UserError(f"{held}; expected [{most} or more, {asked.dim or vectors.dim}]")
-    return vectors
-
-
-def random_vectors(words: dict[str, int], dim: int, seed: int, padding: int | None) -> Vectors:
-    """Random vectors, drawn from the words themselves; that of padding is zero."""
-    tokens = {number: word for word, number in words.items()}
-
-    def look_up(ids: Tensor) -> Tensor:
-        distinct, places = ids.unique(return_inverse=True)
-        drawn = word_vectors([tokens[number] for number in distinct.tolist()], dim, seed=seed)
-        drawn[distinct == padding] = 0.0
-        return drawn[places]
-
-    return Vectors(len(words), dim, look_up)
-
-
-def vectors_from(file: Path, name: str | None) -> Vectors:
-    """The rows of a matrix in a .safetensors or .npy file; of the latter, where they are needed."""
-    if file.suffix == ".npy":
+def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> tuple[int, LookUp]:
+    """The width of vectors, and where they come from: drawn from the words, or of a file."""
+    file, dim = asked.embeddings, asked.dim
+    if file is None:
+        dim, named = 64 if dim is None else dim, {number: word for word, number in words.items()}
+        return dim, partial(_drawn, named, dim, asked.seed, padding)
+    if file.suffix == ".npy":  # read where it is needed
         held: Any = np.load(file, mmap_mode="r")
         floats = held.dtype.kind == "f"
-
-        def look_up(ids: Tensor) -> Tensor:
-            return torch.from_numpy(held[ids.numpy()].astype(np.float64))
     elif file.suffix == ".safetensors":
-        with safe_open(file, framework="pt") as opened:
-            names = list(opened.keys())
-            if name not in names and (name is not None or len(names) > 1):
-                raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
-            held = opened.get_tensor(name or names[0])
-        floats, look_up = held.dtype.is_floating_point, held.__getitem__
+        held = _tensor(file, asked.tensor)
+        floats = held.is_floating_point()
     else:
         raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
     if not floats or held.ndim != 2:
         told = "expected floating-point numbers [tokens, dim]"
         raise UserError(f"{file} holds {held.dtype} of shape {list(held.shape)}; {told}")
-    return Vectors(held.shape[0], held.shape[1], look_up)
+    (count, width), most = held.shape, max(words.values()) + 1
+    if dim not in (None, width) or count < most:
+        told = f"expected [{most} or more, {dim or width}]"
+        raise UserError(f"{file} holds [{count}, {width}]; {told}")
+    if isinstance(held, Tensor):
+        return width, held.__getitem__
+    return width, lambda ids: torch.from_numpy(held[ids.numpy()].astype(np.float64))
 
 
-def batches(
-    read: Iterator[Row], size: int, vectors: Vectors, encoding: Sinusoidal, dtype: torch.dtype
+def _drawn(words: dict[int, str], dim: int, seed: int, padding: int | None, ids: Tensor) -> Tensor:
+    """Random vectors, drawn from the words themselves; that of padding is zero."""
+    distinct, places = ids.unique(return_inverse=True)
+    drawn = word_vectors([words[number] for number in distinct.tolist()], dim, seed=seed)
+    drawn[distinct == padding] = 0.0
+    return drawn[places]
+
+
+def _tensor(file: Path, name: str | None) -> Tensor:
+    with safe_open(file, framework="pt") as opened:
+        names = list(opened.keys())
+        if name not in names and (name is not None or len(names) > 1):
+            raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
+        return opened.get_tensor(name or names[0])
+
+
+def _batches(
+    read: Iterator[Row], size: int, look_up: LookUp, encoding: Sinusoidal, dtype: torch.dtype
 ) -> Iterator[Batch]:
     """All rows, ``size`` at a time."""
     wide = torch.promote_types(dtype, torch.float32)
     while rows := list(islice(read, size)):
         ids = torch.tensor([number for row in rows for number in row.ids])
         positions = torch.cat([consecutive(len(row.ids), start=row.start) for row in rows])
-        x = vectors.look_up(ids).to(wide)
+        x = look_up(ids).to(wide)
         distinct, places = positions.unique(return_inverse=True)
         table = encoding.table(distinct, dtype=wide)[places]
         values = encoding.encode(x, table).to(dtype)

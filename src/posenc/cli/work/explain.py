@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posenc.cli.explanation import Sinusoid, explained_sinusoid, short
+from posenc.cli.explanation import Sinusoid, described_sinusoid, explained_sinusoid, short
 from posenc.cli.printing import print_csv, print_json
 from posenc.encodings.tokens.conventions import CONVENTIONS
 
@@ -12,7 +12,7 @@ def explain(asked: Any) -> None:
     position, dimension = asked.position, asked.dimension
     if asked.encoding is None:
         given = Sinusoid(CONVENTIONS[asked.convention], asked.dim, asked.base)
-        about, found = given.described(), explained_sinusoid(given, position, dimension)
+        about, found = described_sinusoid(given), explained_sinusoid(given, position, dimension)
     else:
         from posenc.cli.encodings import chosen, described
         from posenc.cli.work.explained import explained

@@ -10,7 +10,6 @@ from posenc.cli.encodings import NOT_TRAINED, learns, name_of, rows_of
 from posenc.cli.errors import check_one_of
 from posenc.cli.explanation import (
     Explanation,
-    Sinusoid,
     Step,
     exactly,
     explained_sinusoid,
@@ -30,9 +29,7 @@ def explained(encoding: Any, position: int, dimension: int) -> Explanation:
     check_one_of("head" if is_bias else "dimension", dimension, len(rows.names))
     value = rows.between(position, 1, torch.float64)[0, dimension].item()
     if isinstance(encoding, Sinusoidal):
-        given = Sinusoid(encoding.convention, encoding.dim, encoding.base, encoding.offset)
-        made = None if encoding.arithmetic == "exact" else value
-        return explained_sinusoid(given, position, dimension, made, encoding.arithmetic)
+        return explained_sinusoid(encoding, position, dimension, value)
     if isinstance(encoding, Rotary):
         return _rotary(encoding, position, dimension, value)
     asked = f"{rows.counted} {position}, {rows.names[dimension]}"

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOTE = """
-float32 angles and casts tell what implementations lose that compute angles in float32, or hold
-frequencies or positions in a narrow dtype: against exact tables, just below the length looked at.\
-"""
+float32 angles and casts tell what implementations lose that compute angles in float32, or hold \
+frequencies or positions in a narrow dtype: against exact tables, just below this length."""
 CERTAINTY = {
     "verified": "held against the running model",
     "read": "as its code and file say; not held against a running model",
@@ -111,7 +110,7 @@ def _show_one(path: Path, model: SetupNumbers) -> None:
         notes = [("besides", note) for note in part.notes]
         _print_rows("", [("how sure", CERTAINTY[part.certainty]), *notes])
     if any(layer.rotary and layer.rotary.precision for p in model.parts for layer in p.layers):
-        screen.print(NOTE)
+        screen.print(NOTE, soft_wrap=False)
     if header := header_beside(config_in(path).parent):
         screen.print("", *confirmed(model, header), sep="\n")
 
