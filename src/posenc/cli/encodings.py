@@ -85,6 +85,7 @@ def learns(encoding: Encoding) -> bool:
 class Rows:
     """What positions alone say: a row of numbers for each position, or for each distance."""
 
+    encoding: Encoding
     counted: str  # "position", or "distance" (query − key), or "query" of a matrix
     names: Sequence[str]  # of the numbers of a row
     keys: Sequence[str]  # the same names without blanks
@@ -101,8 +102,13 @@ class Rows:
         return torch.cat([block for _, block in self.blocks(start, length, dtype)])
 
 
-def rows_of(encoding: Encoding) -> Rows:
-    """The rows of an encoding, wherever it acts."""
+def shown(asked: Any) -> Rows:
+    """The rows of the encoding that is asked for."""
+    return rows_of(chosen(asked))
+
+
+def rows_of(encoding: Any) -> Rows:
+    """The rows of an encoding, wherever it acts; it refuses one without rows along one line."""
     try:
         if isinstance(encoding, TokenEncoding) and encoding.is_pointwise:
             return _token_rows(encoding)
@@ -124,33 +130,31 @@ def _token_rows(encoding: TokenEncoding) -> Rows:
     keys = [f"dim_{name}" for name in names]
     if isinstance(encoding, Sinusoidal):
         channels = encoding.convention.channels(encoding.dim, encoding.base)
-        names = [
-            f"{name} {channel.function}" for name, channel in zip(names, channels, strict=True)
-        ]
-    return Rows("position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
+        names = [f"{index} {channel.function}" for index, channel in enumerate(channels)]
+    return Rows(encoding, "position", names, keys, lambda p, dtype: encoding.table(p, dtype=dtype))
 
 
 KINDS = {2: ("cos", "sin"), 4: ("q cos", "q sin", "k cos", "k sin")}
 
 
 def _query_key_rows(encoding: QueryKeyEncoding) -> Rows:
-    row = encoding.table(consecutive(1))[0]
+    table, row = encoding.table, encoding.table(consecutive(1))[0]
     kinds, by_head = KINDS.get(len(row), ()), row.ndim == 3
     # The first position is turned by nothing: cosines are 1 or more, and sines 0.
     turns = row.ndim == 2 and bool(row[0::2].all()) and not row[1::2].any()
     if not kinds or not (by_head or turns):
         names = [str(index) for index in range(row.numel())]
         keys = [f"number_{name}" for name in names]
-        return Rows("position", names, keys, lambda p, d: encoding.table(p, dtype=d).flatten(1))
+        return Rows(encoding, "position", names, keys, lambda p, d: table(p, dtype=d).flatten(1))
     heads = [f"head {head} " for head in range(row.shape[1])] if by_head else [""]
     told = [(head, pair, k) for head in heads for pair in range(row.shape[-1]) for k in kinds]
     names = [f"{head}{pair} {kind}" for head, pair, kind in told]
     keys = [f"{head}{kind} {pair}".replace(" ", "_") for head, pair, kind in told]
 
     def at(positions: Tensor, dtype: torch.dtype) -> Tensor:
-        return encoding.table(positions, dtype=dtype).movedim(1, -1).flatten(1)
+        return table(positions, dtype=dtype).movedim(1, -1).flatten(1)
 
-    return Rows("position", names, keys, at)
+    return Rows(encoding, "position", names, keys, at)
 
 
 def _bias_rows(encoding: ScoreBias) -> Rows:
@@ -165,20 +169,16 @@ def _bias_rows(encoding: ScoreBias) -> Rows:
         return encoding.table(queries, keys, dtype=dtype).flatten(1)
 
     at(consecutive(1), torch.float32)
-    return Rows("distance", names, keys, at)
+    return Rows(encoding, "distance", names, keys, at)
 
 
-def bias_rows(encoding: Encoding, head: int, start: int, length: int) -> Rows:
+def bias_rows(encoding: Any, head: int, start: int, length: int) -> Rows:
     """One head of a bias as a matrix: a row a query, a column a key, at the same positions."""
-    assert isinstance(encoding, ScoreBias)
     check_one_of("--head", head, encoding.heads)
-    positions = consecutive(length, start=start)
+    table, positions = encoding.table, consecutive(length, start=start)
     names = [str(position) for position in positions.tolist()]
-
-    def at(queries: Tensor, dtype: torch.dtype) -> Tensor:
-        return encoding.table(queries, positions, dtype=dtype)[head]
-
-    return Rows("query", names, [f"key_{name}" for name in names], at)
+    keys = [f"key_{name}" for name in names]
+    return Rows(encoding, "query", names, keys, lambda p, d: table(p, positions, dtype=d)[head])
 
 
 def digits(vectors: Tensor) -> list[list[str]]:
@@ -189,7 +189,7 @@ def digits(vectors: Tensor) -> list[list[str]]:
 
 
 def print_rows(
-    form: str, about: dict[str, Any], rows: Rows, blocks: Blocks, columns: Sequence[int] = ()
+    form: str, rows: Rows, blocks: Blocks, columns: Sequence[int] = (), **about: Any
 ) -> None:
     """Some columns of a table, or all, as csv or json; block by block, so it may be of any size."""
     picked = list(columns or range(len(rows.keys)))
@@ -197,7 +197,8 @@ def print_rows(
     lines = ((p, row) for ps, x in blocks for p, row in zip(ps, digits(x[:, picked]), strict=True))
     if form == "csv":
         return print_csv([rows.counted, *keys], ([p, *row] for p, row in lines))
-    told = json.dumps({**about, "columns": keys}, ensure_ascii=False)
+    about = {**described(rows.encoding), **about, "columns": keys}
+    told = json.dumps(about, ensure_ascii=False)
     sys.stdout.write(f'{told[:-1]}, "rows": [')
     before = "\n"
     for _, row in lines:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.encodings import chosen, described, name_of, print_note, print_rows, rows_of
+from posenc.cli.encodings import described, name_of, print_note, print_rows, shown
 from posenc.cli.errors import UserError
 from posenc.cli.printing import (
     console,
@@ -37,12 +37,10 @@ MOST = 6
 
 def table(asked: Any) -> None:
     """Prints the table block by block, so that a long one needs no memory."""
-    encoding = chosen(asked)
-    rows = rows_of(encoding)
+    rows = shown(asked)
     blocks = rows.blocks(asked.start, asked.length, getattr(torch, asked.dtype))
     if asked.format != "text":
-        about = {**described(encoding), "start": asked.start, "dtype": asked.dtype}
-        return print_rows(asked.format, about, rows, blocks)
+        return print_rows(asked.format, rows, blocks, start=asked.start, dtype=asked.dtype)
     more = 0
     for counted, block in blocks:
         values = zip(counted, block.tolist(), strict=True)
@@ -50,15 +48,14 @@ def table(asked: Any) -> None:
         more = grid([rows.counted, *rows.names], cells)
     if more:
         print(f"{more} more of {len(rows.names)} columns do not fit; --format csv prints all.")
-    print_note(encoding)
+    print_note(rows.encoding)
 
 
 @torch.no_grad()
 def distance(asked: Any) -> None:
     """Prints one number for each distance, query − key; those of a bias on both sides of 0."""
-    encoding, length = chosen(asked), asked.length
-    rows = rows_of(encoding)  # refuses points of a grid
-    distances, about = range(length), {}
+    rows, length = shown(asked), asked.length
+    encoding, distances, about = rows.encoding, range(length), {}
     if isinstance(encoding, TokenEncoding):
         lines = {"dot_product": dot_product_profile(encoding, length).tolist()}
         quantity = "dot product" if encoding.keeps_shift else "dot product with row 0"
@@ -117,8 +114,7 @@ def _print_lines(lines: dict[str, list[float]], distances: range) -> None:
 @torch.no_grad()
 def shift(asked: Any) -> None:
     """Prints the map that moves an encoding, or how much a bias changes."""
-    encoding: Any = chosen(asked)
-    rows_of(encoding)  # refuses what has no rows along one line
+    encoding: Any = shown(asked).encoding
     offset, length, form = asked.offset, asked.length, asked.format
     about = {**described(encoding), "offset": offset, "length": length}
     if isinstance(encoding, ScoreBias):

@@ -11,18 +11,8 @@ from rich.text import Text
 from torch import Tensor
 
 from posenc import Rotary, Sinusoidal
-from posenc.cli.encodings import (
-    Rows,
-    bias_rows,
-    chosen,
-    described,
-    is_plain,
-    learns,
-    name_of,
-    print_note,
-    print_rows,
-    rows_of,
-)
+from posenc.cli import encodings
+from posenc.cli.encodings import Rows, is_plain, learns, name_of, print_rows, shown
 from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.printing import console, legend, only_ascii, sparkline
@@ -40,20 +30,18 @@ SIGNS = "@=-.+*#"
 def heatmap(asked: Any) -> None:
     """Draws the table, or prints the numbers that would be drawn."""
     check_figure(asked.output, asked.dpi)
-    encoding = chosen(asked)
-    rows = rows_of(encoding)
-    is_bias = rows.counted == "distance"
+    rows = shown(asked)
+    about, is_bias = {"start": asked.start}, rows.counted == "distance"
     check_heeded(asked, head=not is_bias and "of an encoding that is no bias")
     if is_bias:
-        rows = bias_rows(encoding, asked.head, asked.start, asked.length)
+        rows = encodings.bias_rows(rows.encoding, asked.head, asked.start, asked.length)
+        about = {"head": asked.head, **about}
     check_one_of("--first-dimension", asked.first_dimension, len(rows.names))
-    title = _title(encoding, f", head {asked.head}" * is_bias, asked.length)
+    title = _title(rows.encoding, f", head {asked.head}" * is_bias, asked.length)
     if asked.output is not None:
         _draw_heatmap(asked, rows, title)
     if asked.format != "text":
-        about = {**described(encoding), **({"head": asked.head} if is_bias else {})}
-        about |= {"start": asked.start}
-        print_rows(asked.format, about, rows, rows.blocks(asked.start, asked.length))
+        print_rows(asked.format, rows, rows.blocks(asked.start, asked.length), **about)
     elif asked.output is None:
         _print_heatmap(rows, title, asked.start, asked.length, asked.first_dimension)
 
@@ -62,8 +50,7 @@ def _title(encoding: Any, head: str, length: int) -> str:
     if isinstance(encoding, Sinusoidal) and is_plain(encoding):
         name = f"Sinusoidal, {encoding.convention.name}"
         return f"{name}: {length} positions, d = {encoding.dim}, n = {encoding.base:g}"
-    untrained = ", not trained" if learns(encoding) else ""
-    return f"{name_of(encoding)}{head}: {length} positions{untrained}"
+    return f"{name_of(encoding)}{head}: {length} positions{', not trained' * learns(encoding)}"
 
 
 def _draw_heatmap(asked: Any, rows: Rows, title: str) -> None:
@@ -74,18 +61,12 @@ def _draw_heatmap(asked: Any, rows: Rows, title: str) -> None:
     parts = rows.between(asked.start, asked.length).split(each)
     values = torch.stack([part.mean(0) for part in parts])
     is_bias = rows.counted == "query"
-    axes = heatmap(
-        values,
-        start=asked.start,
-        each=each,
-        limit=_limit(values, not is_bias),
-        xlabel="key (position)" if is_bias else "column",
-        ylabel="query (position)" if is_bias else "position (token)",
-        first_column=asked.start if is_bias else 0,
-        title=title,
-        theme=asked.theme,
-        dpi=asked.dpi,
-    )
+    how: Any = {"xlabel": "column", "ylabel": "position (token)"}
+    if is_bias:
+        how = {"xlabel": "key (position)", "ylabel": "query (position)"}
+        how["first_column"] = asked.start
+    how |= {name: getattr(asked, name) for name in ("start", "theme", "dpi")}
+    axes = heatmap(values, each=each, limit=_limit(values, not is_bias), title=title, **how)
     write_figure(axes, asked.output, asked.dpi, asked.format)
 
 
@@ -95,35 +76,41 @@ def _print_heatmap(rows: Rows, title: str, start: int, length: int, left: int) -
     color = not (only_ascii(screen) or screen.no_color)
     gutter = len(str(start + length)) + 2 + (start < 0)
     room = max(8, screen.height - 7) * (1 + color) if screen.is_terminal else length
-    shown, columns = min(length, room), min(len(rows.names) - left, screen.width - gutter - 1)
+    count, columns = min(length, room), min(len(rows.names) - left, screen.width - gutter - 1)
     # Only what the terminal has room for is computed, however long the table is.
-    table = rows.between(start, shown)[:, left : left + columns]
+    table = rows.between(start, count)[:, left : left + columns]
     limit = _limit(table, rows.counted == "position")
     screen.print(title)
     first = left + (start if rows.counted == "query" else 0)  # columns of a bias are keys
     screen.print(" " * gutter + _axis(first, columns))
     values = (table / limit).tolist()
-    for row in range(0, shown, 1 + color):
+    for row in range(0, count, 1 + color):
         line = Text(str(start + row).rjust(gutter - 2) + "  ")
         if color:
-            below = values[row + 1] if row + 1 < shown else [None] * columns
+            below = values[row + 1] if row + 1 < count else [None] * columns
             for upper, lower in zip(values[row], below, strict=True):
-                ground = None if lower is None else color_of(lower)
-                line.append("▀", Style(color=color_of(upper), bgcolor=ground))
+                ground = None if lower is None else _color(lower)
+                line.append("▀", Style(color=_color(upper), bgcolor=ground))
         else:
             steps = (min(6, max(0, int((value + 1) / 2 * 7))) for value in values[row])
             line.append("".join(SIGNS[step] for step in steps))
         screen.print(line)
-    scale = [("█", Style(color=color_of(step / 14 - 1))) for step in range(29)]
-    screen.print(
-        Text.assemble(f"{-limit:g} ", *(scale if color else " ".join(SIGNS)), f" {limit:+g}")
-    )
-    if shown < length or columns < len(rows.names):
+    blocks = [("█", Style(color=_color(step / 14 - 1))) for step in range(29)]
+    scale = blocks if color else [" ".join(SIGNS)]
+    screen.print(Text.assemble(f"{-limit:g} ", *scale, f" {limit:+g}"))
+    if count < length or columns < len(rows.names):
         screen.print(
-            f"rows {start} to {start + shown - 1} of {length}, columns {left} to "
+            f"rows {start} to {start + count - 1} of {length}, columns {left} to "
             f"{left + columns - 1} of {len(rows.names)}: one cell each; --start and "
             "--first-dimension move on."
         )
+
+
+def _color(value: float) -> Color:
+    """The color of a value in [−1, 1]."""
+    place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
+    low = min(int(place), len(STOPS) - 2)
+    return Color.from_triplet(blend_rgb(STOPS[low], STOPS[low + 1], place - low))
 
 
 def _axis(first: int, columns: int) -> str:
@@ -138,28 +125,25 @@ def _axis(first: int, columns: int) -> str:
 def curves(asked: Any) -> None:
     """Draws columns of the table over the position, or prints their numbers."""
     check_figure(asked.output, asked.dpi)
-    encoding = chosen(asked)
-    rows = rows_of(encoding)
+    rows = shown(asked)
     width, start, length = len(rows.names), asked.start, asked.length
     if start is None:
         start = -(length // 2) if rows.counted == "distance" else 0
     picked = asked.dimensions or range(0, width, 1 if width <= 8 else -(-width // 12) * 2)
     for index in picked:
         check_one_of("one of --dimensions", index, width)
-    labels = [_label(encoding, rows, index) for index in picked]
+    labels = [_label(rows, index) for index in picked]
     if asked.output is not None:
-        _draw_curves(asked, encoding, rows, start, picked, labels)
+        _draw_curves(asked, rows, start, picked, labels)
     if asked.format != "text":
-        about = {**described(encoding), "start": start}
-        print_rows(asked.format, about, rows, rows.blocks(start, length), picked)
+        print_rows(asked.format, rows, rows.blocks(start, length), picked, start=start)
     elif asked.output is None:
         _print_curves(rows, picked, labels, start, length)
-        print_note(encoding)
 
 
-def _label(encoding: Any, rows: Rows, index: int) -> str:
+def _label(rows: Rows, index: int) -> str:
     """What a curve is: its column, and the wavelength of a sine or cosine in positions."""
-    turn = math.inf
+    turn, encoding = math.inf, rows.encoding
     if isinstance(encoding, Sinusoidal):
         frequency = encoding.convention.channel(index, encoding.dim, encoding.base).frequency
         turn = math.tau / frequency if frequency else math.inf
@@ -169,43 +153,36 @@ def _label(encoding: Any, rows: Rows, index: int) -> str:
 
 
 def _draw_curves(
-    asked: Any, encoding: Any, rows: Rows, start: int, picked: Sequence[int], labels: list[str]
+    asked: Any, rows: Rows, start: int, picked: Sequence[int], labels: list[str]
 ) -> None:
     from posenc.plots import bias, curves
 
-    values, name, drawn = rows.between(start, asked.length), name_of(encoding), learns(encoding)
+    values, drawn = rows.between(start, asked.length), learns(rows.encoding)
+    how: Any = {"title": name_of(rows.encoding), "theme": asked.theme}
     if rows.counted == "distance":
-        profile, distances = values[:, list(picked)].mT, range(start, start + asked.length)
-        how = {"heads": picked, "random": drawn, "title": name, "theme": asked.theme}
-        axes = bias(profile, distances, **how)
+        distances = range(start, start + asked.length)
+        axes = bias(values[:, list(picked)].mT, distances, heads=picked, random=drawn, **how)
     else:
-        title = f"{name}, not trained" if drawn else name
-        how = {"dimensions": picked, "labels": labels, "title": title, "theme": asked.theme}
-        axes = curves(values, start=start, **how)
+        how["title"] += ", not trained" * drawn
+        axes = curves(values, start=start, dimensions=picked, labels=labels, **how)
     write_figure(axes, asked.output, asked.dpi, asked.format)
 
 
 def _print_curves(
-    rows: Rows, chosen: Sequence[int], labels: Sequence[str], start: int, length: int
+    rows: Rows, picked: Sequence[int], labels: Sequence[str], start: int, length: int
 ) -> None:
-    """Prints a line of bars for each chosen column, a bar for each row that fits."""
+    """Prints a line of bars for each column, a bar for each row that fits."""
     screen, room = console(), max(map(len, [*labels, rows.counted])) + 2
-    shown = min(length, max(8, screen.width - room - 1))
-    table = rows.between(start, shown)[:, list(chosen)]
+    count = min(length, max(8, screen.width - room - 1))
+    table = rows.between(start, count)[:, list(picked)]
     limit = _limit(table, rows.counted == "position")
     for values, label in zip((table / limit).mT.tolist(), labels, strict=True):
         screen.print(label.ljust(room) + sparkline(values, screen))
-    screen.print(f"{rows.counted.ljust(room)}{start} to {start + shown - 1}")
+    screen.print(f"{rows.counted.ljust(room)}{start} to {start + count - 1}")
     screen.print(legend(screen, f"{-limit:g}", f"{limit:+g}"))
-    if shown < length:
-        screen.print(f"{shown} of {length} {rows.counted}s fit; --start moves on.")
-
-
-def color_of(value: float) -> Color:
-    """The color of a value in [−1, 1]."""
-    place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
-    low = min(int(place), len(STOPS) - 2)
-    return Color.from_triplet(blend_rgb(STOPS[low], STOPS[low + 1], place - low))
+    if count < length:
+        screen.print(f"{count} of {length} {rows.counted}s fit; --start moves on.")
+    encodings.print_note(rows.encoding)
 
 
 def _limit(table: Tensor, is_wave: bool) -> float:
