@@ -23,10 +23,9 @@ OPTIONAL = {
 
 
 def info(asked: Any) -> None:
-    """Prints the list, without importing any of the parts."""
     from posenc.kernels.library import described
 
-    facts: dict[str, Any] = {
+    facts = {
         "posenc": metadata.version("posenc"),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -51,7 +50,6 @@ def _version(name: str) -> str | None:
 
 
 def explore(asked: Any) -> None:
-    """Writes the page, or serves it."""
     if asked.output is not None:
         from posenc.explorer import page
 

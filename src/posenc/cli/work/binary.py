@@ -9,7 +9,6 @@ from posenc.numerics.in_integers import near_value
 
 
 def binary(asked: Any) -> None:
-    """Prints both."""
     if asked.dim < 2 or asked.dim % 2:
         raise UserError(f"--dim is {asked.dim}; sines come in pairs: give an even number")
     places = range(max(1, (asked.length - 1).bit_length()))
@@ -23,15 +22,10 @@ def binary(asked: Any) -> None:
     elif asked.format == "csv":
         print_csv(["position", *names], ([p, *row] for p, row in enumerate(rows)))
     else:
-        _show(digits, sines)
-
-
-def _show(digits: list[list[int]], sines: list[list[float]]) -> None:
-    screen = console()
-    rows = [
-        [str(position), "".join(map(str, reversed(row))), "  ".join(sparkline(values, screen))]
-        for position, (row, values) in enumerate(zip(digits, sines, strict=True))
-    ]
-    grid(["position", "binary", "sines, fastest first"], rows, left=[2])
-    screen.print(legend(screen))
-    screen.print("the lowest bit and the first sine change fastest, the last ones slowest")
+        screen = console()
+        bits = ("".join(map(str, reversed(row))) for row in digits)
+        waves = ("  ".join(sparkline(row, screen)) for row in sines)
+        shown = list(zip(map(str, range(asked.length)), bits, waves, strict=True))
+        grid(["position", "binary", "sines, fastest first"], shown, left=[2])
+        screen.print(legend(screen))
+        screen.print("the lowest bit and the first sine change fastest, the last ones slowest")

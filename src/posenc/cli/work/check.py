@@ -26,8 +26,18 @@ MODEL = "model:"
 def check(asked: Any) -> int:
     """Checks, prints, and says by the status whether something was found."""
     check_figure(asked.figure, asked.dpi)
-    with printed_aside():  # what the thing prints would stand in the document
-        report = _report(asked)
+    same = ("kind", "layout", "call", "dim", "length", "strict", "seq_first")
+    given: dict[str, Any] = {name: getattr(asked, name) for name in same}
+    given |= {"ignore": asked.ignore or (), "only": asked.only or (), "name": asked.target}
+    with printed_aside():
+        target, arguments = named_by(asked.target), json.loads(asked.arguments)
+        try:
+            report = audit.check(target, arguments=arguments, **given)
+        except audit.CannotCheckError as reason:
+            told, *listing = str(reason).splitlines()
+            error = UserError(f"could not check {asked.target}: {told}")
+            error.__notes__ = listing
+            raise error from None
     if asked.format == "text":
         print_folded(str(report).splitlines())
     elif asked.format == "json":
@@ -47,29 +57,14 @@ def check(asked: Any) -> int:
     return report.status
 
 
-def _report(asked: Any) -> audit.Report:
-    target, arguments = named_by(asked.target), json.loads(asked.arguments)
-    same = ("kind", "layout", "call", "dim", "length", "strict", "seq_first")
-    given: dict[str, Any] = {name: getattr(asked, name) for name in same}
-    given |= {"ignore": asked.ignore or (), "only": asked.only or (), "name": asked.target}
-    with warnings.catch_warnings(action="ignore"):  # those of the thing
-        try:
-            return audit.check(target, arguments=arguments, **given)
-        except audit.CannotCheckError as reason:
-            told, *listing = str(reason).splitlines()
-            error = UserError(f"could not check {asked.target}: {told}")
-            error.__notes__ = listing
-            raise error from None
-
-
 @contextlib.contextmanager
 def printed_aside() -> Iterator[None]:
-    """Within, what Python, C code and child processes print goes to standard error."""
+    """Within, what somebody's code prints goes to standard error, and what it warns of nowhere."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):
             yield
     finally:
         with contextlib.suppress(OSError, TypeError):  # a system without a C library of that name
@@ -87,19 +82,17 @@ def named_by(target: str) -> Any:
         raise UserError(f"{target!r} names nothing; give MODULE:NAME, FILE.py:NAME or model:PATH")
     sys.path.insert(0, "")
     try:
-        is_file = module.endswith(".py")
-        loaded = _from_file(Path(module)) if is_file else importlib.import_module(module)
+        if not module.endswith(".py"):
+            loaded: Any = importlib.import_module(module)
+        else:
+            path = Path(module)
+            spec: Any = importlib.util.spec_from_file_location(path.stem, path)
+            loaded = importlib.util.module_from_spec(spec)
+            sys.modules[path.stem] = loaded  # dataclasses and pickle look their module up
+            spec.loader.exec_module(loaded)
         return operator.attrgetter(name)(loaded)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise UserError(f"{target} could not be imported: {told}") from None
     finally:
         sys.path.remove("")
-
-
-def _from_file(path: Path) -> Any:
-    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses and pickle look their module up
-    spec.loader.exec_module(module)
-    return module

@@ -20,8 +20,11 @@ SINGLE = "model.safetensors"
 
 
 def convert(asked: Any) -> None:
-    """Converts."""
-    path = _file(asked.weights)
+    path = asked.weights
+    if path.is_dir():
+        path = next((path / name for name in (INDEX, SINGLE) if (path / name).is_file()), path)
+    if path.is_dir():
+        raise UserError(f"{path} holds neither {INDEX} nor {SINGLE}; name the file")
     folder, index = path.parent, path if path.suffix == ".json" else None
     names = [path.name] if index is None else shards_of(index)
     config = config_in(asked.config or folder)
@@ -50,16 +53,6 @@ def convert(asked: Any) -> None:
             told = json.dumps(_with_mark(values, mark), indent=2, ensure_ascii=False)
             (growing / "config.json").write_text(told + "\n", encoding="utf-8")
     print(f"{len(orders)} of {len(shapes)} tensors were brought from {now} to {to}.")
-
-
-def _file(weights: Path) -> Path:
-    """The file of weights, or the index of its shards."""
-    if not weights.is_dir():
-        return weights
-    for name in (INDEX, SINGLE):
-        if (weights / name).is_file():
-            return weights / name
-    raise UserError(f"{weights} holds neither {INDEX} nor {SINGLE}; name the file")
 
 
 def _write(

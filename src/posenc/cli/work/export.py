@@ -3,8 +3,9 @@
 import json
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from posenc.cli.errors import UserError, check_heeded
 from posenc.cli.files import check, config_in, placed
@@ -25,7 +26,6 @@ BINARY = ("npz", "safetensors", "onnx")
 
 
 def export(asked: Any) -> None:
-    """Exports."""
     config, output = config_in(asked.config), asked.output
     if asked.to in BINARY and output is None:
         raise UserError(f"{asked.to} is no text; give a file, as --output rotation.{asked.to}")
@@ -35,24 +35,21 @@ def export(asked: Any) -> None:
     check_heeded(asked, **{n: n not in TAKES[asked.to] and f"to {asked.to}" for n in names})
     if output is not None:
         check(output, *([f".{asked.to}"] if asked.to in BINARY else []), CONFIG=config)
-    if asked.to not in BINARY:
-        made: Any = f"{_text(asked, config)}\n".encode()
-    elif asked.to == "onnx":
-        made = _onnx(asked, config)
+    part, length, longest = asked.part, asked.length, asked.longest
+    if asked.to in ("npz", "safetensors"):
+        arrays = exports.arrays(config, part=part, length=length, longest=longest)
+        with placed(output) as file:
+            (exports.write_npz if asked.to == "npz" else exports.write_safetensors)(arrays, file)
+        return
+    if asked.to == "onnx":
+        model = subject.rotating_model(config, "An ONNX program", part=part, length=length)
+        subject.check_reach(config, longest=longest, length=length)
+        program = exports.onnx_program(model.only(), longest=longest, operator=asked.operator)
+        made = program.model_proto.SerializeToString()
     else:
-        how = {"part": asked.part, "length": asked.length, "longest": asked.longest}
-        made = exports.arrays(config, **how)
-    if output is None:
-        return _write(made, sys.stdout.buffer, asked.to)
-    with placed(output) as file:
-        _write(made, file, asked.to)
-
-
-def _write(made: Any, file: BinaryIO, to: str) -> None:
-    if isinstance(made, bytes):
+        made = f"{_text(asked, config)}\n".encode()
+    with nullcontext(sys.stdout.buffer) if output is None else placed(output) as file:
         file.write(made)
-    else:
-        (exports.write_npz if to == "npz" else exports.write_safetensors)(made, file)
 
 
 def _text(asked: Any, config: Path) -> str:
@@ -65,11 +62,3 @@ def _text(asked: Any, config: Path) -> str:
         print(f"posenc: {note}", file=sys.stderr)
     tensors = {name: tensor.tolist() for name, tensor in keys.tensors.items()}
     return json.dumps({"metadata": keys.metadata, "tensors": tensors}, indent=2)
-
-
-def _onnx(asked: Any, config: Path) -> bytes:
-    length, longest = asked.length, asked.longest
-    model = subject.rotating_model(config, "An ONNX program", part=asked.part, length=length)
-    subject.check_reach(config, longest=longest, length=length)
-    program = exports.onnx_program(model.only(), longest=longest, operator=asked.operator)
-    return program.model_proto.SerializeToString()

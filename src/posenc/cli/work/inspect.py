@@ -85,7 +85,6 @@ def inspect(asked: Any) -> None:
 
 
 def _as_dict(path: Path, model: SetupNumbers) -> dict[str, Any]:
-    """What JSON says of a model, layers that do the same together."""
     parts = []
     for part in model.parts:
         told = [
@@ -103,7 +102,7 @@ def _show_one(path: Path, model: SetupNumbers) -> None:
     for part in model.parts:
         if len(model.parts) > 1:
             kind = f" ({part.model_type})" if part.model_type else ""
-            screen.print(f"\n{part.name}{kind}{_count(part.layers)}")
+            screen.print(f"\n{part.name}{kind}{_count(part.layers, 'layer')}")
         for places, layer in grouped(part.layers):
             kind = f" ({layer.layer_type})" if layer.layer_type else ""
             _print_rows(f"{_named(places)}{kind}", list(_words_of(layer).items()))
@@ -182,13 +181,13 @@ def _words_of(layer: LayerNumbers, typed: bool = False) -> dict[str, str]:
 
 
 def _headline(path: Path, model: SetupNumbers) -> str:
-    several = f", {len(model.parts)} parts"
-    count = _count(model.parts[0].layers) if len(model.parts) == 1 else several
+    parts = model.parts
+    count = _count(parts[0].layers, "layer") if len(parts) == 1 else _count(parts, "part")
     return f"{path}: {model.model_type or 'no model type'}{count}"
 
 
-def _count(layers: Sequence[object]) -> str:
-    return f", {len(layers)} layer{'s' * (len(layers) > 1)}" if layers else ""
+def _count(many: Sequence[object], name: str) -> str:
+    return f", {len(many)} {name}{'s' * (len(many) > 1)}" if many else ""
 
 
 def _named(places: Sequence[int]) -> str:

@@ -1,7 +1,6 @@
 """``posenc parity``: two rotary implementations compared bit by bit, and what it says in words."""
 
 import json
-import warnings
 from math import inf
 from typing import Any
 
@@ -24,6 +23,10 @@ from posenc.numerics.arithmetic import PROFILES
 def parity(asked: Any) -> int:
     """Compares, prints, and says by the status whether bits differ."""
     encoding, names = _encoding(asked), (asked.a, asked.b)
+    for name in names:
+        if ":" not in name and name not in PROFILES:
+            known = close(name, PROFILES)
+            raise UserError(f"{name!r} is no profile, MODULE:NAME or model:PATH{known}")
     if asked.write is not None:
         kinds = (".pt",) if asked.table == "complex" else (".safetensors", ".pt")
         check(asked.write, *kinds, weights=asked.weights, config=asked.config)
@@ -32,10 +35,9 @@ def parity(asked: Any) -> int:
     of = {"config": config_in(asked.config)} if asked.config else {"encoding": encoding}
     said = {"arguments": json.loads(asked.arguments), "layout": asked.layout, "call": asked.call}
     dtype = getattr(torch, asked.dtype)
-    # What own implementations print or warn would stand in the report.
-    with printed_aside(), warnings.catch_warnings(action="ignore"):
+    with printed_aside():
         try:
-            sides = map(_target, names)
+            sides = (name if name in PROFILES else named_by(name) for name in names)
             found = audit.parity(*sides, dtype=dtype, said=said, names=names, **of, **given)
         except audit.CannotCheckError as reason:
             raise UserError(f"could not compare {asked.a} with {asked.b}: {reason}") from None
@@ -47,23 +49,13 @@ def parity(asked: Any) -> int:
     return found.status
 
 
-def _target(name: str) -> Any:
-    if ":" not in name and name not in PROFILES:
-        known = close(name, PROFILES)
-        raise UserError(f"{name!r} is no profile, MODULE:NAME or model:PATH{known}")
-    return name if name in PROFILES else named_by(name)
-
-
 def _encoding(asked: Any) -> Rotary | None:
     check_heeded(asked, encoding=asked.config and "beside --config")
     if asked.write and not (asked.config or asked.encoding):
         raise UserError("--write needs --config or --encoding")
     if asked.config:
         path, kind = config_in(asked.config), asked.layer_type
-        try:
-            found: Any = rotary_from_config(path, layer_type=kind, length=asked.length)
-        except ValueError as reason:
-            raise UserError(str(reason).replace("layer_type", "--layer-type")) from None
+        found: Any = rotary_from_config(path, layer_type=kind, length=asked.length)
         found = found.rotary if isinstance(found, MultimodalRotary) else found
     else:
         found = encoding_from(asked.encoding) if asked.encoding else None
@@ -115,7 +107,7 @@ def _lines(found: audit.Parity) -> list[str]:
     elif any(each.score > each.spread / 2 for each in found.effects):
         made.append(
             "That is more than rounding: bases, schedules or pairings differ, or frequencies are "
-            "held in too few audit. `posenc check` says what each side is."
+            "held in too few bits. `posenc check` says what each side is."
         )
     return [*made, f"Bits differ from position {first[0]:,} on ({where})."]
 
