@@ -79,14 +79,22 @@ def print_folded(lines: Iterable[str]) -> None:
 def sparkline(values: Sequence[float], screen: "Console") -> str:
     """A mark for each value: the lowest at −1, the highest at +1."""
     marks = STEPS if only_ascii(screen) else BARS
-    last = len(marks) - 1
-    return "".join(marks[min(last, max(0, int((v + 1) / 2 * len(marks))))] for v in values)
+    places = (int((value + 1) / 2 * len(marks)) for value in values)
+    return "".join(marks[min(len(marks) - 1, max(0, place))] for place in places)
 
 
 def legend(screen: "Console", low: str = "-1", high: str = "+1") -> str:
     """What the lowest and the highest mark of a sparkline stand for."""
     lowest, highest = sparkline([-1, 1], screen)
     return f"{lowest} is {low}, {highest} is {high}."
+
+
+def print_line(title: str, values: Sequence[float]) -> None:
+    """Prints marks from the least of the numbers to the greatest, behind a title."""
+    screen, low, high = console(), min(values), max(values)
+    screen.print(f"{title}; {legend(screen, f'{low:.4g}', f'{high:.4g}')}")
+    scaled = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in values]
+    screen.print(sparkline(scaled, screen))
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -10,16 +10,7 @@ from torch import Tensor
 from posenc import Sinusoidal
 from posenc.cli.encodings import described, name_of, print_note, print_rows, shown
 from posenc.cli.errors import UserError
-from posenc.cli.printing import (
-    console,
-    grid,
-    legend,
-    number,
-    options_of,
-    print_csv,
-    print_json,
-    sparkline,
-)
+from posenc.cli.printing import console, grid, number, options_of, print_csv, print_json, print_line
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.tokens.conventions import CONVENTIONS
@@ -77,7 +68,8 @@ def distance(asked: Any) -> None:
         about = {**described(encoding), "length": length, **about}
         print_json(about, distances=list(distances), **lines)
     else:
-        _print_lines(lines, distances)
+        for name, line in lines.items():
+            print_line(f"{name}: {line[distances.index(0)]:.4g} at 0", line)
         print(f"{quantity} over the distance query - key, {distances[0]} to {distances[-1]}")
         if pair := about.get("closest"):
             ends = f"positions {pair['first']} and {pair['second']}"
@@ -87,28 +79,10 @@ def distance(asked: Any) -> None:
 
 def _scores(encoding: QueryKeyEncoding, length: int) -> Tensor:
     """q · k of each head, both (1, …, 1) / √head_dim, the query so many positions after the key."""
-    heads, width, first = _heads(encoding), encoding.head_dim, encoding.heads_first
-    shape = (heads, length, width) if first else (length, heads, width)
-    ones = torch.full(shape, width**-0.5, dtype=torch.float64)
-    table = encoding.table(consecutive(length), dtype=torch.float64)
-    queries, keys = encoding.encode_queries(ones, table), encoding.encode_keys(ones, table)
-    return (queries @ keys[:, :1].mT).squeeze(-1) if first else (queries * keys[:1]).sum(-1).mT
-
-
-def _heads(encoding: QueryKeyEncoding) -> int:
-    """How many key heads it was built for; 1 where all are treated alike."""
-    return getattr(encoding, "heads", 1)
-
-
-def _print_lines(lines: dict[str, list[float]], distances: range) -> None:
-    """Each line as marks from its own least to its greatest, since slopes of heads differ."""
-    screen = console()
-    for name, line in lines.items():
-        low, high = min(line), max(line)
-        marks = [2 * (value - low) / ((high - low) or 1.0) - 1 for value in line]
-        zero = f"{name}: {line[distances.index(0)]:.4g} at 0"
-        screen.print(f"{zero}; {legend(screen, f'{low:.4g}', f'{high:.4g}')}")
-        screen.print(sparkline(marks, screen))
+    width, positions = encoding.head_dim, consecutive(length)
+    x = torch.full((length, 1, width), width**-0.5, dtype=torch.float64)
+    queries, keys = (_encoded(encoding, side, x, positions) for side in ("queries", "keys"))
+    return torch.einsum("phd,hd->hp", queries[:, 0], keys[0, 0])
 
 
 @torch.no_grad()
@@ -139,8 +113,8 @@ def shift(asked: Any) -> None:
     maps = {"": found} if same else {"key: ": found, "query: ": queries}
     for side, each in maps.items():
         print(f"{side}{_told(each)}: largest error {each.residual:.2g} over {length} positions")
-    if whose and _heads(encoding) > 1:
-        print(f"This is head 0 of {_heads(encoding)}; each has a map of its own.")
+    if whose and (heads := getattr(encoding, "heads", 1)) > 1:
+        print(f"This is head 0 of {heads}; each has a map of its own.")
 
 
 def _bias_change(encoding: ScoreBias, about: dict[str, Any], form: str) -> None:
@@ -164,7 +138,7 @@ def _map_of(encoding: QueryKeyEncoding, side: str, offset: int, length: int) -> 
         raise UserError(f"{kind} does not change {side} by a linear map; see posenc distance")
     x = torch.eye(encoding.head_dim).expand(length, -1, -1)
     both = consecutive(length), consecutive(length, start=offset)
-    here, there = (_encoded(encoding, side, x, each).flatten(0, 1) for each in both)
+    here, there = (_encoded(encoding, side, x, each)[:, :, 0].flatten(0, 1) for each in both)
     solution = torch.linalg.lstsq(here, there, driver="gelsd").solution
     worst = (here @ solution - there).abs().max().item()
     reason = "" if worst < ROUNDING else f"no map takes {side} of every position along"
@@ -172,12 +146,12 @@ def _map_of(encoding: QueryKeyEncoding, side: str, offset: int, length: int) -> 
 
 
 def _encoded(encoding: QueryKeyEncoding, side: str, x: Tensor, positions: Tensor) -> Tensor:
-    """What is [positions, many, head_dim] of head 0, all of one position at a time, encoded."""
+    """What is [positions, many, head_dim], all of one position at a time; many before heads."""
     table = encoding.table(positions.unsqueeze(1).expand(-1, x.shape[1]), dtype=torch.float64)
     axis = 1 if encoding.heads_first else 2
-    content = x.double().unsqueeze(axis).repeat_interleave(_heads(encoding), axis)
+    content = x.double().unsqueeze(axis).repeat_interleave(getattr(encoding, "heads", 1), axis)
     encode = encoding.encode_queries if side == "queries" else encoding.encode_keys
-    return encode(content, table).select(axis, 0)
+    return encode(content, table).movedim(axis, 2)
 
 
 def _as_dict(found: ShiftMap) -> dict[str, Any]:
