@@ -37,7 +37,6 @@ class Sinusoid(NamedTuple):
 
 
 def described_sinusoid(given: Any) -> dict[str, object]:
-    """What JSON says of it."""
     sign = "+" if given.offset > 0 else "−"
     counted = f"; p = position {sign} {abs(given.offset)}" if given.offset else ""
     told = {"convention": given.convention.name, "formula": given.convention.formula + counted}
@@ -71,18 +70,14 @@ def explained_sinusoid(
         Step("angle", f"{symbol} / n^e", f"{counted} / {short(divisor)}", angle),
         value_step(channel.function, angle, value, by),
     ]
-    return Explanation(title, asked, steps, repeats("2π × n^e", channel.frequency))
+    again = f"It repeats every 2π × n^e = {short(math.tau / channel.frequency)} positions."
+    return Explanation(title, asked, steps, again)
 
 
 def value_step(function: str, angle: float, value: float, by: str) -> Step:
     """The last step: a sine or cosine, and how it was rounded, where that is not once."""
     rounded = "" if by == "exact" else f", by {by} arithmetic"
     return Step("value", f"{function}(angle){rounded}", f"{function}({short(angle)})", value)
-
-
-def repeats(formula: str, omega: float) -> str:
-    """After how many positions a number comes again, if it does."""
-    return f"It repeats every {formula} = {short(math.tau / omega)} positions." if omega else ""
 
 
 def exactly(value: float) -> str:

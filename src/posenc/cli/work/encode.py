@@ -39,7 +39,6 @@ SHOWN = 24
 
 @torch.no_grad()
 def encode(asked: Any) -> None:
-    """Encodes a text, and prints or writes the vectors."""
     _check(asked)
     text, dtype = tokens.text_from(asked.text, asked.file), getattr(torch, asked.dtype)
     tokenizer = tokens.tokenizer_of(asked, text)

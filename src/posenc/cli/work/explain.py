@@ -8,7 +8,6 @@ from posenc.encodings.tokens.conventions import CONVENTIONS
 
 
 def explain(asked: Any) -> None:
-    """Prints all steps to one number."""
     position, dimension = asked.position, asked.dimension
     if asked.encoding is None:
         given = Sinusoid(CONVENTIONS[asked.convention], asked.dim, asked.base)

@@ -8,15 +8,7 @@ import torch
 from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
 from posenc.cli.encodings import NOT_TRAINED, learns, name_of, rows_of
 from posenc.cli.errors import check_one_of
-from posenc.cli.explanation import (
-    Explanation,
-    Step,
-    exactly,
-    explained_sinusoid,
-    repeats,
-    short,
-    value_step,
-)
+from posenc.cli.explanation import Explanation, Step, exactly, explained_sinusoid, short, value_step
 from posenc.encodings.bias import RelativeBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
@@ -65,15 +57,26 @@ def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Ex
     other = one + (encoding.rotated_dim // 2 if is_half else 1)
     asked = f"column {dimension} is the {kind} of pair {pair}; p = {position}"
     note = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
-    return Explanation(name_of(encoding), asked, steps, note + repeats("2π / ω", omega))
+    if omega:
+        note += f"It repeats every 2π / ω = {short(math.tau / omega)} positions."
+    return Explanation(name_of(encoding), asked, steps, note)
 
 
 def _alibi(encoding: ALiBi, position: int, head: int, value: float) -> list[Step]:
-    slope = encoding.slopes[head]
+    """The slope is the power of two that its rule makes, or as it was given."""
+    slope, heads, nth = encoding.slopes[head], encoding.heads, head + 1
+    if encoding.first_slopes == "authors" and heads & (heads - 1):
+        # The next lower power of two, then every second slope of the power above it.
+        lower = 1 << (heads.bit_length() - 1)
+        heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)
+    power = f"2^(-{exactly(encoding.alibi_bias_max)} · {nth} / {heads})"
+    power += "" if heads == encoding.heads else f", as of {heads} heads"
+    if not isinstance(encoding.first_slopes, str):
+        power = f"slopes[{head}], as given"
     step = Step("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value)
     if encoding.is_causal and position < 0:
         step = Step("value", "0 for keys after their query", "masked anyway", value)
-    return [Step("slope", "m of the head", _slope(encoding, head), slope), step]
+    return [Step("slope", "m of the head", power, slope), step]
 
 
 def _t5(encoding: T5Bias, position: int, head: int, value: float) -> list[Step]:
@@ -103,16 +106,3 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
             steps.append(Step("frequency", f"ω of {name}", f"pair {pair}", omega))
         before = omega
     return steps, before
-
-
-def _slope(encoding: ALiBi, head: int) -> str:
-    """A slope as the power of two that its rule makes, or that it was given."""
-    if not isinstance(encoding.first_slopes, str):
-        return f"slopes[{head}], as given"
-    heads, nth = encoding.heads, head + 1
-    if encoding.first_slopes == "authors" and heads & (heads - 1):
-        # The next lower power of two, then every second slope of the power above it.
-        lower = 1 << (heads.bit_length() - 1)
-        heads, nth = (lower, nth) if nth <= lower else (2 * lower, 2 * (nth - lower) - 1)
-    power = f"2^(-{exactly(encoding.alibi_bias_max)} · {nth} / {heads})"
-    return power if heads == encoding.heads else f"{power}, as of {heads} heads"

@@ -106,8 +106,7 @@ def _print_heatmap(rows: Rows, title: str, start: int, length: int, left: int) -
         )
 
 
-def _color(value: float) -> Color:
-    """The color of a value in [−1, 1]."""
+def _color(value: float) -> Color:  # of −1 to 1
     place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
     low = min(int(place), len(STOPS) - 2)
     return Color.from_triplet(blend_rgb(STOPS[low], STOPS[low + 1], place - low))

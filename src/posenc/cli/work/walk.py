@@ -90,7 +90,6 @@ def walk(asked: Any) -> None:
 
 
 def _positional(asked: Any) -> Positional:
-    """The encoding in its place."""
     made: Any = chosen(asked, own_width=False)
     if isinstance(made, Positional):
         return made
@@ -155,9 +154,10 @@ def stages(encoder: Encoder, embeddings: Tensor, tokens: list[str]) -> Iterator[
     yield Stage("residual", added, f"Y = {x} + attention", block.attention_sum[0])
     yield from _norm(block.feed_forward_norm if pre else block.attention_norm, "Y")
     yield Stage("feed-forward: inner", "A linear map of each token.", "N W₁ + b₁", forward.inner[0])
-    about = "Negative numbers become 0."
-    yield Stage("feed-forward: activated", about, "max(0, inner)", forward.activated[0])
-    yield Stage("feed-forward", "And back to its width.", "activated W₂ + b₂", forward.output[0])
+    about, values = "Negative numbers become 0.", forward.activated[0]
+    yield Stage("feed-forward: activated", about, "max(0, inner)", values)
+    about, values = "And back to the width of the model.", forward.output[0]
+    yield Stage("feed-forward", about, "activated W₂ + b₂", values)
     equation = f"Z = {'Y' if pre else 'N'} + feed-forward"
     yield Stage("residual", added, equation, block.feed_forward_sum[0])
     if not pre:
@@ -231,10 +231,8 @@ def _attention(
     plain = _near(found.heads, found.weights @ found.values.repeat_interleave(groups, 1))
     equation = "softmax · V" if plain else "encode(softmax · V, positions)"
     yield Stage("heads", "Each token gathers values by its weights.", equation, found.heads[0])
-    about = "The heads of a token stand side by side."
-    yield Stage("heads joined", about, "[head 1 | head 2 | …]", found.joined[0])
-    about = "A last linear map mixes what the heads found."
-    yield Stage("attention", about, "joined W + b", found.output[0])
+    yield Stage("heads joined", "Side by side, by token.", "[head 1 | head 2 | …]", found.joined[0])
+    yield Stage("attention", "A last linear map mixes heads.", "joined W + b", found.output[0])
 
 
 def _near(one: Tensor, other: Tensor) -> bool:
