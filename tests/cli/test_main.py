@@ -75,7 +75,7 @@ def test_commands_that_need_no_tensors_answer_without_torch():
         (("table", "--format", "jsn"), "'text', 'csv', 'json'"),
         (("table", "--encoding", "ALiBi(2)", "--dim", "8"), "--dim says nothing"),
         (("encode", "your", "cat"), "Unrecognized options: cat"),
-        (("table", "--dim", str(2**63 - 1)), "at most 1048576"),
+        (("table", "--dim", str(2**63 - 1)), "one of 1 … 1048576"),
         (("explain", "--dim", "0"), "dim is 0"),
         (("table", "--encoding", "Rotry(8)"), "did you mean 'Rotary'?"),
         (("distance", "--length", "1000000000000"), "memory"),

@@ -39,7 +39,7 @@ def test_there_is_one_page_and_no_writing(port):
 
 
 def test_ctrl_c_ends_the_command_cleanly():
-    words = [sys.executable, "-m", "posenc.cli.main", "explore", "--no-browser"]
+    words = [sys.executable, "-m", "posenc", "explore", "--no-browser"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     running = subprocess.Popen(words, **pipes)
     said = running.stdout.readline()

@@ -78,7 +78,7 @@ def test_a_lock_says_who_runs_and_clean_leaves_it(store):
 @PROCESSES
 def test_two_invocations_repeat_nothing(tiny, store, tmp_path):
     grid = tiny(text=TWO.replace("steps = 4", "steps = 40"))
-    words = [sys.executable, "-m", "posenc.cli.main", "lab", "run", str(tmp_path / "tiny.toml"),
+    words = [sys.executable, "-m", "posenc", "lab", "run", str(tmp_path / "tiny.toml"),
              "--folder", str(store.root)]  # fmt: skip
     both = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [each.communicate()[1] for each in both]

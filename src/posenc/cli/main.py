@@ -119,7 +119,3 @@ def _leave_stdout() -> None:
     """Whoever read it has left, or its disk is full: Python would complain again when it exits."""
     with contextlib.suppress(OSError, io.UnsupportedOperation):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -66,9 +66,9 @@ def inspect(asked: Any) -> None:
     """Reads one or two configurations, and says what they do with positions."""
     check_figure(asked.figure)
     paths, models = [path for path in (asked.config, asked.other) if path is not None], []
-    dtype = getattr(torch, asked.dtype)
     for path in map(config_in, paths):
         try:
+            dtype = getattr(torch, asked.dtype)
             models.append(inspect_model(path, length=asked.length, dtype=dtype))
         except ValueError as error:
             told = str(error)
@@ -202,31 +202,31 @@ def _drawn(paths: Sequence[Path], models: Sequence[SetupNumbers]) -> "Axes":
     """Wavelengths of every rotary encoding of one or two models; without any, the first bias."""
     from posenc.plots.wavelengths import wavelengths
 
-    kinds: dict[str, LayerNumbers] = {}
+    layers: dict[str, LayerNumbers] = {}
     for letter, path, model in zip("AB", paths, models, strict=False):
         file = config_in(path)
         before = f"{letter} {file.parent.name}/{file.name}: " if len(models) > 1 else ""
         for part in model.parts:
             for places, layer in grouped(part.layers):
-                kinds[f"{before}{part.name}, {layer.layer_type or _named(places)}"] = layer
-    rotary = {name: (layer, layer.rotary) for name, layer in kinds.items() if layer.rotary}
-    if not rotary:
-        return _drawn_bias(kinds)
-    lengths = {(numbers.trained_length, numbers.target_length) for _, numbers in rotary.values()}
+                layers[f"{before}{part.name}, {layer.layer_type or _named(places)}"] = layer
+    rotary = {name: layer.rotary for name, layer in layers.items() if layer.rotary}
+    lengths = {(each.trained_length, each.target_length) for each in rotary.values()}
     found = {}
-    for name, (layer, numbers) in rotary.items():
-        encoding: Any = encoding_from(layer.queries_keys[0])
-        trained = numbers.trained_length
-        told = f" (trained to {trained:,})" if trained and len(lengths) > 1 else ""
+    for name, numbers in rotary.items():
+        encoding: Any = encoding_from(layers[name].queries_keys[0])
+        trained = numbers.trained_length if len(lengths) > 1 else None
+        told = f" (trained to {trained:,})" if trained else ""
         found[name + told] = getattr(encoding, "rotary", encoding).frequencies.wavelengths()
+    if not found:
+        return _drawn_bias(layers)
     trained, target = lengths.pop() if len(lengths) == 1 else (None, None)
     return wavelengths(found, trained_length=trained, target_length=target)
 
 
-def _drawn_bias(kinds: dict[str, LayerNumbers]) -> "Axes":
+def _drawn_bias(layers: dict[str, LayerNumbers]) -> "Axes":
     from posenc.plots.bias import bias
 
-    for name, layer in kinds.items():
+    for name, layer in layers.items():
         for expression in layer.scores:
             with torch.random.fork_rng(devices=()), torch.no_grad():
                 torch.manual_seed(0)  # so that a figure of what is not trained is the same again
