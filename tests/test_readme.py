@@ -71,7 +71,7 @@ def test_what_fields_look_for_is_there_by_the_name_it_has_here():
 
 
 def test_every_command_is_in_the_table():
-    from posenc.cli.commands import COMMANDS
+    from posenc.cli.main import COMMANDS
 
     table = (ROOT / "docs/command-line.md").read_text()
     rows = "\n".join(re.findall(r"^\| ([^|]*) \|", table, flags=re.M))

@@ -18,8 +18,7 @@ from typing import TypeVar
 from sphinx.application import Sphinx
 
 import posenc
-from posenc.cli.commands import COMMANDS
-from posenc.cli.main import main
+from posenc.cli.main import COMMANDS, main
 
 PAGES = {
     "tokens": ("Tokens", "posenc.encodings.tokens", "What is added to the embeddings of tokens."),

@@ -9,8 +9,7 @@ from importlib.metadata import version
 
 import pytest
 
-from posenc.cli.commands import COMMANDS
-from posenc.cli.main import main
+from posenc.cli.main import COMMANDS, main
 
 COMMAND = [sys.executable, "-m", "posenc"]
 HEAVY = ("torch", "numpy", "matplotlib", "rich", "tokenizers", "safetensors", "transformers")

@@ -13,10 +13,36 @@ import signal
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from posenc.cli.commands import COMMANDS, command_named
 from posenc.cli.errors import UserError, close, one_line
+
+COMMANDS = {
+    "encode": "Encode text: tokens, ids, embeddings, with positions added.",
+    "table": "Print the table of an encoding, one row a position.",
+    "explain": "Explain one number of the table, step by step.",
+    "walk": "Walk a sentence through a transformer encoder, every number shown.",
+    "heatmap": "Draw the table as a heatmap, in a file or in the terminal.",
+    "curves": "Draw columns of the table as curves over the position.",
+    "binary": "Print binary numbers beside sines: both count fast and slow.",
+    "shift": "Print the map that moves an encoding by an offset, and its error.",
+    "distance": "Print how an encoding scores each distance, query - key.",
+    "compare": "Compare the sinusoidal conventions by their properties.",
+    "inspect": "Describe the positions in a config.json, or compare two files.",
+    "convert": "Convert a checkpoint to the other pairing of rotated channels.",
+    "export": "Export the positions in a config.json to another program.",
+    "check": "Identify an implementation, and find its known faults.",
+    "parity": "Compare two rotary implementations bit by bit.",
+    "lab": "Compare encodings by training small models.",
+    "explore": "Open the explorer in a browser, or write it as one file.",
+    "info": "Print versions, compiled kernels and optional parts.",
+}
+"""In the order of the help, which says these words of each; its docstring says what follows."""
+
+MODELS = ("inspect", "convert", "export", "check", "parity", "lab")
+"""Whose options stand in ``commands.models``; others' in a file of their name, or ``showing``."""
 
 HELP = """usage: posenc [--help] [--version] COMMAND ...
 
@@ -106,7 +132,10 @@ def _parsed(name: str, words: list[str]) -> Any:
     """The filled-in command; of help and mistakes, which it prints, tyro makes SystemExit."""
     import tyro
 
-    kind, room = command_named(name), min(100, shutil.get_terminal_size().columns)
+    own = find_spec(f"posenc.cli.commands.{name}")
+    file = "models" if name in MODELS else name if own else "showing"
+    kind = getattr(import_module(f"posenc.cli.commands.{file}"), name.capitalize())
+    room = min(100, shutil.get_terminal_size().columns)
     told = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     # tyro joins lines, but for those that begin with a blank.
     about = [textwrap.fill(x, room, initial_indent="  ", subsequent_indent="  ") for x in told]

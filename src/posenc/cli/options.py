@@ -59,10 +59,7 @@ Start = Annotated[int, named("P"), Doc("First position; may be negative.")]
 Expression = Annotated[
     Optional[str],
     named("EXPRESSION"),
-    Doc(
-        'Any encoding with its arguments, as "Rotary(64, base=5e5)" or "ALiBi(8)"; schedules nest. '
-        "Without it, the sinusoidal one that --dim, --base and --convention choose."
-    ),
+    Doc('Any, as "ALiBi(8)" or "Rotary(64, base=5e5)" (default: sinusoidal, of --dim and others).'),
 ]
 Base = Annotated[Number, Doc("The base of the wavelengths.")]
 Convention = Annotated[

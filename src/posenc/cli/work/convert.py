@@ -34,8 +34,7 @@ def convert(asked: Any) -> None:
         check(asked.output, "", ".safetensors", config=config)
     values = dict(read_whole(config).values)
     headers = {name: read_header(folder / name) for name in names}
-    if said := _marked(headers, values):
-        values = _with_mark(values, said)
+    values = _with_mark(values, _marked(headers, values))
     now = stored_pairing(read_whole(values))
     to: Any = asked.to or ("half" if now == "interleaved" else "interleaved")
     check_convertible(values, to)

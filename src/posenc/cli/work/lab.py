@@ -45,9 +45,8 @@ def _plan(asked: Any, grid: Grid, store: Store) -> None:
     plan = planned(grid, store)
     found = counts(plan, store)
     tuning = sum(run.kind == "tuning" for run in plan.runs)
-    parts = {"task": grid.tasks, "encoding": grid.encodings, "model": grid.models,
-             "seed": grid.seeds}  # fmt: skip
-    told = (f"{len(each)} {name}{'s' * (len(each) != 1)}" for name, each in parts.items())
+    parts = {name: len(getattr(grid, f"{name}s")) for name in ("task", "encoding", "model", "seed")}
+    told = (f"{count} {name}{'s' * (count != 1)}" for name, count in parts.items())
     print(f"{grid.name}: {' × '.join(told)}")
     print(f"{found['total']} runs, {tuning} of them to choose learning rates")
     print(f"{found['made']} made, {found['failed']} failed, {found['left']} left")
