@@ -3,7 +3,6 @@
 import math
 from typing import Any, NamedTuple
 
-from posenc.encodings.tokens.conventions import Convention
 from posenc.frequencies import Powers
 from posenc.frequencies.schedule import FINE_TURN_BITS
 from posenc.numerics.in_integers import nearest_value
@@ -27,16 +26,8 @@ class Explanation(NamedTuple):
     note: str = ""
 
 
-class Sinusoid(NamedTuple):
-    """What makes the numbers of a sinusoidal encoding, which has the same attributes."""
-
-    convention: Convention
-    dim: int
-    base: float
-    offset: int = 0
-
-
 def described_sinusoid(given: Any) -> dict[str, object]:
+    """What JSON says of an encoding, or of what has its attributes."""
     sign = "+" if given.offset > 0 else "−"
     counted = f"; p = position {sign} {abs(given.offset)}" if given.offset else ""
     told = {"convention": given.convention.name, "formula": given.convention.formula + counted}

@@ -67,30 +67,27 @@ class Manifest:
         common = {"lines": (wide, (rows,)), "positions": (wide, each), "ids": (wide, each)}
         return {**counts, **common, "values": (self.dtype, (*each, self.dim)), **mask}
 
-    def entries(self) -> dict[str, Entry]:
-        """The same as the header of a safetensors file lists them, one behind the other."""
-        found, end = {}, 0
-        for name, (dtype, shape) in self.arrays().items():
-            begin, end = end, end + dtype.itemsize * prod(shape)
-            found[name] = Entry(NAMES[dtype], shape, begin, end)
-        return found
-
 
 def write_safetensors(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch]) -> None:
     """The header, and behind it every array in its place, filled by way of a map of the file."""
     texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in manifest.parameters.items()}
     texts["vocabulary"] = json.dumps(manifest.words, ensure_ascii=False)
-    header = Header(entries := manifest.entries(), texts, 0)
+    entries, end, arrays = {}, 0, manifest.arrays()
+    for name, (dtype, shape) in arrays.items():
+        start, end = end, end + dtype.itemsize * prod(shape)
+        entries[name] = Entry(NAMES[dtype], shape, start, end)
+    header = Header(entries, texts, 0)
     file.write(header.encoded())
     file.flush()
     begin = file.tell()
-    file.truncate(begin + header.bytes)
-    data = torch.from_numpy(np.memmap(file, np.uint8, "r+", begin, (header.bytes,)))  # type: ignore[call-overload]
-    fill(
-        {name: data[entries[name].begin : entries[name].end].view(dtype).view(shape)
-         for name, (dtype, shape) in manifest.arrays().items()},
-        manifest, batches,
-    )  # fmt: skip
+    file.truncate(begin + end)
+    data = torch.from_numpy(np.memmap(file, np.uint8, "r+", begin, (end,)))  # type: ignore[call-overload]
+    parts = data.split([entry.end - entry.begin for entry in entries.values()])
+    held = {
+        name: part.view(dtype).view(shape)
+        for (name, (dtype, shape)), part in zip(arrays.items(), parts, strict=True)
+    }
+    fill(held, manifest, batches)
 
 
 def write_npz(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], folder: Path) -> None:

@@ -5,7 +5,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
-from posenc.cli.errors import check_one_of
 from posenc.cli.files import check, placed
 from posenc.cli.printing import print_json
 
@@ -60,9 +59,4 @@ def explore(asked: Any) -> None:
         return print(f"wrote {asked.output} ({len(content) / 1000:.0f} kB); open it in a browser")
     from posenc.explorer.serving import serve
 
-    check_one_of("--port", asked.port, 1 << 16)
-    try:
-        serve(asked.port, browser=not asked.no_browser)
-    except OSError as error:
-        error.filename = f"port {asked.port}"
-        raise
+    serve(asked.port, browser=not asked.no_browser)

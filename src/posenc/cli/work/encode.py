@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import metadata
 from itertools import islice
-from pathlib import Path
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,11 @@ def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> tuple[in
         held: Any = np.load(file, mmap_mode="r")
         floats = held.dtype.kind == "f"
     elif file.suffix == ".safetensors":
-        held = _tensor(file, asked.tensor)
+        with safe_open(file, framework="pt") as opened:
+            names, name = list(opened.keys()), asked.tensor
+            if name not in names and (name is not None or len(names) > 1):
+                raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
+            held = opened.get_tensor(name or names[0])
         floats = held.is_floating_point()
     else:
         raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
@@ -115,14 +119,6 @@ def _drawn(words: dict[int, str], dim: int, seed: int, padding: int | None, ids:
     drawn = word_vectors([words[number] for number in distinct.tolist()], dim, seed=seed)
     drawn[distinct == padding] = 0.0
     return drawn[places]
-
-
-def _tensor(file: Path, name: str | None) -> Tensor:
-    with safe_open(file, framework="pt") as opened:
-        names = list(opened.keys())
-        if name not in names and (name is not None or len(names) > 1):
-            raise UserError(f"{file} has no tensor {name}; --tensor takes {', '.join(names)}")
-        return opened.get_tensor(name or names[0])
 
 
 def _batches(
@@ -162,7 +158,8 @@ def _write(asked: Any, manifest: Manifest, made: Iterable[Batch]) -> None:
         return write_text(sys.stdout.buffer, manifest, made, asked.format)
     if output.suffix in BINARY:
         # A map of a file that its disk cannot hold would end the process without a word.
-        size = manifest.entries()["values"].end * (1 if output.suffix == ".safetensors" else 2)
+        size = sum(dtype.itemsize * prod(shape) for dtype, shape in manifest.arrays().values())
+        size *= 1 if output.suffix == ".safetensors" else 2
         if size > (free := shutil.disk_usage(output.absolute().parent).free):
             raise UserError(f"{output} would take {size:,} bytes; its disk has {free:,} left")
     with placed(output) as file:

@@ -1,8 +1,9 @@
 """``posenc explain``: one number; without an expression, torch and rich stay out."""
 
+from types import SimpleNamespace
 from typing import Any
 
-from posenc.cli.explanation import Sinusoid, described_sinusoid, explained_sinusoid, short
+from posenc.cli.explanation import described_sinusoid, explained_sinusoid, short
 from posenc.cli.printing import print_csv, print_json
 from posenc.encodings.tokens.conventions import CONVENTIONS
 
@@ -10,7 +11,8 @@ from posenc.encodings.tokens.conventions import CONVENTIONS
 def explain(asked: Any) -> None:
     position, dimension = asked.position, asked.dimension
     if asked.encoding is None:
-        given = Sinusoid(CONVENTIONS[asked.convention], asked.dim, asked.base)
+        convention = CONVENTIONS[asked.convention]
+        given = SimpleNamespace(convention=convention, dim=asked.dim, base=asked.base, offset=0)
         about, found = described_sinusoid(given), explained_sinusoid(given, position, dimension)
     else:
         from posenc.cli.encodings import chosen, described

@@ -30,27 +30,25 @@ SIGNS = "@=-.+*#"
 def heatmap(asked: Any) -> None:
     """Draws the table, or prints the numbers that would be drawn."""
     check_figure(asked.output, asked.dpi)
-    rows = shown(asked)
-    about, is_bias = {"start": asked.start}, rows.counted == "distance"
+    rows, start, length = shown(asked), asked.start, asked.length
+    encoding, is_bias = rows.encoding, rows.counted == "distance"
     check_heeded(asked, head=not is_bias and "of an encoding that is no bias")
     if is_bias:
-        rows = encodings.bias_rows(rows.encoding, asked.head, asked.start, asked.length)
-        about = {"head": asked.head, **about}
+        rows = encodings.bias_rows(encoding, asked.head, start, length)
     check_one_of("--first-dimension", asked.first_dimension, len(rows.names))
-    title = _title(rows.encoding, f", head {asked.head}" * is_bias, asked.length)
+    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
+        name = f"Sinusoidal, {encoding.convention.name}"
+        title = f"{name}: {length} positions, d = {encoding.dim}, n = {encoding.base:g}"
+    else:
+        name = name_of(encoding) + f", head {asked.head}" * is_bias
+        title = f"{name}: {length} positions" + ", not trained" * learns(encoding)
     if asked.output is not None:
         _draw_heatmap(asked, rows, title)
     if asked.format != "text":
-        print_rows(asked.format, rows, rows.blocks(asked.start, asked.length), **about)
+        about = {"head": asked.head} if is_bias else {}
+        print_rows(asked.format, rows, rows.blocks(start, length), **about, start=start)
     elif asked.output is None:
-        _print_heatmap(rows, title, asked.start, asked.length, asked.first_dimension)
-
-
-def _title(encoding: Any, head: str, length: int) -> str:
-    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
-        name = f"Sinusoidal, {encoding.convention.name}"
-        return f"{name}: {length} positions, d = {encoding.dim}, n = {encoding.base:g}"
-    return f"{name_of(encoding)}{head}: {length} positions{', not trained' * learns(encoding)}"
+        _print_heatmap(rows, title, start, length, asked.first_dimension)
 
 
 def _draw_heatmap(asked: Any, rows: Rows, title: str) -> None:
