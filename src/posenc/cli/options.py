@@ -70,9 +70,7 @@ Convention = Annotated[
     Doc("The sinusoidal convention."),
 ]  # fmt: skip
 Seed = Annotated[Whole, Doc("Seed of the random numbers.")]
-DType = Annotated[
-    Literal["float32", "float64", "float16", "bfloat16"], Doc("The dtype of the numbers.")
-]
+DType = Annotated[Literal["float32", "float64", "float16", "bfloat16"], Doc("Of the numbers.")]
 Narrow = Literal["bfloat16", "float16", "float32"]
 Format = Annotated[Literal["text", "csv", "json"], Doc("How to print.")]
 TextOrJson = Annotated[Literal["text", "json"], Doc("How to print.")]

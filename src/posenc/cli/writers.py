@@ -109,20 +109,18 @@ def fill(held: dict[str, Tensor], manifest: Manifest, batches: Iterable[Batch]) 
     row = token = 0
     for batch in batches:
         lengths = torch.tensor([len(each.ids) for each in batch.rows])
-        rows, tokens = slice(row, row + len(lengths)), slice(token, token + len(batch.ids))
+        rows = slice(row, row + len(lengths))
         held["lines"][rows] = torch.tensor([each.line for each in batch.rows])
-        flat = {name: getattr(batch, name) for name in ("ids", "positions", "values")}
         if manifest.padded:
-            mask = torch.arange(manifest.longest) < lengths.unsqueeze(1)
-            held["lengths"][rows], held["mask"][rows] = lengths, mask
+            where, place = rows, torch.arange(manifest.longest) < lengths.unsqueeze(1)
+            held["lengths"][rows], held["mask"][rows] = lengths, place
             held["ids"][rows] = manifest.parameters["padding_id"]
-            for name, values in flat.items():
-                held[name][rows][mask] = values
         else:
-            held["offsets"][rows.start + 1 : rows.stop + 1] = token + lengths.cumsum(0)
-            for name, values in flat.items():
-                held[name][tokens] = values
-        row, token = rows.stop, tokens.stop
+            where, place = slice(token, token + len(batch.ids)), slice(None)
+            held["offsets"][row + 1 : rows.stop + 1] = token + lengths.cumsum(0)
+        for name in ("ids", "positions", "values"):
+            held[name][where][place] = getattr(batch, name)
+        row, token = rows.stop, token + len(batch.ids)
 
 
 def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], form: str) -> None:
@@ -146,9 +144,8 @@ def write_text(file: BinaryIO, manifest: Manifest, batches: Iterable[Batch], for
                     writer.writerow([count, line, *told, *vector])
             else:
                 row = {"line": line, "positions": positions, "tokens": tokens, "ids": ids}
-                told = json.dumps(row, ensure_ascii=False)[:-1]
-                held = ", ".join(f"[{', '.join(vector)}]" for vector in digits(part))
-                text.write("," * (count > 0) + f'\n{told}, "values": [{held}]}}')
+                row["values"] = [list(map(float, vector)) for vector in digits(part)]
+                text.write("," * (count > 0) + "\n" + json.dumps(row, ensure_ascii=False))
             count += 1
     if form == "json":
         text.write("\n]}\n")

@@ -63,9 +63,7 @@ class Export(options.Command):
     longest: Annotated[SomeWhole, Doc("Positions in tables; onnx needs it.")] = None
     length: Annotated[SomeWhole, Doc("For frequencies that depend on it.")] = None
     architecture: Annotated[Name, Doc("What llama.cpp calls it, if not by the model type.")] = None
-    operator: Annotated[
-        Literal["basic", "RotaryEmbedding"], Doc("ONNX: basic operators, or that of opset 23.")
-    ] = "basic"
+    operator: Annotated[Literal["basic", "RotaryEmbedding"], Doc("Of ONNX.")] = "basic"
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,5 @@ class Lab(options.Command):
     workers: Annotated[Whole, Doc("Runs at a time, a process each.")] = 1
     engine: Annotated[Literal["local", "ray"], Doc("Who runs: this machine, or Ray.")] = "local"
     output: Annotated[Output, Doc("The report, .html (default: GRID.html).")] = None
-    export: Annotated[
-        File, Doc("Write results too: .json to be kept, or one table, .csv or .parquet (DuckDB).")
-    ] = None
+    export: Annotated[File, Doc("Write results too: .json, or one table .csv, .parquet.")] = None
     query: Annotated[Optional[str], named("SQL"), Doc("For show: SQL over the table runs.")] = None
