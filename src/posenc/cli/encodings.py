@@ -12,8 +12,7 @@ from torch import Tensor
 
 from posenc import Sinusoidal
 from posenc.cli.errors import UserError, check_heeded, check_one_of
-from posenc.cli.explanation import described_sinusoid
-from posenc.cli.printing import print_csv
+from posenc.cli.printing import described_sinusoid, print_csv
 from posenc.encodings.base import QueryKeyEncoding, ScoreEncoding, TokenEncoding
 from posenc.encodings.bias import RelativeBias, ScoreBias
 from posenc.encodings.expression import Encoding, encoding_from

@@ -20,6 +20,14 @@ def options_of(command: Any) -> dict[str, Any]:
     return {n: value for n, value in asdict(command).items() if n not in ("format", "output")}
 
 
+def described_sinusoid(given: Any) -> dict[str, object]:
+    """What JSON says of an encoding, or of what has its attributes."""
+    sign = "+" if given.offset > 0 else "−"
+    counted = f"; p = position {sign} {abs(given.offset)}" if given.offset else ""
+    told = {"convention": given.convention.name, "formula": given.convention.formula + counted}
+    return {"encoding": "Sinusoidal", **told, "dim": given.dim, "base": given.base}
+
+
 def print_json(value: Any, /, **found: Any) -> None:
     """One value on standard output; what is not finite becomes null, for JSON has no infinity."""
     told = json.loads(json.dumps(value | found if found else value), parse_constant=lambda _: None)
@@ -101,3 +109,13 @@ def number(value: float, digits: int = 4) -> str:
     """A number in a fixed width, with a sign only where it is negative."""
     text = f"{value: .{digits}f}"
     return text if text.strip("-0. ") else f" {0:.{digits}f}"
+
+
+def exactly(value: float) -> str:
+    """A number that was given, with all its digits: 10000.0 as 10000."""
+    return str(value).removesuffix(".0")
+
+
+def short(value: float) -> str:
+    """Ten digits: enough to go on with a pocket calculator."""
+    return f"{value:.10g}"

@@ -63,7 +63,7 @@ class Export(options.Command):
     longest: Annotated[SomeWhole, Doc("Positions in tables; onnx needs it.")] = None
     length: Annotated[SomeWhole, Doc("For frequencies that depend on it.")] = None
     architecture: Annotated[Name, Doc("What llama.cpp calls it, if not by the model type.")] = None
-    operator: Annotated[Literal["basic", "RotaryEmbedding"], Doc("Of ONNX.")] = "basic"
+    operator: Annotated[Literal["basic", "RotaryEmbedding"], Doc("For ONNX (opset 23).")] = "basic"
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class Encode(Command):
     vocabulary_size: Annotated[Whole, Doc("Most words; rarer ones become [UNK].")] = 100_000
     lowercase: Annotated[Flag, Doc("Lowercase the text first.")] = False
     save_tokenizer: Annotated[File, Doc("Write the tokenizer too.")] = None
-    embeddings: Annotated[File, Doc("Own .safetensors, .npy (default: seeded random ones).")] = None
+    embeddings: Annotated[File, Doc("Own vectors, .safetensors or .npy (default: random).")] = None
     tensor: Annotated[Name, Doc("Which tensor of the file to take.")] = None
     seed: options.Seed = 0
     max_length: Annotated[Whole, Doc("Most tokens of a row.")] = 512

@@ -5,52 +5,63 @@ from typing import Any
 
 import torch
 
-from posenc import ALiBi, Rotary, Sinusoidal, T5Bias
+from posenc import ALiBi, Rotary, T5Bias
 from posenc.cli.encodings import NOT_TRAINED, learns, name_of, rows_of
 from posenc.cli.errors import check_one_of
-from posenc.cli.explanation import Explanation, Step, exactly, explained_sinusoid, short, value_step
+from posenc.cli.printing import exactly, short
 from posenc.encodings.bias import RelativeBias
 from posenc.frequencies import Geometric, Schedule
 from posenc.numerics.buckets import t5_buckets
 
+Step = tuple[str, str, str, float]
+"""What is worked out, in symbols and in numbers, and its value."""
 
-def explained(encoding: Any, position: int, dimension: int) -> Explanation:
-    """Where the number in row ``position`` and column ``dimension`` comes from."""
+Explanation = tuple[str, str, list[Step], str]
+"""A title, what is asked, the steps to the value, and a note."""
+
+
+def value_in(encoding: Any, position: int, dimension: int) -> float:
+    """The number in row ``position`` and column ``dimension``."""
     rows = rows_of(encoding)
-    is_bias, name = rows.counted == "distance", name_of(encoding)
-    check_one_of("head" if is_bias else "dimension", dimension, len(rows.names))
-    value = rows.between(position, 1, torch.float64)[0, dimension].item()
-    if isinstance(encoding, Sinusoidal):
-        return explained_sinusoid(encoding, position, dimension, value)
+    name = "head" if rows.counted == "distance" else "dimension"
+    check_one_of(name, dimension, len(rows.names))
+    return rows.between(position, 1, torch.float64)[0, dimension].item()
+
+
+def explained(encoding: Any, position: int, dimension: int, value: float) -> Explanation:
+    """Where a number comes from."""
     if isinstance(encoding, Rotary):
         return _rotary(encoding, position, dimension, value)
+    rows, name = rows_of(encoding), name_of(encoding)
     asked = f"{rows.counted} {position}, {rows.names[dimension]}"
     note = NOT_TRAINED if learns(encoding) else ""
     if isinstance(encoding, ALiBi | T5Bias):
         steps: Any = _alibi if isinstance(encoding, ALiBi) else _t5
-        return Explanation(name, asked, steps(encoding, position, dimension, value), note)
+        return name, asked, steps(encoding, position, dimension, value), note
     # What is known of any encoding: its own equation, and the number.
-    if is_bias and not isinstance(encoding, RelativeBias):
+    if rows.counted == "distance" and not isinstance(encoding, RelativeBias):
         asked += f", {'the key' if position >= 0 else 'the query'} at 0"
     # The equation may be of a part alone, as that of scales is: the value is the table's.
     numbers = f"{asked} (column {dimension})"
-    step = Step("value", f"table({rows.counted})[column]", numbers, value)
+    step = ("value", f"table({rows.counted})[column]", numbers, value)
     paragraphs = [" ".join(each.split()) for each in (encoding.__doc__ or "").split("\n\n")[:2]]
     equation = next((f": {each}" for each in paragraphs if "=" in each or "→" in each), "")
-    return Explanation(name + equation, asked, [step], note)
+    return name + equation, asked, [step], note
 
 
 def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Explanation:
     pair, kind = dimension // 2, ("cos", "sin")[dimension % 2]
     steps, omega = _frequency(encoding.frequencies, pair)
     factor, angle = encoding.frequencies.attention_factor, position * omega
+    exact = encoding.arithmetic == "exact"
+    rounded = "" if exact else f", by {encoding.arithmetic} arithmetic"
     steps += [
-        Step("angle", "p · ω", f"{position} · {short(omega)}", angle),
-        value_step(kind, angle, value / factor, encoding.arithmetic),
+        ("angle", "p · ω", f"{position} · {short(omega)}", angle),
+        ("value", f"{kind}(angle){rounded}", f"{kind}({short(angle)})", value / factor),
     ]
     if factor != 1:
         numbers = f"{short(value / factor)} · {short(factor)}"
-        steps.append(Step("times the attention factor", "value · a", numbers, value))
+        steps.append(("times the attention factor", "value · a", numbers, value))
     is_half = encoding.pairing == "half"
     one = pair if is_half else 2 * pair
     one += encoding.head_dim - encoding.rotated_dim if encoding.rotated == "suffix" else 0
@@ -59,7 +70,7 @@ def _rotary(encoding: Rotary, position: int, dimension: int, value: float) -> Ex
     note = f"It turns channels {one} and {other}: x_{one} becomes x_{one} cos - x_{other} sin. "
     if omega:
         note += f"It repeats every 2π / ω = {short(math.tau / omega)} positions."
-    return Explanation(name_of(encoding), asked, steps, note)
+    return name_of(encoding), asked, steps, note
 
 
 def _alibi(encoding: ALiBi, position: int, head: int, value: float) -> list[Step]:
@@ -73,18 +84,18 @@ def _alibi(encoding: ALiBi, position: int, head: int, value: float) -> list[Step
     power += "" if heads == encoding.heads else f", as of {heads} heads"
     if not isinstance(encoding.first_slopes, str):
         power = f"slopes[{head}], as given"
-    step = Step("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value)
+    step = ("value", "-m · |distance|", f"{short(-slope)} · |{position}|", value)
     if encoding.is_causal and position < 0:
-        step = Step("value", "0 for keys after their query", "masked anyway", value)
-    return [Step("slope", "m of the head", power, slope), step]
+        step = ("value", "0 for keys after their query", "masked anyway", value)
+    return [("slope", "m of the head", power, slope), step]
 
 
 def _t5(encoding: T5Bias, position: int, head: int, value: float) -> list[Step]:
     given = (encoding.buckets, encoding.max_distance, encoding.bidirectional)
     bucket = int(t5_buckets(torch.tensor(position), *given))
     return [
-        Step("bucket", f"of {encoding.buckets}", f"distance {position}", bucket),
-        Step("value", "W[bucket, head]", f"W[{bucket}, {head}]", value),
+        ("bucket", f"of {encoding.buckets}", f"distance {position}", bucket),
+        ("value", "W[bucket, head]", f"W[{bucket}, {head}]", value),
     ]
 
 
@@ -93,16 +104,17 @@ def _frequency(schedule: Schedule, pair: int) -> tuple[list[Step], float]:
     nested = [schedule]
     while isinstance(inner := getattr(nested[0], "of", None), Schedule):
         nested.insert(0, inner)
-    steps, before = [], 0.0
+    steps: list[Step] = []
+    before = 0.0
     for each in nested:
         omega, name = math.tau / each.wavelengths()[pair], type(each).__name__
         if isinstance(each, Geometric):
             power = f"{exactly(float(each.base))}^(-{2 * pair}/{each.dim})"
-            steps.append(Step("frequency", "ω = b^(-2i/d)", power, omega))
+            steps.append(("frequency", "ω = b^(-2i/d)", power, omega))
         elif before and omega:  # a pair that stands still is stretched by no number
             numbers = f"{short(before)} / {short(before / omega)}"
-            steps.append(Step(name, f"ω / {name}'s stretch", numbers, omega))
+            steps.append((name, f"ω / {name}'s stretch", numbers, omega))
         else:
-            steps.append(Step("frequency", f"ω of {name}", f"pair {pair}", omega))
+            steps.append(("frequency", f"ω of {name}", f"pair {pair}", omega))
         before = omega
     return steps, before

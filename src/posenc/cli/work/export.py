@@ -38,7 +38,7 @@ def export(asked: Any) -> None:
     part, length, longest = asked.part, asked.length, asked.longest
     if asked.to in ("npz", "safetensors"):
         arrays = exports.arrays(config, part=part, length=length, longest=longest)
-        with placed(output) as file:
+        with placed(asked.output) as file:
             (exports.write_npz if asked.to == "npz" else exports.write_safetensors)(arrays, file)
         return
     if asked.to == "onnx":
