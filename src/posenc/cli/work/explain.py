@@ -15,23 +15,20 @@ STEP = ("step", "formula", "numbers", "value")
 
 
 def explain(asked: Any) -> None:
-    position, dimension, value = asked.position, asked.dimension, 0.0
+    position, dimension = asked.position, asked.dimension
     if asked.encoding is None:
-        convention = CONVENTIONS[asked.convention]
-        given: Any = SimpleNamespace(
-            convention=convention, dim=asked.dim, base=asked.base, offset=0, arithmetic="exact"
-        )
-        about = described_sinusoid(given)
+        given: Any = SimpleNamespace(dim=asked.dim, base=asked.base, offset=0, arithmetic="exact")
+        given.convention = CONVENTIONS[asked.convention]
+        about, found = described_sinusoid(given), _sinusoid(given, position, dimension, 0.0)
     else:
         from posenc.cli.encodings import chosen, described
         from posenc.cli.work.explained import explained, value_in
 
         given = chosen(asked)
         about, value = described(given), value_in(given, position, dimension)
-    if "convention" in about:
-        title, question, steps, note = _sinusoid(given, position, dimension, value)
-    else:
-        title, question, steps, note = explained(given, position, dimension, value)
+        steps_of = _sinusoid if "convention" in about else explained
+        found = steps_of(given, position, dimension, value)
+    title, question, steps, note = found
     if asked.format == "json":
         told = [{"name": name, **dict(zip(STEP[1:], rest, strict=True))} for name, *rest in steps]
         about |= {"position": position, "dimension": dimension}
