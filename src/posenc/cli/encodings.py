@@ -101,11 +101,6 @@ class Rows:
         return torch.cat([block for _, block in self.blocks(start, length, dtype)])
 
 
-def shown(asked: Any) -> Rows:
-    """The rows of the encoding that is asked for."""
-    return rows_of(chosen(asked))
-
-
 def rows_of(encoding: Any) -> Rows:
     """The rows of an encoding, wherever it acts; it refuses one without rows along one line."""
     try:

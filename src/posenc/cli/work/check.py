@@ -19,9 +19,6 @@ from posenc.cli.errors import UserError
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.printing import print_folded, print_json
 
-MODEL = "model:"
-"""Before the path of a configuration or the folder of a model."""
-
 
 def check(asked: Any) -> int:
     """Checks, prints, and says by the status whether something was found."""
@@ -75,8 +72,8 @@ def printed_aside() -> Iterator[None]:
 
 def named_by(target: str) -> Any:
     """What MODULE:NAME or FILE.py:NAME names, or the path after ``model:``, which is not run."""
-    if target.startswith(MODEL):
-        return Path(target.removeprefix(MODEL))
+    if target.startswith("model:"):  # the path of a configuration, or the folder of a model
+        return Path(target.removeprefix("model:"))
     module, _, name = target.rpartition(":")
     if not module or not name:
         raise UserError(f"{target!r} names nothing; give MODULE:NAME, FILE.py:NAME or model:PATH")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc import Sinusoidal
-from posenc.cli.encodings import described, name_of, print_note, print_rows, shown
+from posenc.cli.encodings import chosen, described, name_of, print_note, print_rows, rows_of
 from posenc.cli.errors import UserError
 from posenc.cli.printing import console, grid, number, options_of, print_csv, print_json, print_line
 from posenc.encodings.base import QueryKeyEncoding, TokenEncoding
@@ -28,7 +28,7 @@ MOST = 6
 
 def table(asked: Any) -> None:
     """Prints the table block by block, so that a long one needs no memory."""
-    rows = shown(asked)
+    rows = rows_of(chosen(asked))
     blocks = rows.blocks(asked.start, asked.length, getattr(torch, asked.dtype))
     if asked.format != "text":
         return print_rows(asked.format, rows, blocks, start=asked.start, dtype=asked.dtype)
@@ -45,7 +45,7 @@ def table(asked: Any) -> None:
 @torch.no_grad()
 def distance(asked: Any) -> None:
     """Prints one number for each distance, query − key; those of a bias on both sides of 0."""
-    rows, length = shown(asked), asked.length
+    rows, length = rows_of(chosen(asked)), asked.length
     encoding, distances, about = rows.encoding, range(length), {}
     if isinstance(encoding, TokenEncoding):
         lines = {"dot_product": dot_product_profile(encoding, length).tolist()}
@@ -88,7 +88,7 @@ def _scores(encoding: QueryKeyEncoding, length: int) -> Tensor:
 @torch.no_grad()
 def shift(asked: Any) -> None:
     """Prints the map that moves an encoding, or how much a bias changes."""
-    encoding: Any = shown(asked).encoding
+    encoding: Any = rows_of(chosen(asked)).encoding
     offset, length, form = asked.offset, asked.length, asked.format
     about = {**described(encoding), "offset": offset, "length": length}
     if isinstance(encoding, ScoreBias):

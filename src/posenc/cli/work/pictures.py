@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc import Rotary, Sinusoidal
 from posenc.cli import encodings
-from posenc.cli.encodings import Rows, is_plain, learns, name_of, print_rows, shown
+from posenc.cli.encodings import Rows, chosen, is_plain, learns, name_of, print_rows, rows_of
 from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.printing import console, legend, only_ascii, sparkline
@@ -30,7 +30,7 @@ SIGNS = "@=-.+*#"
 def heatmap(asked: Any) -> None:
     """Draws the table, or prints the numbers that would be drawn."""
     check_figure(asked.output, asked.dpi)
-    rows, start, length = shown(asked), asked.start, asked.length
+    rows, start, length = rows_of(chosen(asked)), asked.start, asked.length
     encoding, is_bias = rows.encoding, rows.counted == "distance"
     check_heeded(asked, head=not is_bias and "of an encoding that is no bias")
     if is_bias:
@@ -104,7 +104,8 @@ def _print_heatmap(rows: Rows, title: str, start: int, length: int, left: int) -
         )
 
 
-def _color(value: float) -> Color:  # of −1 to 1
+def _color(value: float) -> Color:
+    """The color of a value in [−1, 1]."""
     place = (min(1.0, max(-1.0, value)) + 1) / 2 * (len(STOPS) - 1)
     low = min(int(place), len(STOPS) - 2)
     return Color.from_triplet(blend_rgb(STOPS[low], STOPS[low + 1], place - low))
@@ -122,7 +123,7 @@ def _axis(first: int, columns: int) -> str:
 def curves(asked: Any) -> None:
     """Draws columns of the table over the position, or prints their numbers."""
     check_figure(asked.output, asked.dpi)
-    rows = shown(asked)
+    rows = rows_of(chosen(asked))
     width, start, length = len(rows.names), asked.start, asked.length
     if start is None:
         start = -(length // 2) if rows.counted == "distance" else 0
