@@ -231,8 +231,10 @@ def _attention(
     plain = _near(found.heads, found.weights @ found.values.repeat_interleave(groups, 1))
     equation = "softmax · V" if plain else "encode(softmax · V, positions)"
     yield Stage("heads", "Each token gathers values by its weights.", equation, found.heads[0])
-    yield Stage("heads joined", "Heads side by side.", "[head 1 | head 2 | …]", found.joined[0])
-    yield Stage("attention", "A last linear map mixes heads.", "joined W + b", found.output[0])
+    about = "The heads of a token stand side by side."
+    yield Stage("heads joined", about, "[head 1 | head 2 | …]", found.joined[0])
+    about = "A last linear map mixes what the heads found."
+    yield Stage("attention", about, "joined W + b", found.output[0])
 
 
 def _near(one: Tensor, other: Tensor) -> bool:
