@@ -8,7 +8,7 @@ from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as t
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import Rotary
-from posenc.interop.engine_tables import engine_table
+from posenc.interop.serving import engine_table
 from posenc.numerics.pairing import convert_channels
 
 LENGTH, DIM = 300, 16

@@ -1,14 +1,16 @@
-"""Requests of unequal length in one batch, each rotated by the schedule of its own."""
+"""Tables for engines that serve: for requests of unequal length, and in the form of each engine."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import accumulate
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
+from posenc.arguments import check_choice
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.frequencies import ByLength, Geometric, YaRN, schedule_key
 from posenc.frequencies.by_length import extended
@@ -19,6 +21,8 @@ from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
 
 TARGET = "A choice by length"
+
+Form = Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"]
 
 
 @dataclass(frozen=True)
@@ -142,3 +146,46 @@ def requests_from_config(
         refuse(TARGET, f"what {schedule!r} is at other factors does not follow from it")
     schedules = [replace(schedule, factor=factor) for factor in factors]
     return rotary, ByLength(extended(schedule.of, trained, schedules))
+
+
+def engine_table(
+    rotary: Rotary, length: int, form: Form, dtype: torch.dtype = torch.float32
+) -> dict[str, Tensor]:
+    """cos and sin at positions 0 … length − 1, correctly rounded, with the attention factor.
+
+    Engines that load the same table multiply with the same bits, however each would compute it.
+
+    Args:
+        rotary: Frequencies, pairing and arithmetic.
+        length: Number of positions.
+        form: How they are kept:
+
+            - ``cos_sin_cache``: vLLM and SGLang, ``[length, 2 · pairs]``: cosines, then sines.
+            - ``cos_sin``: transformers, ``cos`` and ``sin`` ``[length, rotated_dim]``, a number
+              for each channel.
+            - ``complex``: torchtitan and Llama 4, ``freqs_cis`` ``[length, pairs]`` complex64.
+            - ``halves``: flash-attention, ``cos`` and ``sin`` ``[length, pairs]``.
+            - ``pairs``: torchtune, ``cache`` ``[length, pairs, 2]``.
+        dtype: Of the values; complex ones are float32.
+
+    Example:
+        >>> made = engine_table(Rotary(8), 16, "cos_sin_cache")
+        >>> made["cos_sin_cache"].shape
+        torch.Size([16, 8])
+    """
+    check_choice(get_args(Form), form=form)
+    if form == "complex" and dtype != torch.float32:
+        raise ValueError(f"dtype is {dtype}; complex tables are of float32.")
+    table = rotary.table(consecutive(length), dtype=dtype)
+    cos, sin = (part.contiguous() for part in table.unbind(-2))
+    if form == "cos_sin_cache":
+        return {"cos_sin_cache": torch.cat((cos, sin), dim=-1)}
+    if form == "complex":
+        return {"freqs_cis": torch.complex(cos, sin)}
+    if form == "pairs":
+        return {"cache": torch.stack((cos, sin), dim=-1)}
+    if form == "cos_sin" and rotary.pairing == "interleaved":
+        cos, sin = (part.repeat_interleave(2, dim=-1) for part in (cos, sin))
+    elif form == "cos_sin":
+        cos, sin = (torch.cat((part, part), dim=-1) for part in (cos, sin))
+    return {"cos": cos, "sin": sin}

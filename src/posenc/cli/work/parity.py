@@ -15,8 +15,8 @@ from posenc.cli.printing import print_folded, print_json
 from posenc.cli.work.check import named_by, printed_aside
 from posenc.encodings.expression import encoding_from
 from posenc.encodings.queries_keys import MultimodalRotary, Rotary
-from posenc.interop.engine_tables import engine_table
 from posenc.interop.rotary_config import rotary_from_config
+from posenc.interop.serving import engine_table
 from posenc.numerics.arithmetic import PROFILES
 
 
