@@ -8,7 +8,7 @@ from posenc import Rotary
 from posenc.interop.configurations import read
 from posenc.interop.huggingface import rotary_from_config
 from posenc.interop.rope_models import pairing_is_known
-from posenc.interop.rotary_config import read_layers
+from posenc.interop.rotary_config import read_layers_of
 
 HALF = [
     "afmoe", "chameleon", "dbrx", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gpt_neox",
@@ -81,4 +81,5 @@ def test_alpha_and_lists_under_the_name_of_another_type_are_read_for_models_that
     with pytest.raises(ValueError, match="alpha"):
         rotary_from_config({"model_type": "llama", "rope_scaling": dynamic})
     lists = {"type": "yarn", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
-    assert read_layers({"model_type": "phi3", "rope_scaling": lists})[0].rope.kind == "longrope"
+    (layer, *_) = read_layers_of(read({"model_type": "phi3", "rope_scaling": lists}))
+    assert layer.rope.kind == "longrope"

@@ -10,9 +10,9 @@ from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import Schedule
 from posenc.inspection.precision import Precision, precision_of
-from posenc.interop.configurations import Config, read, warn_of_strays
+from posenc.interop.configurations import Config, read
 from posenc.interop.fields import check_length
-from posenc.interop.rotary_config import RotaryLayer, read_layers
+from posenc.interop.rotary_config import RotaryLayer, read_layers_of
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,11 @@ def inspect_config(
         (64, 18, 9)
     """
     check_length(length)
-    warn_of_strays(config)
-    plain = read_layers(config)
-    target = length or promised(layer.rope for layer in plain if layer)
+    known = read(config)
+    target = length or promised(layer.rope for layer in read_layers_of(known) if layer)
     # Once more, since some types depend on the length.
-    numbers = numbers_of(read_layers(config, length=target), target, dtype)
-    return ModelNumbers(read(config).model_type, numbers)
+    numbers = numbers_of(read_layers_of(known, target), target, dtype)
+    return ModelNumbers(known.model_type, numbers)
 
 
 def promised(ropes: Iterable[Rope]) -> int | None:

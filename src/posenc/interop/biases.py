@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.interop import alibi_models
 from posenc.interop.attention import ToldBias, register_attention
-from posenc.interop.changes import Changes, Undoable, undo_kept
-from posenc.interop.modes import in_evaluation
+from posenc.interop.changes import Changes, Undoable, in_evaluation, undo_kept
 from posenc.interop.oracle import inputs_of
 from posenc.interop.told_mask import NAME
 

@@ -1,6 +1,8 @@
-"""Attributes of modules and configurations, changed for a while."""
+"""Attributes of modules and configurations, and modes of models, changed for a while."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Self
 
@@ -64,3 +66,21 @@ def undo_kept(model: nn.Module, name: str) -> None:
         raise ValueError("The model is not patched; there is nothing to undo.")
     for changes in kept:
         changes.undo()
+
+
+@contextmanager
+def in_evaluation(module: nn.Module) -> Iterator[None]:
+    """All of a module in evaluation; behind it every part is in the mode that it was in.
+
+    A part that is frozen in evaluation, as the batch norms and towers of images of models that are
+    tuned in parts, would train after ``module.train()``, and a whole that is held by a new module
+    would train because that one does.
+    """
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(modes[module])  # for modules that do something when their mode changes
+        for part, mode in modes.items():
+            part.training = mode

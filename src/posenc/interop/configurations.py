@@ -23,8 +23,15 @@ ESSENTIAL = ("text_config", "vision_config")
 
 
 def read(config: object) -> Configuration:
-    """The configuration of the language model in ``config``: an object, a dictionary, or a path."""
-    return _nests(read_whole(config))[-1].with_defaults()
+    """The configuration of the language model in ``config``: an object, a dictionary, or a path.
+
+    Warns of fields of that model where its class does not look for them.
+    """
+    found = _nests(read_whole(config))
+    for fields, words in map(strays, found):
+        if fields:
+            warn(words, stacklevel=3)
+    return found[-1].with_defaults()
 
 
 def read_whole(config: object) -> Configuration:
@@ -112,13 +119,6 @@ def strays(config: Configuration) -> tuple[tuple[str, ...], str]:
         f"transformers does not look for fields beside a missing text_config ({done} here): "
         f"{', '.join(found)}"
     )
-
-
-def warn_of_strays(config: object) -> None:
-    """Say that fields of the language model stand where its class does not look for them."""
-    for fields, words in map(strays, _nests(read_whole(config))):
-        if fields:
-            warn(words, stacklevel=3)
 
 
 def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> bool:

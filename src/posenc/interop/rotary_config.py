@@ -12,7 +12,7 @@ from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.encodings.scores.temperature import LogTemperature
 from posenc.frequencies.huggingface import Rope
 from posenc.frequencies.schedule import Rescaled
-from posenc.interop.configurations import Config, read, warn_of_strays
+from posenc.interop.configurations import Config, read
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
 from posenc.interop.rope_layers import (
@@ -73,7 +73,6 @@ def rotary_from_config(
         Rotary(Geometric(dim=8, base=10000.0), head_dim=16, pairing='interleaved')
     """
     check_length(length)
-    warn_of_strays(config)
     known = checked(read(config))
     check_unheeded(known, length)
     found: list[tuple[Any, Any]] = [*layers_by_type(known, length).items()]
@@ -117,21 +116,16 @@ def rotaries_from_config(
         >>> [layer is not None for layer in rotaries_from_config(config)]
         [True, True, True, False]
     """
-    warn_of_strays(config)
-    check_unheeded(checked(read(config)), length)
-    return tuple(layer and layer.encoding for layer in read_layers(config, length=length))
-
-
-def read_layers(config: Config, *, length: int | None = None) -> tuple[RotaryLayer | None, ...]:
-    """What ``rotaries_from_config`` gives, each with the dictionary that it was read from."""
     check_length(length)
-    return read_layers_of(read(config), length)
+    known = checked(read(config))
+    check_unheeded(known, length)
+    return tuple(layer and layer.encoding for layer in read_layers_of(known, length))
 
 
 def read_layers_of(
     config: Configuration, length: int | None = None
 ) -> tuple[RotaryLayer | None, ...]:
-    """The same, of a configuration that is read already."""
+    """What ``rotaries_from_config`` gives, each with the dictionary that it was read from."""
     known = checked(config)
     count, types, told = known.whole("layers"), layer_types(known), dictionaries(known)
     if types is not None and len(types) != count:
@@ -246,7 +240,6 @@ def temperatures_from_config(config: Config) -> QueryTemperatures:
         >>> temperatures_from_config(config)
         (None, None, None, QueryTemperature(16))
     """
-    warn_of_strays(config)
     return temperatures_of(read(config))
 
 

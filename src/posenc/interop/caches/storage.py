@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from posenc.encodings.queries_keys.moving import move_keys
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.changes import in_evaluation
+from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
-from posenc.interop.modes import in_evaluation
 from posenc.interop.oracle import inputs_of
 from posenc.interop.oracle.encodings import Encoding, on_axes_of, points_of
 from posenc.interop.rope_layers import latent_width
@@ -50,7 +50,6 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
         >>> deepseek.held, deepseek.encoding.pairing
         ('values', 'half')
     """
-    warn_of_strays(config)
     known = read(config)
     if known.model_type not in measured_types():
         raise ValueError(f"How {known.model_type!r} caches its keys was not measured.")

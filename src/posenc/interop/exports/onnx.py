@@ -15,7 +15,7 @@ from posenc.arguments import check_choice
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.interop.modes import in_evaluation
+from posenc.interop.changes import in_evaluation
 from posenc.transformer import Encoder, Tables
 
 if TYPE_CHECKING:

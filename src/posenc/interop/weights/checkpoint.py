@@ -16,7 +16,7 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.configurations import read, warn_of_strays
+from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.rotary_config import read_layers_of
 from posenc.numerics.pairing import Pairing, checked_pairing, permutation
@@ -114,7 +114,6 @@ def row_orders(config: Any, shapes: Shapes) -> RowOrders:
         >>> list(row_orders(config, shapes))
         ['model.layers.0.self_attn.q_proj.weight', 'model.layers.0.self_attn.k_proj.weight']
     """
-    warn_of_strays(config)
     known = read(config)
     layers = read_layers_of(known)
     found: RowOrders = {}

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.interop.changes import Undoable
+from posenc.interop.changes import Undoable, in_evaluation
 from posenc.interop.configurations import read
-from posenc.interop.modes import in_evaluation
 from posenc.interop.oracle.watching import Record, watched
 from posenc.interop.rope_models import pairing_of_code
 from posenc.interop.rotary_config import read_layers_of
