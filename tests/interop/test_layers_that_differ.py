@@ -8,7 +8,7 @@ from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
 
 from posenc import Rotary
 from posenc.interop.configurations import read
-from posenc.interop.families import family_of, known, names
+from posenc.interop.families import known, names
 from posenc.interop.fields import Configuration
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 from posenc.interop.layer_types import layer_types
@@ -100,4 +100,6 @@ def test_listed_types_are_those_that_every_class_makes_of_them():
             if made != said["layer_types"]:
                 changed.add(file.family)
             assert layer_types(file) == made, model_type
-    assert changed == {family_of(name) for name in names() if known(name).get("ends_full")}
+    assert changed == {
+        Configuration({}, name).family for name in names() if known(name).get("ends_full")
+    }

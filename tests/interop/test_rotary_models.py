@@ -7,8 +7,7 @@ from transformers import AutoConfig
 from posenc import Rotary
 from posenc.interop.configurations import read
 from posenc.interop.huggingface import rotary_from_config
-from posenc.interop.rope_models import pairing_is_known
-from posenc.interop.rotary_config import read_layers_of
+from posenc.interop.rotary_config import layers_by_type, read_layers_of
 
 HALF = [
     "afmoe", "chameleon", "dbrx", "exaone4", "falcon", "falcon_h1", "gemma", "gemma2", "gpt_neox",
@@ -49,7 +48,7 @@ def test_pairing_is_that_of_the_models_own_function(oracle, model):
     config = AutoConfig.for_model(model)
     encoding = rotary_from_config(config)
     assert encoding.pairing == ("interleaved" if model in INTERLEAVED else "half")
-    assert pairing_is_known(read(config))
+    assert all(layer.pairing_is_known for layer in layers_by_type(read(config)).values())
     # DeepSeek's functions are given the part of a head that is rotated, the others the whole.
     latent = encoding.rotated == "suffix"
     width = encoding.rotated_dim if latent else encoding.head_dim

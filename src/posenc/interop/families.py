@@ -76,8 +76,3 @@ def spelled(model_type: str) -> str:
 def diffusers() -> Mapping[str, Any]:
     """What is known of transformers in diffusers, by class: defaults, form of rotation, notes."""
     return _file()["diffusers"]
-
-
-def family_of(model_type: str) -> str:
-    """A type without the part that tells a text model from what it is a part of."""
-    return model_type.replace("-", "_").removesuffix("_model").removesuffix("_text")

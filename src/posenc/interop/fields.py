@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from posenc.arguments import check_whole
-from posenc.interop.families import family_of, known, respelled
+from posenc.interop.families import known, respelled
 
 ALIASES = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
@@ -48,7 +48,7 @@ class Configuration:
     @property
     def family(self) -> str:
         """The model type without the part that tells a text model from what it is a part of."""
-        return family_of(self.model_type)
+        return self.model_type.replace("-", "_").removesuffix("_model").removesuffix("_text")
 
     def get(self, *names: str) -> Any:
         """The first of the fields that is there and not null; None without any."""
@@ -135,9 +135,7 @@ def _filled(config: Configuration) -> Configuration:
 
 def _is_partial(config: Configuration) -> bool:
     """Whether dictionaries by layer type leave something to what stands beside them."""
-    given = config.get(ROPE[0])
-    nested = given.values() if isinstance(given, Mapping) else ()
-    nested = [each for each in nested if isinstance(each, Mapping)]
+    nested = [x for x in config.dictionary(ROPE[0]).values() if isinstance(x, Mapping)]
     beside = config.field(*ROPE[1:]) is not None
     return bool(nested) and (beside or any("rope_theta" not in each for each in nested))
 

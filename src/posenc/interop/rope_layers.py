@@ -123,22 +123,18 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     if layer_type and facts.get("share_inside"):
         values.setdefault(SHARE, 1.0)
     switch, long = facts.get("longest_if", ("", None))
-    outside, longest = (_length(config.number(name)) for name in (START, "longest"))
+    outside, longest = (config.number(name) for name in (START, "longest"))
     trained = longest = long if config.get(switch) else longest
     if rope_type.keeps_trained_length:  # Phi-3 keeps it outside
         inside = values.get(START)
-        trained = _length(inside if layer_type else outside or inside) or longest
+        trained = (inside if layer_type else outside or inside) or longest
         if "max_position_embeddings" in facts.get("names", {}) and not (inside or outside):
             raise ValueError(f"rope_parameters has no {START}, and its class takes another field.")
     head_dim = latent_width(config) or width_of_head(config, layer_type)
     width = rotated_width(config, rope_type, values, head_dim)
-    return Rope(
-        rope_type, values, head_dim, width, _base(config, values, layer_type), trained, longest
-    )
-
-
-def _length(number: float | None) -> int | None:
-    return None if number is None else int(number)
+    base = _base(config, values, layer_type)
+    trained, longest = (each and int(each) for each in (trained, longest))
+    return Rope(rope_type, values, head_dim, width, base, trained, longest)
 
 
 def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> float:
@@ -146,10 +142,7 @@ def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> 
     if isinstance(usual, Mapping):  # by layer type, where the class has more than one
         usual = usual.get(layer_type, next(iter(usual.values())))
     given = (values.get("rope_theta"), config.number(*heeded(config, "base")), usual)
-    base = finite("rope_theta", next(each for each in given if each is not None))
-    if base <= 0:
-        raise ValueError(f"rope_theta is {base}; a number above 0 is needed.")
-    return float(base)
+    return float(finite("rope_theta", next(each for each in given if each is not None)))
 
 
 def heeded(config: Configuration, role: str) -> Sequence[str]:

@@ -87,11 +87,8 @@ def of_its_own_code(config: Configuration) -> Configuration:
 
 def temperature_keys(config: Configuration) -> tuple[str, ...]:
     """``TEMPERATURE`` for models whose code reads it, whatever the type of the dictionary."""
-    return (
-        TEMPERATURE
-        if TEMPERATURE[0] in config.facts.get("temperature", {}).get("fields", ())
-        else ()
-    )
+    read = config.facts.get("temperature", {}).get("fields", ())
+    return TEMPERATURE if TEMPERATURE[0] in read else ()
 
 
 def pairing_of_code(config: Configuration) -> Pairing:
@@ -102,18 +99,13 @@ def pairing_of_code(config: Configuration) -> Pairing:
     return config.facts.get("pairing", "half")
 
 
-def pairing_is_known(config: Configuration) -> bool:
-    """Whether the pairing is that of the model's code, and not just the usual one."""
-    return config.get("rope_interleave") is not None or "pairing" in config.facts
-
-
 def softmax_scale(config: Configuration, head_dim: int, factor: float) -> float:
     """What attention multiplies its scores with.
 
     ``factor`` is the ``softmax_factor`` of the schedule, of which only some models take notice.
     """
     how = config.facts.get("scale", "" if config.is_known else "query_pre_attn_scalar")
-    given = config.number(how) if how.endswith(("multiplier", "scalar")) else None
+    given = config.number(how)
     if given is not None and how == "attention_multiplier":
         return float(given)
     if given is not None and given <= 0:

@@ -22,7 +22,7 @@ from posenc.interop.rope_layers import (
     rope_of,
     width_of_head,
 )
-from posenc.interop.rope_models import checked, pairing_is_known, pairing_of_code, softmax_scale
+from posenc.interop.rope_models import checked, pairing_of_code, softmax_scale
 from posenc.numerics.pairing import checked_pairing
 
 
@@ -34,8 +34,7 @@ class RotaryLayer:
     rope: Rope  # the rope dictionary as it was read
     encoding: Rotary | MultimodalRotary  # the encoding
     softmax_scale: float  # what attention multiplies its scores with
-    # whether the pairing is that of the model's code, and not just the usual
-    pairing_is_known: bool
+    pairing_is_known: bool  # that it is of the model's code, and not just the usual
 
     @property
     def rotary(self) -> Rotary:
@@ -188,7 +187,7 @@ def layer_of(
         rope,
         _multimodal(config, rope, rotary),
         softmax_scale(config, width, schedule.softmax_factor),
-        pairing_is_known(config),
+        config.get("rope_interleave") is not None or "pairing" in config.facts,
     )
 
 
@@ -248,10 +247,8 @@ def temperatures_of(config: Configuration) -> QueryTemperatures:
 
     ``temperature`` of the facts has a form, and the fields of its scale and its period.
     """
-    types, said = (
-        layer_types(config) or [None] * config.whole("layers"),
-        config.facts.get("temperature"),
-    )
+    types = layer_types(config) or [None] * config.whole("layers")
+    said = config.facts.get("temperature")
     if said is None or config.get("attn_temperature_tuning") is False:
         return (None,) * len(types)
     rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
