@@ -70,12 +70,10 @@ def _rotation(
         sizes = [config.whole(n) for n in ("pos_embed_max_pos", "base_height", "base_width")]
         pairing: Pairing = "half" if config.get("rope_type") == "split" else "interleaved"
         return LTXRotary(head, heads, sizes, base or 1e4, pairing=pairing)
-    base = None if base is None else float(base)
+    split = tuple(config.listed(field) or ()) if field else None
     if form == "minimax_h3":
-        return AxialRotary(head, base, form, split=(2 * config.whole("rope_freq_dim"),) * 3)
-    if field is None:
-        return AxialRotary(head, form=form)
-    return AxialRotary(head, base, form, split=tuple(config.listed(field) or ()))
+        split = (2 * config.whole("rope_freq_dim"),) * 3
+    return AxialRotary(head, base and float(base), form, split=split)
 
 
 def timm_part(values: Mapping[str, Any]) -> Part | None:

@@ -1,9 +1,8 @@
-"""Which rope dictionary holds for which layers, how much of a head it rotates, what is not read."""
+"""Which rope dictionary holds for which layers, and how much of a head it rotates."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
-from warnings import warn
 
 from posenc.arguments import check_whole
 from posenc.frequencies import Schedule
@@ -11,15 +10,14 @@ from posenc.frequencies.huggingface import COMMON, Rope, RopeType
 from posenc.frequencies.registry import ROPE_TYPES
 from posenc.interop.fields import Configuration, finite
 from posenc.interop.layer_types import FULL, layer_types, of_layer
-from posenc.interop.rope_models import SIGNS, TEMPERATURE, rotates, strange
 
 SHARE, START = "partial_rotary_factor", "original_max_position_embeddings"
 
 FIELDS = {"base": ("rope_theta", "rotary_emb_base"), "share": (SHARE, "rotary_pct", "rope_pct")}
 """Fields of the base, and of how much of a head is rotated; the first is the usual one."""
 
-SWITCHED = ("use_dynamic_ntk", "use_logn_attn")
-"""Switches of the first Qwen's code, for sequences beyond its length, which is ``seq_length``."""
+TEMPERATURE = ("llama_4_scaling_beta", "original_max_position_embeddings")
+"""Keys of a rope dictionary from which some models read the temperature of their queries."""
 
 OURS = "posenc_"
 """Before the names under which transformers knows the exact types, once they are registered."""
@@ -127,7 +125,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     trained = longest = long if config.get(switch) else longest
     if rope_type.keeps_trained_length:  # Phi-3 keeps it outside
         inside = values.get(START)
-        trained = (inside if layer_type else outside or inside) or longest
+        trained = (not layer_type and outside) or inside or longest
         if "max_position_embeddings" in facts.get("names", {}) and not (inside or outside):
             raise ValueError(f"rope_parameters has no {START}, and its class takes another field.")
     head_dim = latent_width(config) or width_of_head(config, layer_type)
@@ -147,9 +145,8 @@ def _base(config: Configuration, values: Dictionary, layer_type: str | None) -> 
 
 def heeded(config: Configuration, role: str) -> Sequence[str]:
     """The fields of the ``"base"`` or the ``"share"`` that a model's class reads."""
-    if "own" in config.facts:
-        return [name for name in (config.facts["own"][role],) if name]
-    return FIELDS[role][:1] if config.is_known else FIELDS[role]
+    usual = FIELDS[role][:1] if config.is_known else FIELDS[role]
+    return config.facts.get("own", {}).get(role, usual)
 
 
 # Widths -----------------------------------------------------------------------------------------
@@ -211,45 +208,3 @@ def share_of(config: Configuration) -> float:
     """The share of a head that is rotated where no rope dictionary says."""
     beside = config.number(*heeded(config, "share"))
     return config.facts.get("share", 1.0) if beside is None else beside
-
-
-# Fields that nothing reads ----------------------------------------------------------------------
-
-
-def unheeded(config: Configuration) -> list[str]:
-    """Fields of a rotation that stand in a file, and that the class of the model does not read.
-
-    Of a model that is not known here: those that are not read.
-    """
-    given = {name: value for name, value in config.values.items() if value not in (None, False)}
-    if not config.is_known:
-        spoken = [n for n in given if n in SWITCHED or "rope" in n or "rotary" in n]
-        other = given.get("seq_length", config.get("longest")) != config.get("longest")
-        read = (*SIGNS, "rope_interleave", "use_mem_rope")
-        return [*(n for n in spoken if n not in read), *(["seq_length"] if other else [])]
-    means, read = dict.fromkeys(strange(config)), config.own
-    if rotates(config):
-        base, rope = heeded(config, "base"), config.dictionary("rope_parameters")
-        share = heeded(config, "share") if config.facts.get("partly") else ()
-        usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
-        means = {**dict.fromkeys(FIELDS["base"], usual), **dict.fromkeys(FIELDS["share"], 1)}
-        if not config.facts.get("rotary_dim") and not share:
-            means["rotary_dim"] = width_of_head(config)
-        read = {*base, *share, *read}
-    means |= dict.fromkeys(SWITCHED)
-    return [n for n, value in means.items() if n in given and n not in read and given[n] != value]
-
-
-def check_unheeded(config: Configuration, length: int | None) -> None:
-    """Refuse numbers of rotations that an unknown model may read; warn of other fields."""
-    if config.is_known or not (found := unheeded(config)):
-        return
-    kind = config.model_type or "a model without model_type"
-    for name in found:
-        value = config.values[name]
-        if isinstance(value, int | float) and value not in (True, 1) and name != "seq_length":
-            raise ValueError(f"{name} is {value!r}; what {kind} rotates by it is not known.")
-    trained = config.number("seq_length", "longest") or 0
-    if SWITCHED[0] in found and (length or 0) > trained:
-        raise ValueError(f"{SWITCHED[0]} changes the frequencies of {length} tokens; not read.")
-    warn(f"{', '.join(found)} of {kind}: not read.", stacklevel=3)

@@ -1,9 +1,11 @@
-"""What the code of a model does with queries and keys: whether it turns them, and how."""
+"""Whether the code of a model turns queries and keys, and how; which fields it does not read."""
 
 from dataclasses import replace
+from warnings import warn
 
 from posenc.interop.configurations import NESTS
 from posenc.interop.fields import Configuration, has_own_class
+from posenc.interop.rope_layers import FIELDS, TEMPERATURE, heeded, width_of_head
 from posenc.numerics.pairing import Pairing
 
 SIGNS = (
@@ -13,8 +15,8 @@ SIGNS = (
 )  # fmt: skip
 """Fields of which a rotary model that is not known has at least one, be it null."""
 
-TEMPERATURE = ("llama_4_scaling_beta", "original_max_position_embeddings")
-"""Keys of a rope dictionary from which some models read the temperature of their queries."""
+SWITCHED = ("use_dynamic_ntk", "use_logn_attn")
+"""Switches of the first Qwen's code, for sequences beyond its length, which is ``seq_length``."""
 
 
 def checked(config: Configuration) -> Configuration:
@@ -83,6 +85,45 @@ def of_its_own_code(config: Configuration) -> Configuration:
         return config
     unknown = replace(config, model_type=f"{config.model_type} of its own code")
     return unknown if strange(config) and rotates(unknown) else config
+
+
+def unheeded(config: Configuration) -> list[str]:
+    """Fields of a rotation that stand in a file, and that the class of the model does not read.
+
+    Of a model that is not known here: those that are not read.
+    """
+    given = {name: value for name, value in config.values.items() if value not in (None, False)}
+    if not config.is_known:
+        spoken = [n for n in given if n in SWITCHED or "rope" in n or "rotary" in n]
+        other = given.get("seq_length", config.get("longest")) != config.get("longest")
+        read = (*SIGNS, "rope_interleave", "use_mem_rope")
+        return [*(n for n in spoken if n not in read), *(["seq_length"] if other else [])]
+    means, read = dict.fromkeys(strange(config)), config.own
+    if rotates(config):
+        base, rope = heeded(config, "base"), config.dictionary("rope_parameters")
+        share = heeded(config, "share") if config.facts.get("partly") else ()
+        usual = config.get(*base) or rope.get("rope_theta", config.facts.get("theta"))
+        means = {**dict.fromkeys(FIELDS["base"], usual), **dict.fromkeys(FIELDS["share"], 1)}
+        if not config.facts.get("rotary_dim") and not share:
+            means["rotary_dim"] = width_of_head(config)
+        read = {*base, *share, *read}
+    means |= dict.fromkeys(SWITCHED)
+    return [n for n, value in means.items() if n in given and n not in read and given[n] != value]
+
+
+def check_unheeded(config: Configuration, length: int | None) -> None:
+    """Refuse numbers of rotations that an unknown model may read; warn of other fields."""
+    if config.is_known or not (found := unheeded(config)):
+        return
+    kind = config.model_type or "a model without model_type"
+    for name in found:
+        value = config.values[name]
+        if isinstance(value, int | float) and value not in (True, 1) and name != "seq_length":
+            raise ValueError(f"{name} is {value!r}; what {kind} rotates by it is not known.")
+    trained = config.number("seq_length", "longest") or 0
+    if SWITCHED[0] in found and (length or 0) > trained:
+        raise ValueError(f"{SWITCHED[0]} changes the frequencies of {length} tokens; not read.")
+    warn(f"{', '.join(found)} of {kind}: not read.", stacklevel=3)
 
 
 def temperature_keys(config: Configuration) -> tuple[str, ...]:

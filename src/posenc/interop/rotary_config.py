@@ -15,14 +15,8 @@ from posenc.frequencies.schedule import Rescaled
 from posenc.interop.configurations import Config, read
 from posenc.interop.fields import Configuration, check_length
 from posenc.interop.layer_types import layer_types, unrotated
-from posenc.interop.rope_layers import (
-    check_unheeded,
-    dictionaries,
-    latent_width,
-    rope_of,
-    width_of_head,
-)
-from posenc.interop.rope_models import checked, pairing_of_code, softmax_scale
+from posenc.interop.rope_layers import dictionaries, latent_width, rope_of, width_of_head
+from posenc.interop.rope_models import check_unheeded, checked, pairing_of_code, softmax_scale
 from posenc.numerics.pairing import checked_pairing
 
 
@@ -219,10 +213,10 @@ def _dealt(sections: Sequence[int], pairs: int) -> Sequence[int]:
 
 # Temperatures of queries --------------------------------------------------------------------------
 
-QueryTemperatures = tuple[QueryTemperature | LogTemperature | None, ...]
+Temperature = QueryTemperature | LogTemperature
 
 
-def temperatures_from_config(config: Config) -> QueryTemperatures:
+def temperatures_from_config(config: Config) -> tuple[Temperature | None, ...]:
     """The query temperature of each layer, and None for layers that have none.
 
     Llama 4 (``attn_temperature_tuning``) and Beam have one in their layers without rotary
@@ -242,7 +236,7 @@ def temperatures_from_config(config: Config) -> QueryTemperatures:
     return temperatures_of(read(config))
 
 
-def temperatures_of(config: Configuration) -> QueryTemperatures:
+def temperatures_of(config: Configuration) -> tuple[Temperature | None, ...]:
     """The same, of a configuration that is read already.
 
     ``temperature`` of the facts has a form, and the fields of its scale and its period.

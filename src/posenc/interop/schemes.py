@@ -115,8 +115,7 @@ def _encoder_decoder(config: Configuration) -> list[Part]:
         )
         heads, tokens, scale = config.whole("heads"), [None, None], 1.0
         bias = [T5Bias(heads, count, far, each, device=META) for each in (True, False)]
-    said = notes if scale else (config.facts.get("decoder_note"),)
-    said = tuple(words for words in said if words is not None)
+    said = notes if scale else (*filter(None, [config.facts.get("decoder_note")]),)
     return [
         part_of(config, "encoder", above, tokens[0], bias[0], scale=scale, notes=notes),
         part_of(config, "decoder", below, tokens[1], bias[1], scale=scale, notes=said),
@@ -168,8 +167,7 @@ def _windowed(config: Configuration, name: str) -> Part:
     The second version cuts windows off to the rows of a stage, and knows those that it was trained
     on. Swin2SR, which is of it, has as many patches in all stages, and was trained on none.
     """
-    field = "num_attention_heads" if config.model_type == "clap_audio_model" else "num_heads"
-    depths, heads = config.listed("depths") or (), config.listed(field) or ()
+    depths, heads = config.listed("depths") or (), config.listed("heads") or ()
     window, layers = config.whole("window_size"), []
     pretrained = config.values.get("pretrained_window_sizes") or 0
     for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):

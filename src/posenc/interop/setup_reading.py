@@ -10,8 +10,7 @@ from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, s
 from posenc.interop.diffusion_setup import foreign_part, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
 from posenc.interop.layer_types import layer_types, unverified, window_of
-from posenc.interop.rope_layers import unheeded
-from posenc.interop.rope_models import of_its_own_code, refusal, rotates
+from posenc.interop.rope_models import of_its_own_code, refusal, rotates, unheeded
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of, temperatures_of
 from posenc.interop.schemes import parts_of_schemes
 from posenc.interop.setup import LayerSetup, Part, PositionalSetup

@@ -11,8 +11,7 @@ from posenc.frequencies.huggingface import Rope
 from posenc.interop.configurations import Config, read
 from posenc.interop.fields import Configuration
 from posenc.interop.oracle.encodings import Encoding, bare
-from posenc.interop.rope_layers import check_unheeded
-from posenc.interop.rope_models import of_its_own_code, pairing_of_code
+from posenc.interop.rope_models import check_unheeded, of_its_own_code, pairing_of_code
 from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
