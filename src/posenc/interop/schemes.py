@@ -1,25 +1,21 @@
-"""Models that add something to their tokens or scores, and models of images: as objects.
+"""Models that add something to their tokens or their scores, as objects.
 
-``tokens``, ``scores``, ``patches`` and ``axial`` of ``families.json`` say which a type is.
+``tokens`` and ``scores`` of ``families.json`` say which a type is.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isqrt
 from typing import Any
 
 from posenc.encodings.base import ScoreEncoding, TokenEncoding
 from posenc.encodings.positional import Positional
-from posenc.encodings.queries_keys.axial import AxialRotary
 from posenc.encodings.scores.alibi import ALiBi
 from posenc.encodings.scores.deberta import DeBERTa
-from posenc.encodings.scores.swin import SwinBias, SwinV2Bias
 from posenc.encodings.scores.t5 import T5Bias
-from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned import Learned
-from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.interop.fields import Configuration, finite
+from posenc.interop.image_setup import image_part, windowed_part
 from posenc.interop.rope_layers import width_of_head
 from posenc.interop.rope_models import rotates
 from posenc.interop.setup import LayerSetup, Part
@@ -27,14 +23,12 @@ from posenc.interop.setup import LayerSetup, Part
 META = "meta"
 """Where tables are made: what is read has widths, and no weights."""
 
-COORDINATES = "positions are (row, column) of a patch"
-
 
 def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
     """Image models, and those that add to their tokens or their scores; None of other models."""
     stacks, how = config.facts.get("tokens", ()), config.facts.get("scores")
     if "axial" in config.facts or "patches" in config.facts:
-        return [_image(config, "vision" if name == "text" else name)]
+        return [image_part(config, "vision" if name == "text" else name)]
     if rotates(config) or config.values.get("sinusoidal_embeddings"):
         return None
     if how == "buckets" or len(stacks) == 2:
@@ -161,85 +155,7 @@ def _deberta(config: Configuration, name: str) -> Part:
     return replace(part, trained_length=config.get("longest"))
 
 
-def _windowed(config: Configuration, name: str) -> Part:
-    """Swin: stages of growing width, each with its own number of heads.
-
-    The second version cuts windows off to the rows of a stage, and knows those that it was trained
-    on. Swin2SR, which is of it, has as many patches in all stages, and was trained on none.
-    """
-    depths, heads = config.listed("depths") or (), config.listed("heads") or ()
-    window, layers = config.whole("window_size"), []
-    pretrained = config.values.get("pretrained_window_sizes") or 0
-    for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):
-        if config.facts["scores"] == "windowed":
-            bias = SwinBias(count, window, device=META)
-        else:
-            alike = config.model_type == "swin2sr"
-            rows = patches_of(config)[0] // (1 if alike else 2**stage)
-            known = pretrained[stage] if isinstance(pretrained, list | tuple) else pretrained
-            known = None if alike else known or None
-            bias = SwinV2Bias(count, min(window, rows), pretrained_window=known, device=META)
-        layers += [LayerSetup(f"stage {stage}", Positional(scores=bias))] * depth
-    notes = (f"attention within windows of {window} × {window} patches, every other one shifted",)
-    if config.values.get("use_absolute_embeddings"):
-        notes += ("a learned table of patches besides",)
-    return Part(name, config.model_type, tuple(layers), notes=notes)
-
-
-SCHEMES = {"slopes": _slopes, "deberta": _deberta, "windowed": _windowed, "windowed v2": _windowed}
+SCHEMES = {
+    "slopes": _slopes, "deberta": _deberta, "windowed": windowed_part, "windowed v2": windowed_part,
+}  # fmt: skip
 """By what ``scores`` of the facts say."""
-
-# Images -----------------------------------------------------------------------------------------
-
-
-def _image(config: Configuration, name: str) -> Part:
-    """The encodings of an image model: a table of patches, rotations by two coordinates."""
-    facts, count = config.facts, config.whole("layers", "depth")
-    form, scale, rotary = facts.get("axial"), None, []
-    if form == "":
-        usual = "rotates by the two coordinates of a patch, in a form that was not held against it"
-        words = facts.get("axial_words", usual)
-        return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
-    tokens, notes = _table(config)
-    if form is not None:
-        width = config.whole(facts.get("width", "hidden_size"), "hidden_size")
-        head = config.get("head_dim") or width // config.whole("heads")
-        rope = config.dictionary("rope_parameters") or config.dictionary("rope_scaling")
-        given = (rope.get("rope_theta"), config.get("rope_theta"), facts.get("theta"))
-        base = next((each for each in given if each is not None), None)
-        rotary, scale = [AxialRotary(head, base, form=form)], head**-0.5
-        notes = (COORDINATES, *notes)
-    layer = LayerSetup(None, Positional(tokens=tokens, queries_keys=rotary), scale)
-    return Part(name, config.model_type, (layer,) * count, notes=notes)
-
-
-def _table(config: Configuration) -> tuple[list[TokenEncoding], tuple[str, ...]]:
-    """A table of patches, and notes."""
-    said = tuple(x for x in (config.facts.get("note"),) if x)
-    if "patches" not in config.facts:
-        return [], said
-    if _heeded(config, "use_absolute_position_embeddings") is False:
-        return [], ("without a table of patches, as use_absolute_position_embeddings says",)
-    width = config.whole("hidden_size")
-    if config.model_type == "aimv2_vision_model" and config.get("is_native"):
-        return [AxialSinusoidal(width, "mae")], (COORDINATES,)
-    before = config.facts["patches"] + bool(_heeded(config, "distilled"))
-    table = LearnedGrid(width, patches_of(config), prefix=before, device=META)
-    return [table], (*said, "interpolated where an image has another number of patches")
-
-
-def patches_of(config: Configuration) -> tuple[int, ...]:
-    """Rows and columns of the patches of an image as large as those that a model was trained on."""
-    if _heeded(config, "num_patches") is not None:
-        return (isqrt(config.whole("num_patches")),) * 2
-    image = _heeded(config, "pretrain_image_size") or config.get("image_size")
-    given = (image, config.get("patch_size"))
-    size, patch = (tuple(x) if isinstance(x, list | tuple) else (x, x) for x in given)
-    if None in (*size, *patch):
-        raise ValueError(f"image_size is {size} and patch_size {patch}; both are needed.")
-    return tuple(a // b for a, b in zip(size, patch, strict=True))
-
-
-def _heeded(config: Configuration, field: str) -> Any:
-    """What a field says to a model whose class has it; None of others, which do not look at it."""
-    return config.get(field) if field in config.facts.get("defaults", {}) else None

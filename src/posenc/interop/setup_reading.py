@@ -7,8 +7,8 @@ from posenc.encodings.positional import Positional
 from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.temperature import QueryTemperature
 from posenc.interop.configurations import NESTS, Config, parts_of, read_whole, strays
-from posenc.interop.diffusion_setup import foreign_part, timm_part
 from posenc.interop.fields import Configuration, check_length, has_own_class
+from posenc.interop.image_setup import foreign_part, timm_part
 from posenc.interop.layer_types import layer_types, unverified, window_of
 from posenc.interop.rope_models import of_its_own_code, refusal, rotates, unheeded
 from posenc.interop.rotary_config import RotaryLayer, read_layers_of, temperatures_of
