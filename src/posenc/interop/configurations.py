@@ -115,10 +115,8 @@ def strays(config: Configuration) -> tuple[tuple[str, ...], str]:
         told |= {name for name in config.values if "rope_" in name or "rotary_" in name}
         told -= config.own - {*facts.get("derived", ())} | {"pad_token_id"}
     found = tuple(n for n, value in config.values.items() if n in told and value is not None)
-    return found, (
-        f"transformers does not look for fields beside a missing text_config ({done} here): "
-        f"{', '.join(found)}"
-    )
+    words = f"transformers does not look for fields beside a missing text_config ({done} here)"
+    return found, f"{words}: {', '.join(found)}"
 
 
 def _is_model(config: Configuration, name: str, value: Mapping[str, Any]) -> bool:

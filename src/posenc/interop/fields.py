@@ -120,10 +120,8 @@ def _filled(config: Configuration) -> Configuration:
     try:
         from transformers import CONFIG_MAPPING
     except ImportError:
-        raise ValueError(
-            f"This configuration of {config.model_type} leaves {', '.join(needed)} to its class. "
-            f"Install transformers, or write it down."
-        ) from None
+        left = f"{config.model_type} leaves {', '.join(needed)} to its class"
+        raise ValueError(f"{left}: install transformers, or write it down.") from None
     try:
         made = CONFIG_MAPPING[config.model_type].from_dict(deepcopy(dict(config.values))).to_dict()
     except Exception as error:  # whatever a class raises of its fields

@@ -68,10 +68,10 @@ def rotary_from_config(
     check_length(length)
     known = checked(read(config))
     check_unheeded(known, length)
-    found: list[tuple[Any, Any]] = [*layers_by_type(known, length).items()]
+    layers = [*layers_by_type(known, length).values()]
     if known.get(known.facts.get("one_by_one", "")) is not None:
-        found = [(layer and layer.layer_type, layer) for layer in read_layers_of(known, length)]
-    return _one_of([(kind, layer.encoding) for kind, layer in found if layer], layer_type)
+        layers = [layer for layer in read_layers_of(known, length) if layer]
+    return _one_of([(layer.layer_type, layer.encoding) for layer in layers], layer_type)
 
 
 def _one_of(found: Sequence[tuple[Any, Any]], layer_type: str | None) -> Any:
@@ -81,10 +81,7 @@ def _one_of(found: Sequence[tuple[Any, Any]], layer_type: str | None) -> Any:
     if not chosen:
         raise ValueError(f"There are no rotary layers of type {layer_type!r}, only of {kinds}.")
     if len({*map(repr, chosen)}) > 1:
-        raise ValueError(
-            f"The layers differ. Say which with layer_type, of {kinds}, or call "
-            f"rotaries_from_config."
-        )
+        raise ValueError(f"The layers differ; say which with layer_type, one of {kinds}.")
     return chosen[0]
 
 

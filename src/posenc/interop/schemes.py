@@ -1,6 +1,7 @@
 """Models that add something to their tokens or their scores, as objects.
 
-``tokens`` and ``scores`` of ``families.json`` say which a type is.
+``tokens`` and ``scores`` of ``families.json`` say which a type is. What is read has widths and no
+weights: tables are on the meta device.
 """
 
 from collections.abc import Mapping
@@ -19,9 +20,6 @@ from posenc.interop.image_setup import image_part, windowed_part
 from posenc.interop.rope_layers import width_of_head
 from posenc.interop.rope_models import rotates
 from posenc.interop.setup import LayerSetup, Part
-
-META = "meta"
-"""Where tables are made: what is read has widths, and no weights."""
 
 
 def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
@@ -70,7 +68,7 @@ def _added(config: Configuration, name: str) -> Part:
     tokens, scores = _tokens(config, sines if config.get(field) is False else said), None
     if config.facts.get("scores") == "mpnet":  # one table for all layers, beside the vectors
         buckets = config.whole("relative_attention_num_buckets")
-        scores = T5Bias(config.whole("heads"), buckets, 128, device=META)
+        scores = T5Bias(config.whole("heads"), buckets, 128, device="meta")
     count = config.whole("l_layers", "layers")
     part = part_of(config, name, count, tokens, scores, notes=_notes(config))
     if (turns := config.listed("attention_types")) is None:
@@ -94,7 +92,7 @@ def _tokens(config: Configuration, said: Mapping[str, Any]) -> TokenEncoding:
     if "sines" in said:
         return Sinusoidal(width, convention=said["sines"], offset=first)
     rows = config.whole(said["learned"]) + said.get("beyond", 0)
-    return Learned(width, rows - first, offset=first, device=META)
+    return Learned(width, rows - first, offset=first, device="meta")
 
 
 def _encoder_decoder(config: Configuration) -> list[Part]:
@@ -104,11 +102,10 @@ def _encoder_decoder(config: Configuration) -> list[Part]:
     notes, scale, bias = _notes(config), None, (None, None)
     tokens: list[Any] = [_tokens(config, each) for each in config.facts.get("tokens", ())]
     if config.facts.get("scores") == "buckets":
-        count, far = (
-            config.whole(f"relative_attention_{n}") for n in ("num_buckets", "max_distance")
-        )
+        count = config.whole("relative_attention_num_buckets")
+        far = config.whole("relative_attention_max_distance")
         heads, tokens, scale = config.whole("heads"), [None, None], 1.0
-        bias = [T5Bias(heads, count, far, each, device=META) for each in (True, False)]
+        bias = [T5Bias(heads, count, far, each, device="meta") for each in (True, False)]
     said = notes if scale else (*filter(None, [config.facts.get("decoder_note")]),)
     return [
         part_of(config, "encoder", above, tokens[0], bias[0], scale=scale, notes=notes),
@@ -149,7 +146,7 @@ def _deberta(config: Configuration, name: str) -> Part:
             buckets=buckets if buckets and buckets > 0 else longest,
             max_distance=longest,
             terms=tuple(terms),  # type: ignore[arg-type]
-            device=META,
+            device="meta",
         )
     part = part_of(config, name, config.whole("layers"), tokens, scores)
     return replace(part, trained_length=config.get("longest"))

@@ -18,8 +18,6 @@ from posenc.interop.setup import LayerSetup, Part, PositionalSetup
 TEXTS = ("text_config", "llm_config", "language_config")
 """Fields of parts that are called ``text``; others by their own name, less ``_config``."""
 
-UNREAD = "what its code does with positions is not read here"
-
 OWN_CODE = "auto_map names code of its own, which is not read: this is what the file would mean"
 
 SHORT_ALONE = "beyond the trained length transformers keeps short_factor, and takes long_mscale"
@@ -123,12 +121,11 @@ def _read(config: Configuration, name: str, length: int | None) -> list[Part]:
         return _rotary(config, name, length)
     words = f"no encoding of the library is this: {why}" if why else facts.get("words")
     if words is None and not config.is_known:
-        raise ValueError(
-            f"What {config.model_type or 'a model without model_type'} does with positions is not "
-            f"known here, and its configuration has no rope_parameters, rope_theta or the like."
-        )
+        kind = config.model_type or "a model without model_type"
+        raise ValueError(f"What {kind} does with positions is not known, and no rope_theta says.")
     parts, sure = ", ".join(facts.get("parts", ())), "read" if words else "assumed"
-    usual = f"as its parts do: {parts}" if parts else UNREAD
+    unread = "what its code does with positions is not read here"
+    usual = f"as its parts do: {parts}" if parts else unread
     count = config.get("layers")
     empty = (LayerSetup(None, None),) * (count if isinstance(count, int) and count > 0 else 1)
     return [Part(name, config.model_type, empty, None, sure, (words or usual,))]
