@@ -75,7 +75,7 @@ def inspect_config(
         (64, 18, 9)
     """
     check_length(length)
-    known = read(config)
+    known = read(config, warns=True)
     target = length or promised(layer.rope for layer in read_layers_of(known) if layer)
     # Once more, since some types depend on the length.
     numbers = numbers_of(read_layers_of(known, target), target, dtype)

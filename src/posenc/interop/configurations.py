@@ -22,13 +22,13 @@ ESSENTIAL = ("text_config", "vision_config")
 """Parts that a model has although its file leaves them out: those of the defaults of its class."""
 
 
-def read(config: object) -> Configuration:
+def read(config: object, *, warns: bool = False) -> Configuration:
     """The configuration of the language model in ``config``: an object, a dictionary, or a path.
 
-    Warns of fields of that model where its class does not look for them.
+    Warns, if asked, of fields of that model where its class does not look for them.
     """
     found = _nests(read_whole(config))
-    for fields, words in map(strays, found):
+    for fields, words in map(strays, found if warns else ()):
         if fields:
             warn(words, stacklevel=3)
     return found[-1].with_defaults()

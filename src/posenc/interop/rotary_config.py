@@ -66,7 +66,7 @@ def rotary_from_config(
         Rotary(Geometric(dim=8, base=10000.0), head_dim=16, pairing='interleaved')
     """
     check_length(length)
-    known = checked(read(config))
+    known = checked(read(config, warns=True))
     check_unheeded(known, length)
     layers = [*layers_by_type(known, length).values()]
     if known.get(known.facts.get("one_by_one", "")) is not None:
@@ -107,7 +107,7 @@ def rotaries_from_config(
         [True, True, True, False]
     """
     check_length(length)
-    known = checked(read(config))
+    known = checked(read(config, warns=True))
     check_unheeded(known, length)
     return tuple(layer and layer.encoding for layer in read_layers_of(known, length))
 
@@ -230,7 +230,7 @@ def temperatures_from_config(config: Config) -> tuple[Temperature | None, ...]:
         >>> temperatures_from_config(config)
         (None, None, None, QueryTemperature(16))
     """
-    return temperatures_of(read(config))
+    return temperatures_of(read(config, warns=True))
 
 
 def temperatures_of(config: Configuration) -> tuple[Temperature | None, ...]:

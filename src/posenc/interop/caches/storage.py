@@ -50,7 +50,7 @@ def key_storage(config: Any) -> tuple[KeyStorage, ...]:
         >>> deepseek.held, deepseek.encoding.pairing
         ('values', 'half')
     """
-    known = read(config)
+    known = read(config, warns=True)
     if known.model_type not in measured_types():
         raise ValueError(f"How {known.model_type!r} caches its keys was not measured.")
     return tuple(by_table(known, layer) for layer in read_layers_of(known, None))

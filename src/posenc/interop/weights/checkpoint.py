@@ -114,7 +114,7 @@ def row_orders(config: Any, shapes: Shapes) -> RowOrders:
         >>> list(row_orders(config, shapes))
         ['model.layers.0.self_attn.q_proj.weight', 'model.layers.0.self_attn.k_proj.weight']
     """
-    known = read(config)
+    known = read(config, warns=True)
     layers = read_layers_of(known)
     found: RowOrders = {}
     stacks, leaves, modules = set(), set(), {number: set() for number in range(len(layers))}
