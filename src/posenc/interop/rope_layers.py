@@ -131,7 +131,7 @@ def rope_of(config: Configuration, layer_type: str | None, dictionary: Dictionar
     head_dim = latent_width(config) or width_of_head(config, layer_type)
     width = rotated_width(config, rope_type, values, head_dim)
     base = _base(config, values, layer_type)
-    trained, longest = (each and int(each) for each in (trained, longest))
+    trained, longest = (None if each is None else int(each) for each in (trained, longest))
     return Rope(rope_type, values, head_dim, width, base, trained, longest)
 
 
