@@ -19,7 +19,7 @@ from posenc.audit.questions.added.inquiry import AddedInquiry
 from posenc.audit.questions.asking import asked
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.catalog import QUESTIONS
-from posenc.audit.questions.remedies import NOTES, REMEDIES
+from posenc.audit.questions.faults import NOTES, REMEDIES
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.report import (
     AddsNothingError,

@@ -1,14 +1,106 @@
-"""What a question is, and how it is asked."""
+"""A question, the subject that it is asked of, and how its answer is judged."""
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from posenc.audit.questions.remedies import LOSSY, NOTES, REMEDIES
-from posenc.audit.report import Fault, NotAskedError, Severity, Verdict
+import torch
+from torch import Tensor, nn
+
+from posenc.audit.adapters.layouts import ONE_ROW
+from posenc.audit.questions.faults import fault
+from posenc.audit.questions.rows import apart
+from posenc.audit.report import Fault, NotAskedError, Verdict
+
+ROUNDING = 1e-5
+"""What two ways to compute one number in float32 may be apart."""
+
+ROUNDED = 5 * 2.0**-8
+"""What rounding to bfloat16 costs, of the size of what is rounded."""
+
+LARGE = 1024.0
+"""A size of content that no clamp is meant for: a power of two, so that no digit changes."""
+
+REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
+"""What a way is refused with, aloud, which is no silent difference."""
 
 Answer = str | Fault | list[Fault]
 """What was measured, if all is well; or what was found."""
+
+Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
+"""What it is called, what may differ there, and a call: what came, and what should have."""
+
+# What makes other questions moot.
+
+NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
+NO_LENGTH = (*NO_ORDER, "depends-on-length")
+NO_STATE = ("state-between-calls", "history-changes-result")
+NO_NUMBER = (*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits")
+NO_PLACE = (
+    *NO_NUMBER, "positions-shared", "clamped", "wrapped", "stops", "off-by-one-after-cache",
+    "decoding-differs-from-prefill", "wrong-exponent",
+)  # fmt: skip
+
+
+@dataclass
+class Inquiry(ABC):
+    """A subject whose tokens receive something by their place, and what is data of its place."""
+
+    view: Any  # how the subject is called
+    length: int  # up to where precision counts
+    errors: dict[int, float] = field(default_factory=dict, kw_only=True)  # by position
+
+    @abstractmethod
+    def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
+        """So many tokens to ask with."""
+
+    @abstractmethod
+    def called(
+        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
+    ) -> list[Tensor]:
+        """What a call makes of content at positions ``[seq]`` or ``[batch, seq]``, side by side."""
+
+    def whole(self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None) -> Tensor:
+        """What becomes of content, of all sides after each other."""
+        return torch.cat(self.called(x, at, by, run), 1)
+
+    @property
+    def learns(self) -> bool:
+        """Whether it has parameters that shape what tokens receive: more than a factor."""
+        thing = self.view.subject.fresh()
+        return isinstance(thing, nn.Module) and any(p.numel() > 1 for p in thing.parameters())
+
+    def drawn(self, x: Tensor) -> Tensor:
+        """Random content of the same shape."""
+        return torch.randn(x.shape, generator=torch.Generator().manual_seed(11))
+
+    def learned(self, thing: Any) -> dict[str, nn.Parameter]:
+        """What of it is trained, and needs a gradient."""
+        named = thing.named_parameters() if isinstance(thing, nn.Module) else ()
+        return {name: p for name, p in named if p.requires_grad}
+
+    @property
+    def dense(self) -> float:
+        """What two ways to compute one number may be apart."""
+        return ROUNDING
+
+    def batch(self, rows: int) -> int:
+        """As many rows of a batch up to a number as its order of axes has."""
+        return 1 if getattr(self.view, "layout", None) in ("sd", *ONE_ROW) else rows
+
+    def most(self, count: int) -> int:
+        """As many tokens up to a number as it takes."""
+        return count
+
+    @property
+    def longest(self) -> int:
+        """As many tokens as a call before others has."""
+        return self.most(min(2 * self.length, 16_384))
+
+    def own_ways(self, x: Tensor, plain: Tensor) -> Iterable[Way]:
+        """Other ways to give content, of this place alone."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -25,10 +117,10 @@ class Question:
         """The same question in the words of a place."""
         return replace(self, name=name, asks=asks, after=self.after | set(after))
 
-    def verdict(self, inquiry: Any, found: Container[str] = ()) -> Verdict:
+    def verdict(self, inquiry: Any, found: Iterable[str] = ()) -> Verdict:
         """Ask it, unless what was found makes it moot."""
         said = (self.name, self.asks, self.essential)
-        if moot := sorted(name for name in self.after if name in found):
+        if moot := sorted(self.after.intersection(found)):
             return Verdict(*said, "not asked", f"its answer would follow from {', '.join(moot)}")
         try:
             answer = self.ask(inquiry)
@@ -63,31 +155,6 @@ def question(essential: bool = False, after: Iterable[str] = ()) -> Callable[...
     return made
 
 
-def fault(
-    name: str,
-    said: str,
-    number: float = 1.0,
-    *,
-    expected: float = 0.0,
-    severity: Severity | None = None,
-) -> Fault:
-    """A fault, with how much it counts and what to do about it."""
-    usual: Severity = "note" if name in NOTES else "lossy" if name in LOSSY else "wrong"
-    return Fault(name, severity or usual, said, float(number), expected, REMEDIES.get(name, ""))
-
-
-# What makes other questions moot.
-
-NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
-NO_LENGTH = (*NO_ORDER, "depends-on-length")
-NO_STATE = ("state-between-calls", "history-changes-result")
-NO_NUMBER = (*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits")
-NO_PLACE = (
-    *NO_NUMBER, "positions-shared", "clamped", "wrapped", "stops", "off-by-one-after-cache",
-    "decoding-differs-from-prefill", "wrong-exponent",
-)  # fmt: skip
-
-
 def asked(questions: Iterable[Question], inquiry: Any) -> list[Verdict]:
     """Every question in its order, each told what was found before."""
     verdicts: list[Verdict] = []
@@ -95,3 +162,25 @@ def asked(questions: Iterable[Question], inquiry: Any) -> list[Verdict]:
         found = {fault.name for v in verdicts for fault in v.faults if fault.severity != "note"}
         verdicts.append(each.verdict(inquiry, found))
     return verdicts
+
+
+def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
+    """What was asked and how far it differs, or a fault at the first way that differs by more."""
+    done, worst = [], 0.0
+    for way, allowed, call in ways:
+        try:
+            made, wanted = call()
+        except REFUSALS:
+            continue
+        off = apart(made, wanted)
+        if off >= allowed:
+            return fault(name, f"{way}: up to {off:.3g} {words}", off)
+        done, worst = [*done, way], max(worst, off)
+    if not done:
+        raise NotAskedError("it took them in no other way")
+    return f"up to {worst:.1g} apart: {'; '.join(done)}"
+
+
+def listed(line: Tensor) -> str:
+    """Positions in words."""
+    return ", ".join(f"{p:,}" for p in line.tolist())

@@ -8,8 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.calls import asking, guarded
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
-from posenc.audit.questions.inquiry import REFUSALS, ROUNDED, Inquiry, Way, compared
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_STATE,
+    REFUSALS,
+    ROUNDED,
+    Answer,
+    Inquiry,
+    Way,
+    compared,
+    question,
+)  # fmt: skip
+from posenc.audit.questions.faults import fault
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import parameters_of
@@ -49,22 +59,18 @@ def keeps_no_state(q: Any) -> Answer:
         except NotAskedError:  # what it has not answered leaves no trace
             continue
         where = "" if at is None else " at other positions"
-        said = f"after {x.shape[-2]:,} tokens in {_name(x)}{where}, {then[0].shape[-2]} in float32"
+        said = f"after {x.shape[-2]:,} tokens in {x.dtype}{where}, {then[0].shape[-2]} in float32"
         try:
             again = q.whole(*then, by=used)
         except NotAskedError as reason:
             return fault(name, f"{said} are refused: {reason}")
         off, asked = apart(again, clean), asked + 1
         if off > 0 or again.dtype != clean.dtype:
-            said += f" come out as {_name(again)}, up to {off:.3g} away from a fresh one"
+            said += f" come out as {again.dtype}, up to {off:.3g} away from a fresh one"
             return fault(name, said, off or 1.0)
     if not asked:
         raise NotAskedError("it took none of the calls between")
     return f"bit for bit the same after {asked} other calls"
-
-
-def _name(x: Tensor) -> str:
-    return str(x.dtype).removeprefix("torch.")
 
 
 def _after_others(q: Any) -> Iterator[tuple[str, Given, Given]]:
@@ -111,10 +117,8 @@ def _batches(q: Any, x: Tensor, plain: Tensor) -> Iterator[Way]:
     """In larger batches, and in other dtypes."""
 
     def batch(size: int) -> tuple[Tensor, Tensor]:
-        whole, wanted = (
-            torch.cat((t, t[:1].expand(size - len(x), *t.shape[1:]))) for t in (x, plain)
-        )
-        return q.whole(whole), wanted
+        rows = torch.arange(size) % len(x)
+        return q.whole(x[rows]), plain[rows]
 
     def narrow(dtype: torch.dtype, rows: int | None = None) -> tuple[Tensor, Tensor]:
         return q.whole(x.to(dtype))[..., :rows, :], plain[..., :rows, :]
@@ -158,7 +162,7 @@ def gradients_flow(q: Any) -> Answer:
     x = q.drawn(q.content(q.most(6))).requires_grad_(passes)
     answers = []
     for index, _ in enumerate(getattr(q.view, "sides", "q")):
-        call = lambda x, index=index: q.called(q.view.run, x, by=thing)[index]  # noqa: E731
+        call = lambda x, index=index: q.called(x, by=thing)[index]  # noqa: E731
         said = gradients(call, x, {} if index else q.learned(thing), _of_ids(q, thing))
         if not isinstance(said, str):
             return said
@@ -189,17 +193,16 @@ def gradients(
         found = dict(zip(named, each, strict=True))
     lacking = [name for name, g in found.items() if g is None or not g.any()]
     if without := [name for name in lacking if name in learned]:
-        said = f"{', '.join(without)}: no gradient reaches it, so it is never trained"
+        said = f"no gradient reaches {', '.join(without)}"
         return fault("parameter-without-gradient", said, len(without))
     if lacking:
-        said = "no gradient reaches what it is given: layers before it are not trained"
-        return fault("gradient-cut", said, 0.0, expected=1.0)
+        return fault("gradient-cut", f"no gradient reaches {CONTENT}", 0.0, expected=1.0)
     if lost := [name for name, g in found.items() if not g.isfinite().all()]:
         said = f"the gradient of {', '.join(lost)} is infinite or no number"
         return fault("not-a-number", said, len(lost))
     if x.requires_grad and (off := _gradient_off(call, x, found[CONTENT], made, weights)):
-        said = f"the gradient of what it is given is up to {off:.3g} of its size away from the"
-        return fault("gradient-otherwise", f"{said} slope of what comes out", off)
+        said = f"the gradient of {CONTENT} is off by up to {off:.3g} of its size"
+        return fault("gradient-otherwise", said, off)
     return f"{len(learned)} parameters" + ", and content" * x.requires_grad
 
 

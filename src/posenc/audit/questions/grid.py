@@ -13,10 +13,18 @@ from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
+from posenc.audit.questions.faults import fault
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.rows import apart
-from posenc.audit.report import CannotCheckError, NotAskedError, Report, Verdict, merged
+from posenc.audit.report import (
+    CannotCheckError,
+    NotAskedError,
+    Report,
+    Severity,
+    Verdict,
+    merged,
+)  # fmt: skip
 from posenc.audit.subjects import Subject
 
 SEQ, LEAST = 6, 8
@@ -166,8 +174,7 @@ def report_of(
     for axis, name in enumerate(NAMES[axes.form.axes]):
         limit = axes.form.limits[axis] if axes.form.limits else LENGTH
         inquiry = AxisInquiry(_narrow(axes, axis), min(axes.length, limit))
-        verdicts = [_mild(verdict) for verdict in verdicts_of(inquiry)]
-        said = _said(inquiry, name, axes.view.dim)
+        verdicts, said = verdicts_of(inquiry), _said(inquiry, name, axes.view.dim)
         parts.append(Report(name, "rotary", "", said, verdicts, inquiry.errors, inquiry.length))
     every = merged(subject.name, parts)
     said = [part.identity for part in parts]
@@ -182,6 +189,7 @@ class AxisInquiry(RotaryInquiry):
     """One axis, in which small bases are usual."""
 
     what: ClassVar[str] = "the rotation along it"
+    unknown: ClassVar[Severity] = "note"  # grids have frequencies of many kinds
 
     @cached_property
     def rotation(self) -> Rotation | None:
@@ -189,14 +197,6 @@ class AxisInquiry(RotaryInquiry):
         found = super().rotation or stretched(self.shape)
         is_meant = found is not None and getattr(found.schedule, "base", None) in OF_SLIPS
         return replace(found, slip="") if found is not None and is_meant else found
-
-
-def _mild(verdict: Verdict) -> Verdict:
-    """Grids have frequencies of many kinds: those that are not known here are no fault."""
-    if not any(each.name == "unknown-frequencies" for each in verdict.faults):
-        return verdict
-    faults = tuple(replace(each, severity="note") for each in verdict.faults)
-    return replace(verdict, faults=faults, outcome="passed")
 
 
 def _narrow(axes: Axes, axis: int) -> RotaryView:

@@ -16,13 +16,16 @@ from posenc.audit.questions.asking import (
     NO_ORDER,
     NO_PLACE,
     NO_STATE,
+    ROUNDING,
     Answer,
-    fault,
+    Way,
+    compared,
+    listed,
     question,
-)
-from posenc.audit.questions.inquiry import ROUNDING, Way, compared, listed
-from posenc.audit.questions.rotary import decoding
+)  # fmt: skip
+from posenc.audit.questions.faults import fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
+from posenc.audit.questions.rotary.rotation import decodes_otherwise
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import Fault, FewerRowsError, NotAskedError
 from posenc.audit.signatures import lengths_of
@@ -42,7 +45,7 @@ DECODED = (0, 1, 2, 3, 5, 7, 8)
 @question(essential=True)
 def encodes_the_sequence(q: Encoding) -> Answer:
     """Does the sequence axis carry the position, and it alone?"""
-    sides = q.called(q.view.run, torch.ones_like(q.content(q.view.seq, q.batch(3))))
+    sides = q.called(torch.ones_like(q.content(q.view.seq, q.batch(3))))
     along = max(varies(made, -2) for made in sides)
     for axis, name in enumerate(("batch-axis-encoded", "head-axis-encoded")):
         across = max((varies(x, axis) for x in sides if x.ndim > axis + 2), default=0.0)
@@ -51,11 +54,9 @@ def encodes_the_sequence(q: Encoding) -> Answer:
             said = f"equal {words} come out up to {across:.3g} apart, neighbors {along:.3g}"
             return fault(name, said, across)
     if along <= 1e-9 and (along := varies(q.near, 0)) <= 1e-9:
-        said = "all positions of a row come out alike"
-        return fault("encodes-nothing", said, along, expected=1.0)
+        return fault("encodes-nothing", "positions come out alike", along, expected=1.0)
     if q.view.layout == "sbd" and q.view.kind == "added" and not q.view.declared:
-        said = "axis 0 carries the position: it takes [seq, batch, dim], not [batch, seq, dim]"
-        return fault("takes-sequence-first", said, along)
+        return fault("takes-sequence-first", "it takes [seq, batch, dim]: axis 0 is encoded", along)
     return f"neighbors up to {along:.3g} apart, equal rows and heads 0"
 
 
@@ -67,18 +68,14 @@ def same_at_another_length(q: Encoding) -> Answer:
     long = q.most(24)
     short = max(2, long * 3 // 8)
     x = q.content(long, seed=2)
-    whole, part = (q.called(q.view.run, x[..., :n, :]) for n in (long, short))
+    whole, part = (q.called(x[..., :n, :]) for n in (long, short))
     off = max(apart(a[..., :short, :], b) for a, b in zip(whole, part, strict=True))
-    if off < ROUNDING:
-        if (off := q.beside_far_tokens()) < q.dense:
-            return f"{off:.1g} apart between rows of {short} tokens and longer ones"
-        said = (
-            f"the first tokens of long rows come out up to {off:.3g} otherwise than of short ones"
-        )
-        return fault("depends-on-length", said, off)
-    if (excuse := q.excused(whole, part)) is not None:
-        return excuse
-    said = f"in rows of {short} and {long} tokens the same tokens come out up to {off:.3g} apart"
+    if off >= ROUNDING:
+        if (excuse := q.excused(whole, part)) is not None:
+            return excuse
+    elif (off := q.beside_far_tokens()) < q.dense:
+        return f"{off:.1g} apart between rows of {short} tokens and longer ones"
+    said = f"the same tokens come out up to {off:.3g} apart in short rows and in long ones"
     return fault("depends-on-length", said, off)
 
 
@@ -99,7 +96,7 @@ def positions_stay_apart(q: Encoding) -> Answer:
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
 def decodes_as_it_prefills(q: Encoding) -> Answer:
     """Does one token behind a cache receive what it does in the whole row?"""
-    if isinstance(q, RotaryInquiry) and (other := decoding.otherwise(q)) is not None:
+    if isinstance(q, RotaryInquiry) and (other := decodes_otherwise(q)) is not None:
         return other
     if not q.view.moves:
         raise NotAskedError("the first position cannot be said")
@@ -174,7 +171,7 @@ def _over_the_edge(q: Encoding) -> Answer | None:
         for first, count in ((edge, 1), (edge - 1, 2), (edge, 2)):
             x, line = torch.ones_like(q.content(count)), torch.arange(first, first + count)
             try:
-                made = q.called(q.view.run, x, line)
+                made = q.called(x, line)
             except FewerRowsError:
                 words = "no row for each comes back, without a word"
             except NotAskedError:
@@ -216,7 +213,7 @@ def _first_for_all(q: Encoding) -> bool:
     for starts, count in PADDED:
         x, at = q.content(count), starts[:, None] + torch.arange(count)
         with suppress(NotAskedError):
-            sides = q.called(q.view.run, x.expand(len(starts), *x.shape[1:]), at)
+            sides = q.called(x.expand(len(starts), *x.shape[1:]), at)
             if any(not apart(side, side[:1].expand_as(side)) for side in sides):
                 return True
     return False

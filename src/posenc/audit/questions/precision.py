@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import NO_NUMBER, NO_PLACE, Answer, fault, question
-from posenc.audit.questions.inquiry import ROUNDED
+from posenc.audit.questions.asking import NO_NUMBER, NO_PLACE, ROUNDED, Answer, question
+from posenc.audit.questions.faults import fault
 from posenc.audit.questions.order import Encoding
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import unbound
@@ -25,16 +25,14 @@ def is_precise(q: Encoding) -> Answer:
         said = f"frequencies are rounded to {rounded}: at position {last:,} {worst:.3g} off"
         return fault("frequencies-in-16-bits", said, worst)
     if held:
-        said = f"every number is one of {held}: up to {worst:.3g} off"
-        return fault("table-in-16-bits", said, worst)
+        return fault("table-in-16-bits", f"every number is one of {held}: {worst:.3g} off", worst)
     if (first := rows.parting(line, off)) is not None:
-        near, far = off[:first].max().item(), off[first].item()
-        said = f"up to {near:.3g} off to position {int(line[first - 1]):,}, but {far:.3g} at"
-        said += f" {int(line[first]):,}, which no rounding does: positions there are read as others"
-        return fault("far-positions-otherwise", said, int(line[first]))
+        p, near, far = int(line[first]), off[:first].max(), off[first]
+        said = f"up to {near:.3g} off before position {p:,}, but {far:.3g} there"
+        return fault("far-positions-otherwise", said, p)
     if moved.max() > q.lossy:
-        said = f"from position {int(line[moved > q.lossy][0]):,} on {q.words} by more than"
-        said += f" {q.lossy:g}, up to {moved.max():.3g}; exact ones are 3e-08 off"
+        first = int(line[moved > q.lossy][0])
+        said = f"from position {first:,} on {q.words} too much, by up to {moved.max():.3g}"
         return fault("precision-lost", said, worst)
     return f"up to {worst:.1g} off to position {last:,}; {q.words} by {moved.max():.1g}"
 
@@ -47,9 +45,8 @@ def survives_a_cast(q: Encoding) -> Answer:
         raise NotAskedError("it is no module")
     if q.learns:
         raise NotAskedError("it has parameters, which a cast must round")
-    (at, exact), (_, made) = q.far_rows(), q.far_rows(torch.bfloat16, module.bfloat16())
     said = "after .bfloat16() a token at {} is {:.3g} off; one rounding costs 0.004"
-    return _rounded_once("cast-breaks-it", said, at, made, exact)
+    return _rounded_once(q, "cast-breaks-it", said, q.far_rows(torch.bfloat16, module.bfloat16()))
 
 
 @question(after=NO_NUMBER)
@@ -59,38 +56,31 @@ def survives_autocast(q: Any) -> Answer:
     is_table = view.scale is None if view.kind == "added" else view.applied
     if is_table and isfunction(unbound(built)):
         raise NotAskedError("a function that gives a table may be called before autocast begins")
-    at, exact = q.far_rows()
     with torch.autocast("cpu", torch.bfloat16):
-        _, made = q.far_rows(by=built)
-    said = "inside torch.autocast a token at {} is {:.3g} off: angles by a product of matrices are"
-    said += " rounded with the layers around"
-    return _rounded_once("autocast-breaks-it", said, at, made, exact)
+        made = q.far_rows(by=built)
+    said = "inside torch.autocast a token at {} is {:.3g} off"
+    return _rounded_once(q, "autocast-breaks-it", said, made)
 
 
 @question(after=NO_NUMBER)
 def keeps_16_bits(q: Encoding) -> Answer:
     """Are bfloat16 inputs given what float32 ones are, up to their own rounding?"""
-    (at, exact), (_, made) = q.far_rows(), q.far_rows(torch.bfloat16)
     said = "in bfloat16 a token at {} is {:.3g} off: positions or angles are held in 16 bits"
-    answer = _rounded_once("positions-in-16-bits", said, at, made, exact)
+    answer = _rounded_once(q, "positions-in-16-bits", said, q.far_rows(torch.bfloat16))
     came = q.whole(q.content(q.most(2)).bfloat16()).dtype
     if isinstance(answer, str) and came != torch.bfloat16 and getattr(q.view, "scale", 1.0):
-        kind = str(came).removeprefix("torch.")
-        said = f"bfloat16 content comes back as {kind}: the rest of the model runs in that"
-        return fault("dtype-changed", said)
+        return fault("dtype-changed", f"bfloat16 content comes back as {came}")
     return answer
 
 
-def _rounded_once(
-    name: str, said: str, at: list[int], made: list[Tensor], exact: list[Tensor]
-) -> Answer:
+def _rounded_once(q: Encoding, name: str, said: str, made: list[Tensor]) -> Answer:
     """A fault of digits, or of order where neighbors receive the same that need not."""
-    sides = list(zip(made, exact, strict=True))
+    sides = list(zip(made, q.far_rows(), strict=True))
     shares = [(x - y).abs().amax(1) / y.abs().amax(1).clamp(min=1e-30) for x, y in sides]
     off, row = torch.stack(shares).amax(0).nan_to_num(torch.inf).max(0)
     if off < ROUNDED:
-        return f"up to {off:.1g} off to position {at[-1]:,}, as one rounding is"
-    said = said.format(f"{at[row]:,}", off)
+        return f"up to {off:.1g} off to position {q.below[-1]:,}, as one rounding is"
+    said = said.format(f"{q.below[row]:,}", off)
     alike = max(rows.lost_neighbors(*side) for side in sides)
     if not alike:
         return fault(name, said, off.item())

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from posenc.audit.questions.asking import fault
+from posenc.audit.questions.faults import fault
 from posenc.audit.report import Fault
 
 SUDDEN = 16.0

@@ -1,20 +1,18 @@
 """What is it, and what do padding and content do to it?"""
 
-import math
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.schedules import KNOWN, slipped
-from posenc.audit.questions.added.inquiry import OF_SQUARES, AddedInquiry
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, fault, question
-from posenc.audit.questions.inquiry import ROUNDING
+from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, ROUNDING, Answer, compared, question
+from posenc.audit.questions.faults import UNKNOWN, fault
+from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
-from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.positions import Coordinates, grid
-
-UNKNOWN = "by no formula that is known here: it was asked for order, decoding and state alone"
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared"))
@@ -22,9 +20,9 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
     """Is it one of the published encodings, as far as numbers show?"""
     if q.sinusoid is not None:
         return _of_sinusoid(q.sinusoid, q)
-    if q.square is not None:
-        return f"{q.square.off:.1g} from {q.square.said}"
-    if q.patches is not None and _has_fractional_rows(q.patches):
+    if q.square:
+        return f"a table of {q.square}"
+    if q.patches is not None and _has_fractional_rows(q, q.patches):
         side = len(q.patches)
         said = f"channels of rows go by number / {side} instead of number // {side}"
         return fault("rows-not-whole", said, 1 / side)
@@ -32,23 +30,20 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         raise NotAskedError("its numbers are learned; any table is a right one")
     if q.of_grid:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
-    if q.learns or q.view.grid is not None:
-        return fault("unknown-function", f"it is computed {UNKNOWN}", 0.0)
-    if slip := sinusoids.slip(q.near):
-        return fault(*slip)
-    if len(q.near) < 6:
-        raise NotAskedError("too few rows to tell")
-    return fault("unknown-function", f"it is made {UNKNOWN}", 0.0)
+    if not q.learns and q.view.grid is None:
+        if slip := sinusoids.slip(q.near):
+            return fault(*slip)
+        if len(q.near) < 6:
+            raise NotAskedError("too few rows to tell")
+    return fault("unknown-function", UNKNOWN, 0.0)
 
 
-def _has_fractional_rows(table: Tensor) -> bool:
+def _has_fractional_rows(q: AddedInquiry, patches: Tensor) -> bool:
     """Whether rows of square patches go by a patch's number over the side, not by whole rows."""
-    side, dim = len(table), table.shape[-1]
-    points = grid(side, side).double()
-    points[:, 0] += points[:, 1] / side
-    forms = (AxialSinusoidal(dim, form, axes=2) for form in OF_SQUARES if dim % 4 == 0)
-    made = (form.table(Coordinates(points), dtype=torch.float64) for form in forms)
-    return any(bool((each - table.flatten(0, 1)).abs().max() < ROUNDING) for each in made)
+    points = grid(len(patches), len(patches)).double()
+    points[:, 0] += points[:, 1] / len(patches)
+    made = (each.table(Coordinates(points), dtype=torch.float64) for each in q.of_images)
+    return any(apart(each, patches.flatten(0, 1)) < ROUNDING for each in made)
 
 
 def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
@@ -65,11 +60,9 @@ def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
         return fault("wrong-exponent", said, ours.base, expected=10_000.0)
     learned = "" if found.is_plain else q.factor
     if learned is None:
-        said = f"sines and cosines are multiplied with {found.size:.4g}"
-        return fault("table-scaled", said, found.size, expected=1.0)
+        return fault("table-scaled", f"sines are times {found.size:.4g}", found.size, expected=1.0)
     if ours.base not in KNOWN:
-        said = f"base {ours.base:,.6g} is that of no known model"
-        return fault("unusual-base", said, ours.base)
+        return fault("unusual-base", f"{ours.base:,.6g} is the base of no known model", ours.base)
     return f"{found.off:.1g} from {found.said}" + (f", as {learned} has learned" if learned else "")
 
 
@@ -91,8 +84,6 @@ def padding_moves_nothing(q: AddedInquiry) -> Answer:
     view, seq, pad = q.view, 8, 3
     if view.masked is None:
         raise NotAskedError("it is told of no padding mask")
-    unsaid = view.unsaid or view.run  # a mask alone is beside it, never positions
-    plain = unsaid(view.subject.fresh(), q.content(seq), None)[0].double()
     rows = {
         "with a mask and no padding": slice(0, seq),
         f"behind {pad} padding tokens on the left": slice(pad, seq),
@@ -101,14 +92,16 @@ def padding_moves_nothing(q: AddedInquiry) -> Answer:
     mask = torch.zeros(len(rows), seq, dtype=torch.long)
     for row, real in zip(mask, rows.values(), strict=True):
         row[real] = 1
-    worst, thing, scale = 0.0, view.subject.fresh(), view.scale or 0.0
-    for x in (q.content(seq), q.drawn(q.content(seq))):
-        made = view.masked(thing, x.expand(len(rows), -1, -1).clone(), None, mask).double()
-        for row, (where, real) in zip(made, rows.items(), strict=True):
-            added = (row - scale * x[0].double())[real]
-            off = (added - plain[: len(added)]).abs().max().nan_to_num(math.inf).item()
-            worst = max(worst, off)
-            if off >= ROUNDING * max(1.0, scale):
-                said = f"{where}, tokens receive encodings up to {off:.3g} away from those without"
-                return fault("padding-shifts-positions", said, off)
-    return f"{worst:.1g} apart around {pad} padding tokens"
+    plain = q.whole(q.content(seq), run=view.unsaid)[0]  # a mask is beside this, never positions
+
+    def padded(x: Tensor, row: int, real: slice) -> tuple[Tensor, Tensor]:
+        made = view.masked(view.subject.fresh(), x.repeat(len(rows), 1, 1), None, mask)[row]
+        added = (made.double() - (view.scale or 0.0) * x[0].double())[real]
+        return added, plain[: len(added)]
+
+    ways = [
+        (where, q.dense, partial(padded, x, row, real))
+        for x in (q.content(seq), q.drawn(q.content(seq)))
+        for row, (where, real) in enumerate(rows.items())
+    ]
+    return compared(ways, "padding-shifts-positions", "away from a row without a mask")

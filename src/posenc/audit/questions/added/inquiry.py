@@ -1,7 +1,7 @@
 """A subject that adds: the rows that it gives, what it is, and what it learns."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isqrt
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from posenc.audit.adapters.layouts import varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
-from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
+from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import lengths_of
@@ -47,14 +47,6 @@ def _side(count: int) -> int:
 
 
 @dataclass
-class Square:
-    """A table that is one of the published ones for the patches of a square image."""
-
-    said: str
-    off: float
-
-
-@dataclass
 class AddedInquiry(Inquiry):
     """A subject that adds."""
 
@@ -70,9 +62,11 @@ class AddedInquiry(Inquiry):
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         return torch.zeros(batch, seq, self.view.dim)
 
-    def called(self, run: Any, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
+    def called(
+        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
+    ) -> list[Tensor]:
         at = at[0] if at is not None and at.ndim == 2 and len(at) == 1 else at
-        made = run(self.view.subject.fresh() if by is None else by, x.clone(), at)
+        made = replace(self.view, run=run or self.view.run).call(x, at, by)
         return [made.expand(len(x), *made.shape[1:])]
 
     def most(self, count: int) -> int:
@@ -126,12 +120,14 @@ class AddedInquiry(Inquiry):
                 refused = reason
         return list(range(seq)), self.table, refused
 
-    def far_rows(
-        self, dtype: torch.dtype = torch.float32, by: Any = None
-    ) -> tuple[list[int], list[Tensor]]:
-        """Positions below the length, and what tokens there receive."""
-        seq = self.most(min(self.length, 4096))
-        return list(range(seq)), [self.view.added(seq, dtype=dtype, by=by).double()]
+    @property
+    def below(self) -> range:
+        """Those of its positions that count."""
+        return range(self.most(min(self.length, 4096)))
+
+    def far_rows(self, dtype: torch.dtype = torch.float32, by: Any = None) -> list[Tensor]:
+        """What tokens there receive."""
+        return [self.view.added(len(self.below), dtype=dtype, by=by).double()]
 
     def beside_far_tokens(self) -> float:
         """How far first rows of a long call are from those of a short one."""
@@ -160,8 +156,8 @@ class AddedInquiry(Inquiry):
     @property
     def factor(self) -> str | None:
         """The name of a number that it learns, by which its table may be multiplied."""
-        learned = self.learned(self.view.subject.fresh())
-        return next((name for name, p in learned.items() if p.numel() == 1), None)
+        learned = self.learned(self.view.subject.fresh()).items()
+        return next((name for name, p in learned if p.numel() == 1), None)
 
     @property
     def scale(self) -> Scale:
@@ -192,25 +188,29 @@ class AddedInquiry(Inquiry):
                 return self.view.rows(count)[before:].unflatten(0, (side, side))
         return None
 
+    @property
+    def of_images(self) -> list[AxialSinusoidal]:
+        """The encodings of images without padding, of its width."""
+        forms, dim = OF_SQUARES if self.view.dim % 4 == 0 else (), self.view.dim
+        return [AxialSinusoidal(dim, form, axes=2, scale=self.scale) for form in forms]
+
     @cached_property
-    def square(self) -> Square | None:
-        """The encoding of square images that it is, if it is one."""
-        view = self.view
-        if view.grid is not None or self.sinusoid is not None or view.dim % 4:
-            return None
+    def square(self) -> str:
+        """The encoding of square images that it is, in words."""
+        if self.view.grid is not None or self.sinusoid is not None:
+            return ""
         count = self.most(LARGEST)
         for prefix, beside in TOKENS:
             if not (side := _side(count - prefix)):
                 continue
-            points, table = prefixed(grid(side, side), prefix), view.rows(count)
+            points, table = prefixed(grid(side, side), prefix), self.view.rows(count)
             table = table.roll(1, 0) if "before" in beside else table
-            for form in OF_SQUARES:
-                ours = AxialSinusoidal(view.dim, form, axes=2, scale=self.scale)
+            for ours in self.of_images:
                 off = apart(ours.table(points, dtype=torch.float64), table)
                 if off < ROUNDING:
-                    said = f"{side} × {side} patches{beside}, equal to posenc.{ours!r}"
-                    return Square(said, off)
-        return None
+                    told = f"equal to posenc.{ours!r} within {off:.1g}"
+                    return f"{side} × {side} patches{beside}, {told}"
+        return ""
 
     def excused(self, whole: list[Tensor], part: list[Tensor]) -> None:
         """A class token behind the patches of a square may receive nothing."""
@@ -224,16 +224,15 @@ class AddedInquiry(Inquiry):
         """A grid encoding in words: each half of the channels is sinusoidal in one axis."""
         if self.view.grid is None or self.view.dim % 2 or min(self.view.grid) < 4:
             return ""
-        height, width = self.view.grid
-        halves = self.view.added().double().unflatten(0, (height, width)).chunk(2, -1)
-        down_first = varies(halves[0], 1) < ROUNDING
-        names = ("height", "width") if down_first else ("width", "height")
-        down, across = halves if down_first else halves[::-1]
-        found = [sinusoids.identify(line) for line in (down[:, 0], across[0])]
+        table, names = self.view.added().double().unflatten(0, self.view.grid), ("height", "width")
+        if varies(table.chunk(2, -1)[0], 1) >= ROUNDING:
+            table, names = table.transpose(0, 1), names[::-1]
+        first, second = table.chunk(2, -1)
+        found = [sinusoids.identify(line) for line in (first[:, 0], second[0])]
         said = [each.said for each in found if each is not None]
-        if max(varies(down, 1), varies(across, 0)) >= ROUNDING or len(said) < 2:
+        if max(varies(first, 1), varies(second, 0)) >= ROUNDING or len(said) < 2:
             return ""
-        said = said if down_first else said[::-1]
+        height, width = self.view.grid
         each = f"each {said[0]}" if said[0] == said[1] else ", and ".join(said)
         return (
             f"a grid encoding: {names[0]} in the first half of the channels, {names[1]} in the "
@@ -269,8 +268,8 @@ class AddedInquiry(Inquiry):
             told = recipe or f"posenc.{named!r}"
             told += "" if found.is_plain else f" times {found.size:.4g}"
             return f"{found.said}: {rows.held_against(told, line, errors)}"
-        if self.square is not None:
-            return f"a table of {self.square.said} within {self.square.off:.1g}"
+        if self.square:
+            return f"a table of {self.square}"
         if self.is_table:
             count = int(self.table.any(1).sum())  # a class token may be left without
             return f"a learned table, at least {count:,} rows of {self.view.dim}{beside}"

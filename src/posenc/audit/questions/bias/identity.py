@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 from posenc.audit.identity import lines, lookups
-from posenc.audit.questions.asking import Answer, fault, question
+from posenc.audit.questions.asking import Answer, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.bias.order import OTHERWISE
+from posenc.audit.questions.faults import UNKNOWN, fault
 from posenc.audit.report import NotAskedError
 from posenc.numerics import slopes
 
@@ -19,8 +20,10 @@ def favors_near_keys(q: BiasInquiry) -> Answer:
         raise NotAskedError("it does not fall linearly with distance")
     least, grows = found.fall.min().item(), int((found.fall < 0).sum())
     if grows:
-        said = f"in {grows} of {len(found.fall)} heads the bias grows, by up to {-least:.3g}"
-        return fault("wrong-sign", f"{said} a token: far keys win", -least)
+        said = (
+            f"in {grows} of {len(found.fall)} heads the bias grows, by up to {-least:.3g} a token"
+        )
+        return fault("wrong-sign", said, -least)
     return f"falls by {least:.3g} to {found.fall.max().item():.3g} a token"
 
 
@@ -29,8 +32,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
     found = q.linear
     if found is None and q.computes and q.buckets is None:
-        said = "its numbers were compared with no formula: it was asked for order, decoding and"
-        return fault("unknown-function", f"{said} state alone", 0.0)
+        return fault("unknown-function", UNKNOWN, 0.0)
     if found is None:
         raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
     if q.numbers:
@@ -46,8 +48,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
     if found.rule:
         said = f"the {heads} slopes are the authors' in another order"
         return fault("slopes-in-another-order", said, found.off)
-    said = f"slopes of {heads} heads differ from the authors' by up to {off:.3g} %"
-    return fault("wrong-slopes", said, found.off)
+    return fault("wrong-slopes", f"slopes of {heads} heads are up to {off:.3g} % off", off)
 
 
 @question(essential=True, after=(*OTHERWISE, "wrong-sign", "bias-without-cache-offset"))
@@ -60,8 +61,8 @@ def stays_on_its_line(q: BiasInquiry) -> Answer:
     if q.parting is None:
         return f"slope × distance in a row of {q.longest_row(torch.float32).shape[1]:,} keys"
     distance, head, given, wanted = q.parting
-    said = f"at distance {distance:,} head {head} adds {given:.4g} where slope × distance is"
-    return fault("far-keys-otherwise", f"{said} {wanted:.4g}", abs(given - wanted))
+    said = f"at distance {distance:,} head {head} adds {given:.4g}, not slope × distance"
+    return fault("far-keys-otherwise", said, abs(given - wanted))
 
 
 @question(essential=True, after=OTHERWISE[:2])
@@ -75,14 +76,13 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
             return fault("buckets-by-side", words, 0.0)
         return f"{found.said}, at every distance to {(len(found.index) - 1) // 2}"
     if found.kind == "turned":
-        said = "distances have the other sign: keys before a query read the rows of later ones"
-        return fault("buckets-turned", said)
+        return fault("buckets-turned", "keys before a query read the rows of later ones")
     far = found.past[150:]  # distances share rows there, as those of logarithmic buckets do
     is_like_t5 = len(far) > 50 and len(far[far >= 0].unique()) in (1, 2)
     if found.off > found.compared // 2 and not is_like_t5:
         raise NotAskedError("it has buckets of another kind than T5's")
-    said = f"{found.off} of {found.compared} distances read another row than T5's, the nearest of"
-    said += f" them {found.first_off} (buckets {found.rows}, maximal distance {found.max_distance})"
+    said = f"{found.off} of {found.compared} distances read another row than T5's"
+    said += f" {found.rows} to {found.max_distance} do, the nearest of them {found.first_off}"
     return fault("buckets-off", said, found.off)
 
 
@@ -94,16 +94,11 @@ def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
         if not (hides or decodes) or len(later) <= found.rows // 4 + 1:  # so far the rows are alike
             return ""
         why = "it hides all later keys" if hides else "it says of itself that it decodes"
-        return (
-            f"its {found.rows} buckets are for both directions, but {why}: half of them are left "
-            "for keys before the query, where T5's decoders have all (bidirectional=False)"
-        )
-    right = "right where a causal mask hides these; T5's encoders have buckets for both directions"
+        return f"half of its {found.rows} buckets are for later keys, but {why}"
+    said = "its buckets are for the past, and keys after the query read"
     if not found.knows_later_keys:
-        return f"its buckets are for the past, and keys after the query read some of them: {right}"
-    if hides or decodes:
-        return ""
-    return f"its buckets are for the past, and all keys after the query read row 0: {right}"
+        return f"{said} some of them: right where a causal mask hides these"
+    return "" if hides or decodes else f"{said} row 0: right where a causal mask hides these"
 
 
 def _decodes(q: BiasInquiry) -> bool:
@@ -128,10 +123,8 @@ def keeps_distances_apart(q: BiasInquiry) -> Answer:
         return f"float32, {known:,} different values of {count:,}"
     near, distance = made[:, -64:].double(), distance[-64:]
     off = (near - near[:, -1:] + rule[:, None] * distance).abs().max().item()
-    kind = str(made.dtype).removeprefix("torch.")
     if off < 0.05 and not exact:
-        return f"{kind}, up to {off:.1g} off for the nearest {len(distance)} keys"
+        return f"{made.dtype}, up to {off:.1g} off for the nearest {len(distance)} keys"
     values = len(made[int(rule.argmax())].unique())
-    said = f"at length {count:,} ({kind}) the steepest head has {values} different values, and the"
-    said += f" nearest {len(distance)} keys are up to {off:.3g} off"
-    return fault("bias-in-16-bits", said, off)
+    said = f"in {count:,} keys ({made.dtype}) the steepest head has {values} different values, and"
+    return fault("bias-in-16-bits", f"{said} the nearest keys are up to {off:.3g} off", off)

@@ -1,6 +1,6 @@
 """A subject that gives a bias for scores, with what several questions need of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.adapters.calls import answers, most_taken
 from posenc.audit.identity import lines, lookups, masks, windows
-from posenc.audit.questions.inquiry import Inquiry
+from posenc.audit.questions.asking import Inquiry
 from posenc.audit.report import NotAskedError
 
 FAR, FAR_SQUARE = 4096, 1024
@@ -44,7 +44,9 @@ class BiasInquiry(Inquiry):
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         return torch.zeros(seq, seq)
 
-    def called(self, run: Any, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
+    def called(
+        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
+    ) -> list[Tensor]:
         return [self.view.bias(len(x), len(x), x.dtype, by)]
 
     def most(self, count: int) -> int:
@@ -76,11 +78,6 @@ class BiasInquiry(Inquiry):
         seq = far.shape[-1]
         return far.masked_fill(masks.hidden(self.view.bias(seq, seq)), -torch.inf)
 
-    @property
-    def hidden(self) -> Tensor:
-        """Which keys it hides of that square."""
-        return self.far_square.isneginf()
-
     def _seen_to(self, most: int) -> Tensor:
         """What a softmax sees of the bias of so many tokens, or of as many as it gives."""
         return longest(lambda seq: self.view.seen(seq, seq), self.view.fixed or most)
@@ -90,7 +87,7 @@ class BiasInquiry(Inquiry):
         """Which keys it hides, where it gives numbers for each query."""
         if self.view.slopes_only or self.view.key_only or self.broken is not None:
             return None
-        return masks.mask(self.hidden)
+        return masks.mask(self.far_square.isneginf())
 
     # Along which differences it goes.
 
@@ -118,20 +115,20 @@ class BiasInquiry(Inquiry):
     @cached_property
     def window(self) -> windows.Window | None:
         """The window by whose sides it goes, where it does not by distance alone."""
-        if self.strays is None:
-            return None
+        squares = () if self.strays is None else self._squares()
+        found = (windows.window(seen, self.room, oblong=oblong) for seen, oblong in squares)
+        return next(filter(None, found), None)
+
+    def _squares(self) -> Iterator[tuple[Tensor, bool]]:
+        """Where a window is looked for, and whether it may be oblong."""
         far, fixed = self.far_square, self.view.fixed
-        ends = bool(fixed) or len(far[0]) < min(FAR_ROWS, self.length)
-        found = windows.window(far, self.room, oblong=ends and not fixed)
-        if found is None and len(far[0]) == FAR_ROWS:
-            more = self._seen_to(LARGEST_SQUARE)
-            found = windows.window(more, self.room, oblong=False)
-        if found is None and fixed:  # -100 hides what another window has
+        yield far, not fixed and len(far[0]) < min(FAR_ROWS, self.length)
+        if len(far[0]) == FAR_ROWS:
+            yield self._seen_to(LARGEST_SQUARE), False
+        if fixed:  # -100 hides what another window has
             top = far.amax((1, 2), keepdim=True)
-            kept = far.masked_fill(far < top - NO_WEIGHT, -torch.inf)
-            found = windows.window(kept, self.room, oblong=False)
-            found = found or windows.window(self.seen, self.room, oblong=True)
-        return found
+            yield far.masked_fill(far < top - NO_WEIGHT, -torch.inf), False
+            yield self.seen, True
 
     # What it is made of.
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import masks, windows
 from posenc.audit.identity.lines import HIDDEN
-from posenc.audit.questions.asking import NO_STATE, Answer, fault, question
+from posenc.audit.questions.asking import NO_STATE, Answer, Way, compared, listed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
-from posenc.audit.questions.inquiry import Way, compared, listed
+from posenc.audit.questions.faults import fault
 from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
@@ -38,8 +38,7 @@ def hides_what_a_mask_should(q: BiasInquiry) -> Answer:
 def tells_distances_apart(q: BiasInquiry) -> Answer:
     """Does the bias differ between keys of one query?"""
     if (lost := q.broken) is not None:
-        said = f"at distance {lost:,} the bias is infinite or no number"
-        return fault("not-a-number", said, lost)
+        return fault("not-a-number", f"at distance {lost:,} it is infinite or no number", lost)
     later = torch.ones(q.seen.shape[1:], dtype=torch.bool).triu(1)
     spread = windows.spread(q.seen.masked_fill(later, -torch.inf), 2).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
@@ -56,8 +55,8 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     if (window := q.window) is not None:
         learned = q.is_square and q.numbers and not q.computes
         if learned and (pair := window.shared()):
-            said = f"{window.said}, but tokens that are {pair[0]} and {pair[1]} rows and columns"
-            return fault("values-shared", f"{said} apart share one learned number", 2.0, expected=1)
+            said = f"{window.said}, but {pair[0]} and {pair[1]} share one learned number"
+            return fault("values-shared", said, 2.0, expected=1)
         return f"{window.said}; {window.off:.1g} apart"
     (each, sizes), head = q.along, q.strays
     if head is not None:
@@ -66,8 +65,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
                 raise NotAskedError(f"it takes {count} tokens alone, in an order that is not known")
             if q.numbers >= q.far_square.numel():
                 raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
-        said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g} between"
-        said += f" queries (its size is up to {sizes[head]:.3g})"
+        said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g}"
         return fault("depends-on-absolute-positions", said, each[head].item())
     if q.view.key_only:
         said = "all queries share one row: the same under softmax, but not before it"

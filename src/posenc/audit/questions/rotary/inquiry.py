@@ -13,9 +13,9 @@ from posenc.audit.adapters.calls import answers, asking, most_taken
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
-from posenc.audit.questions.inquiry import LARGE, ROUNDING, Inquiry, Way
+from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way
 from posenc.audit.questions.rows import apart
-from posenc.audit.report import NotAskedError
+from posenc.audit.report import NotAskedError, Severity
 from posenc.encodings.queries_keys import Rotary
 
 COARSE = 2e-2
@@ -33,6 +33,7 @@ class RotaryInquiry(Inquiry):
     words: ClassVar[str] = "scores move"
     lossy: ClassVar[float] = 0.01  # what rounding queries to bfloat16 does to a score anyway
     marks: ClassVar[tuple[int, ...]] = (10, 63, 257, 1024, 2049, 8192)
+    unknown: ClassVar[Severity] = "wrong"  # how much frequencies count that are not known here
 
     @property
     def expected(self) -> Rotary | None:
@@ -45,11 +46,13 @@ class RotaryInquiry(Inquiry):
         generator = torch.Generator().manual_seed(seed)
         return torch.randn(batch, HEADS, seq, self.view.dim, generator=generator)
 
-    def called(self, run: Any, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
+    def called(
+        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
+    ) -> list[Tensor]:
         keys = x[:, : self.view.kv_heads] if x.shape[1] == HEADS else x
         line = (torch.arange(x.shape[2]) if at is None else at).expand(len(x), -1)
-        made = replace(self.view, run=run).both(x, keys, line, by)
-        return [side for side in made if side is not None]
+        view = replace(self.view, run=run or self.view.run)
+        return [side for side in view.both(x, keys, line, by) if side is not None]
 
     @property
     def longest(self) -> int:
@@ -65,15 +68,20 @@ class RotaryInquiry(Inquiry):
     def dense(self) -> float:
         return COARSE if self.coarse else ROUNDING
 
+    @property
+    def loose(self) -> float:
+        """What numbers of two matrices may be apart."""
+        return COARSE if self.coarse else 1e-4
+
     def own_ways(self, x: Tensor, plain: Tensor) -> Iterator[Way]:
-        close, run = self.dense, self.view.run
+        close = self.dense
 
         def lying(lie: Any) -> tuple[Tensor, Tensor]:
             with asking(lie=lie):
                 return self.whole(x), plain
 
         def among_more() -> tuple[Tensor, Tensor]:
-            many, few = self.called(run, x.repeat(1, 3, 1, 1)), self.called(run, x)
+            many, few = self.called(x.repeat(1, 3, 1, 1)), self.called(x)
             shared = [a[:, -HEADS:][:, : b.shape[1]] for a, b in zip(many, few, strict=True)]
             return torch.cat(shared, 1), plain
 
@@ -83,7 +91,7 @@ class RotaryInquiry(Inquiry):
             turned = [self.view.matrices(x.shape[2], side) @ part[..., None] for part, side in each]
             return plain, torch.cat(turned, 1)[..., 0]
 
-        strided = lambda x: torch.stack((x, torch.full_like(x, 7.0)), -1)[..., 0]  # noqa: E731
+        strided = lambda x: x.repeat_interleave(2, -1)[..., ::2]  # noqa: E731
         transposed = lambda x: x.transpose(0, -2).contiguous().transpose(0, -2)  # noqa: E731
         yield "in strided memory", close, partial(lying, strided)
         yield "in transposed memory", close, partial(lying, transposed)
@@ -186,12 +194,10 @@ class RotaryInquiry(Inquiry):
         """Those of its positions that count."""
         return [p for p in self.far[0] if p < self.length] or self.far[0]
 
-    def far_rows(
-        self, dtype: torch.dtype = torch.float32, by: Any = None
-    ) -> tuple[list[int], list[Tensor]]:
-        """Positions below the length, and what tokens there come to, for each side."""
-        at, probe = self.below, self.shape.probe().to(dtype)
-        return at, [self.view.at(at, probe, side, by) for side in self.view.sides]
+    def far_rows(self, dtype: torch.dtype = torch.float32, by: Any = None) -> list[Tensor]:
+        """What tokens there come to, for each side."""
+        probe = self.shape.probe().to(dtype)
+        return [self.view.at(self.below, probe, side, by) for side in self.view.sides]
 
     # How precise it is.
 

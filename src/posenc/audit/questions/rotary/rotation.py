@@ -1,23 +1,36 @@
-"""Is it a rotation, and do queries and keys agree?"""
+"""Is it a rotation, and do queries and keys agree, behind a cache too?"""
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from posenc.audit.adapters.calls import guarded
 from posenc.audit.identity import structures
-from posenc.audit.questions.asking import NO_LENGTH, NO_PLACE, NO_STATE, Answer, fault, question
-from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
+from posenc.audit.questions.asking import (
+    NO_LENGTH,
+    NO_PLACE,
+    NO_STATE,
+    ROUNDING,
+    Answer,
+    question,
+)  # fmt: skip
+from posenc.audit.questions.faults import fault
+from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 
 FLOAT32 = 2.0**-21
 """How far cosines may be off for each position, where angles are computed in float32."""
 
+FEW = 3
+"""So many queries are asked beside longer keys."""
+
 ONE_CALL = "keys go through the same call"
-
 NO_ROTATION = ("sign-missing", "pairing-mixed", "not-relative")
-
 KEYS = ("only-queries-rotated", "only-keys-rotated", "keys-turned-backwards",
         "keys-turned-otherwise")  # fmt: skip
+DIFFERS = "decoding-differs-from-prefill"
 
 
 @question(essential=True)
@@ -32,8 +45,7 @@ def sides_stay_apart(q: RotaryInquiry) -> Answer:
     changed = view.both(x, other_keys)[0], view.both(other, keys)[1]
     for whose, one, same in zip(("queries", "keys"), both, changed, strict=True):
         if one is not None and same is not None and (off := apart(one, same)):
-            said = f"{whose} come out up to {off:.3g} otherwise beside others: they are mixed"
-            return fault("sides-mixed", said, off)
+            return fault("sides-mixed", f"beside others {whose} are up to {off:.3g} away", off)
     return "not a bit changes beside others"
 
 
@@ -66,9 +78,9 @@ def _far_apart(queries: Tensor, keys: Tensor) -> float:
 def _is_mixed(q: RotaryInquiry) -> bool:
     """Whether cosines repeat in one way, and their partners stand in the other."""
     diagonal = q.near[1:8].diagonal(dim1=1, dim2=2)
-    by_halves = apart(*diagonal.chunk(2, 1)) < 1e-5
-    by_neighbors = apart(diagonal[:, 0::2], diagonal[:, 1::2]) < 1e-5
-    return by_halves if q.shape.steps == {1} else by_neighbors
+    if q.shape.steps == {1}:
+        return apart(*diagonal.chunk(2, 1)) < 1e-5
+    return apart(diagonal[:, 0::2], diagonal[:, 1::2]) < 1e-5
 
 
 @question(after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
@@ -79,23 +91,19 @@ def keys_go_with_queries(q: RotaryInquiry) -> Answer:
     if q.shape.odd:
         raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
     one = torch.eye(q.view.dim).expand_as(q.near)
-    still = [apart(each, one) < 1e-6 for each in (q.near, q.keys)]
+    off, still = apart(q.near, q.keys), [apart(each, one) < 1e-6 for each in (q.near, q.keys)]
     if still[0] != still[1]:
-        left, turned = ("keys", "queries") if still[1] else ("queries", "keys")
-        moved = apart(q.near, q.keys)
-        said = f"{left} come out as they went in, {turned} turn by up to {moved:.3g}"
-        return fault(f"only-{turned}-rotated", said, moved)
+        turned = "queries" if still[1] else "keys"
+        return fault(f"only-{turned}-rotated", f"{turned} alone turn, by up to {off:.3g}", off)
     if apart(q.near, q.keys.mT) < 1e-4:
-        said = "keys are turned by −p where queries are turned by +p: scores go by the sum"
-        return fault("keys-turned-backwards", said)
-    allowed = COARSE if q.coarse else 1e-4
-    if (off := apart(q.near, q.keys)) > allowed:
+        return fault("keys-turned-backwards", "keys are turned by −p where queries are by +p")
+    if off > q.loose:
         said = f"queries and keys of one token are multiplied with matrices {off:.3g} apart"
         return fault("keys-turned-otherwise", said, off)
     queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.view.sides)
     known = queries.isfinite().all(1)  # others are asked for elsewhere
     line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
-    parted = (~(away <= allowed)).nonzero()  # where a key is no number, too
+    parted = (~(away <= q.loose)).nonzero()  # where a key is no number, too
     if not len(parted):
         return f"{away.max().item():.1g} apart at {len(line):,} positions to {int(line[-1]):,}"
     far = away[parted].max().item()
@@ -109,7 +117,7 @@ def is_relative(q: RotaryInquiry) -> Answer:
     if not q.shape.firsts:
         raise NotAskedError("nothing turns")
     off = _far_apart(q.near, q.keys if q.view.sees_keys else q.near)
-    if off < (COARSE if q.coarse else 1e-4) * max(q.near.abs().max().item() ** 2, 1.0):
+    if off < q.loose * max(q.near.abs().max().item() ** 2, 1.0):
         return f"{off:.1g} apart between positions (1, 2) and (4, 5)"
     if q.shape.odd:
         raise NotAskedError(f"it is no rotation: {q.shape.odd}")
@@ -131,10 +139,65 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     steps = cos[1:] * cos[:-1] + sin[1:] * sin[:-1]
     off = (steps - steps[1]).abs().amax(1)
     fastest = max(1.0, float(q.shape.frequencies.abs().max()))
-    allowed = (COARSE if q.coarse else 1e-4) + where[1:] * fastest * FLOAT32
-    parted = (follows & ~(off <= allowed)).nonzero()
+    parted = (follows & ~(off <= q.loose + where[1:] * fastest * FLOAT32)).nonzero()
     if not len(parted):
         return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"
     p, far = int(where[parted[0]]), off[parted[0]].item()
     said = f"positions {p:,} and {p + 1:,} are turned apart otherwise than 1 and 2, by {far:.3g}"
     return fault("not-relative", said, far)
+
+
+# Behind a cache, where positions cannot be said token by token.
+
+
+def decodes_otherwise(q: Any) -> Answer | None:
+    """The answer for what decodes by a method of its own, or takes no positions."""
+    if hasattr(q.view.subject.fresh(), "rotate_queries_with_cached_keys"):
+        return _joins_a_cache(q)
+    if q.view.moves:
+        return None
+    return _beside_longer_keys(q) if q.view.unheard is None else _unheard(q)
+
+
+def _unheard(q: Any) -> Answer:
+    """One token, first at 0 and then at 5, by a parameter that did not show in longer rows."""
+    name, run = q.view.unheard
+    first, fifth = (q.whole(q.content(1), torch.tensor([p]), run=run) for p in (0, 5))
+    if apart(first, fifth):
+        raise NotAskedError(f"positions said by {name} are not those of a row")
+    said = f"{name} changes nothing: a token behind a cache of 5 is turned as the first token is"
+    return fault(DIFFERS, said, 0.0, expected=1.0)
+
+
+def _beside_longer_keys(q: Any) -> Answer:
+    """The last queries beside all keys, where no positions can be said."""
+    view, x = q.view, q.content(9, seed=3)
+    keys, last = x[:, : view.kv_heads], x[:, :, -FEW:]
+    if not view.sees_keys or q.batch(2) == 1:
+        raise NotAskedError("positions cannot be said")
+    whole, all_keys = view.both(x, keys)
+    made, beside = view.both(last, keys, torch.arange(9)[None])
+    if all_keys is None or beside is None or apart(beside, all_keys) > ROUNDING:
+        raise NotAskedError("positions cannot be said")
+    off, said = apart(made, whole[:, :, -FEW:]), f"{FEW} queries beside 9 keys are"
+    if off < ROUNDING:
+        return f"{said} {off:.1g} away from the last of the row"
+    if apart(made, view.both(last, keys[:, :, -FEW:])[0]) < ROUNDING:
+        raise NotAskedError(f"{said} turned as the first of a row")
+    return fault(DIFFERS, f"{said} {off:.3g} away from the last of a row", off)
+
+
+def _joins_a_cache(q: Any) -> Answer:
+    """Scores of the last query, turned together with cached keys, as in rotary-embedding-torch."""
+    if not q.view.sees_keys:
+        raise NotAskedError("keys were not seen")
+    x, thing = q.content(9, seed=3), q.view.subject.fresh()
+    queries, keys = q.called(x)
+    last, cached = guarded(lambda: thing.rotate_queries_with_cached_keys(x[:, :, -1:], x))
+    heads, both = keys.shape[1], ((queries, keys), (last, cached))
+    scores, joined = (a[:, :heads, -1:] @ b[:, :heads].mT for a, b in both)
+    off = apart(scores, joined)
+    said = "scores of the last query beside cached keys are"
+    if off < ROUNDING * scores.abs().max().item():
+        return f"{said} {off:.1g} away from the whole row's"
+    return fault(DIFFERS, f"{said} up to {off:.3g} away from the whole row's", off)

@@ -1,4 +1,6 @@
-"""What to do about each fault, and how much it counts."""
+"""Each fault: what to do about it, and how much it counts."""
+
+from posenc.audit.report import Fault, Severity
 
 BUILD = "raise an error beyond the table, or build the table on demand"
 ONE_TABLE = "use one table for queries and keys, in the order in which they came"
@@ -83,3 +85,18 @@ NOTES = frozenset({
     "factor-left-out", "perhaps-wrong-exponent",
 })  # fmt: skip
 """What is worth knowing and no fault."""
+
+UNKNOWN = "its formula is not known here: it was asked for order, decoding and state alone"
+
+
+def fault(
+    name: str,
+    said: str,
+    number: float = 1.0,
+    *,
+    expected: float = 0.0,
+    severity: Severity | None = None,
+) -> Fault:
+    """A fault, with how much it counts and what to do about it."""
+    usual: Severity = "note" if name in NOTES else "lossy" if name in LOSSY else "wrong"
+    return Fault(name, severity or usual, said, float(number), expected, REMEDIES.get(name, ""))
