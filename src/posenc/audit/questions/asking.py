@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -28,19 +28,10 @@ REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
 Answer = str | Fault | list[Fault]
 """What was measured, if all is well; or what was found."""
 
+Kind = TypeVar("Kind")
+
 Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
 """What it is called, what may differ there, and a call: what came, and what should have."""
-
-# What makes other questions moot.
-
-NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
-NO_LENGTH = (*NO_ORDER, "depends-on-length")
-NO_STATE = ("state-between-calls", "history-changes-result")
-NO_NUMBER = (*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits")
-NO_PLACE = (
-    *NO_NUMBER, "positions-shared", "clamped", "wrapped", "stops", "off-by-one-after-cache",
-    "decoding-differs-from-prefill", "wrong-exponent",
-)  # fmt: skip
 
 
 @dataclass
@@ -56,14 +47,16 @@ class Inquiry(ABC):
         """So many tokens to ask with."""
 
     @abstractmethod
-    def called(
-        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
-    ) -> list[Tensor]:
+    def called(self, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
         """What a call makes of content at positions ``[seq]`` or ``[batch, seq]``, side by side."""
 
-    def whole(self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None) -> Tensor:
+    def whole(self, x: Tensor, at: Tensor | None = None, by: Any = None) -> Tensor:
         """What becomes of content, of all sides after each other."""
-        return torch.cat(self.called(x, at, by, run), 1)
+        return torch.cat(self.called(x, at, by), 1)
+
+    def otherwise(self, run: Any) -> "Inquiry":
+        """The same subject, called in another way."""
+        return replace(self, view=replace(self.view, run=run))
 
     @property
     def learns(self) -> bool:
@@ -113,10 +106,6 @@ class Question:
     ask: Callable[[Any], Answer]  # from an inquiry to the answer
     after: frozenset[str] = frozenset()  # faults of which its answer would be a consequence
 
-    def of(self, name: str, asks: str, *after: str) -> "Question":
-        """The same question in the words of a place."""
-        return replace(self, name=name, asks=asks, after=self.after | set(after))
-
     def verdict(self, inquiry: Any, found: Iterable[str] = ()) -> Verdict:
         """Ask it, unless what was found makes it moot."""
         said = (self.name, self.asks, self.essential)
@@ -164,6 +153,13 @@ def asked(questions: Iterable[Question], inquiry: Any) -> list[Verdict]:
     return verdicts
 
 
+def needed(thing: Kind | None, why: str) -> Kind:
+    """The thing without which a question is not asked; where it is false or None, say why."""
+    if not thing:
+        raise NotAskedError(why)
+    return thing
+
+
 def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
     """What was asked and how far it differs, or a fault at the first way that differs by more."""
     done, worst = [], 0.0
@@ -176,8 +172,7 @@ def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
         if off >= allowed:
             return fault(name, f"{way}: up to {off:.3g} {words}", off)
         done, worst = [*done, way], max(worst, off)
-    if not done:
-        raise NotAskedError("it took them in no other way")
+    needed(done, "it took them in no other way")
     return f"up to {worst:.1g} apart: {'; '.join(done)}"
 
 

@@ -8,18 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.calls import asking, guarded
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_STATE,
-    REFUSALS,
-    ROUNDED,
-    Answer,
-    Inquiry,
-    Way,
-    compared,
-    question,
-)  # fmt: skip
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import REFUSALS, ROUNDED, Answer, Way, compared, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, fault
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import parameters_of
@@ -34,13 +24,12 @@ Given = tuple[Tensor, Tensor | None]
 
 
 @question()
-def leaves_its_input_alone(q: Inquiry) -> Answer:
+def leaves_its_input_alone(q: Any) -> Answer:
     """Is what it is given after the call what it was before?"""
     seen: dict[str, float] = {}
     with asking(changes=seen):
         q.whole(q.drawn(q.content(q.most(6))))
-    if not seen:
-        raise NotAskedError("it takes no tensor")
+    needed(seen, "it takes no tensor")
     name, far = max(seen.items(), key=lambda item: item[1])
     if far == 0:
         return f"not a bit of {', '.join(seen)} changed"
@@ -68,8 +57,7 @@ def keeps_no_state(q: Any) -> Answer:
         if off > 0 or again.dtype != clean.dtype:
             said += f" come out as {again.dtype}, up to {off:.3g} away from a fresh one"
             return fault(name, said, off or 1.0)
-    if not asked:
-        raise NotAskedError("it took none of the calls between")
+    needed(asked, "it took none of the calls between")
     return f"bit for bit the same after {asked} other calls"
 
 
@@ -177,8 +165,7 @@ def gradients(
     otherwise: Callable[[], Tensor] | None = None,
 ) -> Answer:
     """Whether a gradient reaches all that is learned, by ``otherwise`` too, and content."""
-    if not learned and not x.requires_grad:
-        raise NotAskedError("it has no parameters and takes no content")
+    needed(learned or x.requires_grad, "it has no parameters and takes no content")
     with asking(gradients=True):
         made = call(x)
     weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))

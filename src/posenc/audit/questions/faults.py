@@ -88,6 +88,17 @@ NOTES = frozenset({
 
 UNKNOWN = "its formula is not known here: it was asked for order, decoding and state alone"
 
+# What makes other questions moot.
+
+NO_ORDER = ("batch-axis-encoded", "head-axis-encoded", "encodes-nothing", "sides-mixed")
+NO_LENGTH = (*NO_ORDER, "depends-on-length")
+NO_STATE = ("state-between-calls", "history-changes-result")
+NO_NUMBER = (*NO_LENGTH, *NO_STATE, "not-a-number", "positions-in-16-bits")
+NO_PLACE = (
+    *NO_NUMBER, "positions-shared", "clamped", "wrapped", "stops", "off-by-one-after-cache",
+    "decoding-differs-from-prefill", "wrong-exponent",
+)  # fmt: skip
+
 
 def fault(
     name: str,

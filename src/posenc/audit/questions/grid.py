@@ -1,6 +1,7 @@
 """What is asked of rotary encodings of several axes: whether each turns, and each on a line."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
@@ -13,8 +14,8 @@ from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
 from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import Answer, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import (
@@ -32,10 +33,7 @@ SMALL = 1e-4
 """How far apart what is equal may be; COARSE where cosines are numbers of 16 bits."""
 
 LENGTH = 1024
-"""Up to where precision is judged: images have no more rows."""
-
-POINTS = 1024
-"""How many points are asked, with other coordinates along each axis."""
+"""Up to where precision is judged, as images have no more rows; and how many points are asked."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +72,8 @@ class Axes:
         """How far points are from what their coordinates turn one by one, and where most."""
         generator = torch.Generator().manual_seed(0)
         probe = torch.randn(HEADS, self.view.dim, generator=generator)
-        points = torch.stack(
-            [torch.randint(n, (POINTS,), generator=generator) for n in self.limits], -1
-        ).unique(dim=0)
+        drawn = [torch.randint(n, (LENGTH,), generator=generator) for n in self.limits]
+        points = torch.stack(drawn, -1).unique(dim=0)
         x = probe[None, :, None].expand(1, -1, len(points), -1).contiguous()
         line = self.form.numbered(points)[None]
         made = self.view.both(x, x[:, : self.view.kv_heads], line)
@@ -97,13 +94,12 @@ def both_axes_turn(q: Axes) -> Answer:
     names, view = NAMES[q.form.axes], q.view
     for name, channels in zip(names, q.channels, strict=True):
         if not channels:
-            return fault("one-axis-only", f"nothing turns along {name}: tokens are alike", 0.0)
+            return fault("one-axis-only", f"nothing turns along {name}", 0.0)
     near = [each[:SEQ] for each in q.near]
     pairs = list(permutations(range(q.form.axes), 2))
     for a, b in pairs:
         if apart(near[a], near[b]) < SMALL:
-            said = f"{names[a]} and {names[b]} turn the same by the same angles: (1, 2) is (2, 1)"
-            return fault("positions-shared", said, 2.0)
+            return fault("positions-shared", f"{names[a]} and {names[b]} turn the same", 2.0)
     if view.sees_keys:
         keys = [q.form.along(view, a).matrices(SEQ, "k") for a in range(q.form.axes)]
         for a, b in pairs:
@@ -112,7 +108,7 @@ def both_axes_turn(q: Axes) -> Answer:
                 return fault("axes-swapped", said, apart(near[a], keys[a]))
     off, point = q.points_off()
     if off > q.room:
-        said = f"the point {point} is not turned as by its coordinates: {off:.3g} apart"
+        said = f"the point {point} is turned otherwise than by its coordinates, by {off:.3g}"
         return fault("not-relative", said, off)
     if (said := _unlike(q)) is not None:
         return fault("unlike-its-configuration", said)
@@ -137,8 +133,8 @@ def _unlike(q: Axes) -> str | None:
 @question(after=(*NO_LENGTH, *NO_STATE))
 def axes_go_as_configured(q: RotaryInquiry) -> Answer:
     """Where tokens have three coordinates, does each pair go by the axis that is configured?"""
-    if getattr(q.meant, "axes", None) is None:
-        raise NotAskedError("no configuration beside it gives pairs to several axes")
+    said = getattr(q.meant, "axes", None)
+    needed(said, "no configuration beside it gives pairs to several axes")
     for view, form in readings(q.view.subject, q.view.layout, q.view.dim):
         if form.axes == 3:
             axes = Axes(view, form, expected=q.meant)
@@ -156,32 +152,39 @@ def report_of(
     expected: Any = None,
 ) -> Report:
     """All that is found by the first reading whose axes are sound: these, and each as a line."""
-    tried: list[tuple[Axes, Verdict]] = []
+    best: tuple[Axes, Verdict] | None = None
     for view, form in readings:
         axes = Axes(view, form, length or LENGTH, expected)
         if min(axes.limits) >= LEAST:
-            tried.append((axes, both_axes_turn.verdict(axes)))
-            if tried[-1][1].outcome == "passed":
+            first = both_axes_turn.verdict(axes)
+            if best is None or first.outcome == "passed":
+                best = axes, first
+            if first.outcome == "passed":
                 break
-    if not tried:
+    if best is None:
         raise CannotCheckError(f"its grid has fewer than {LEAST} rows or columns, too few to ask")
-    axes, first = tried[-1] if tried[-1][1].outcome == "passed" else tried[0]
+    axes, first = best
     understood = f"{axes.view.understood}; {axes.form.told}"
-    whole = Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
     if first.outcome != "passed":
-        return whole
-    parts = []
-    for axis, name in enumerate(NAMES[axes.form.axes]):
-        limit = axes.form.limits[axis] if axes.form.limits else LENGTH
-        inquiry = AxisInquiry(_narrow(axes, axis), min(axes.length, limit))
-        verdicts, said = verdicts_of(inquiry), _said(inquiry, name, axes.view.dim)
-        parts.append(Report(name, "rotary", "", said, verdicts, inquiry.errors, inquiry.length))
-    every = merged(subject.name, parts)
-    said = [part.identity for part in parts]
-    identity = f"an axial rotary encoding: {'; '.join(said)}" if all(said) else ""
-    every.kind, every.understood, every.identity = "rotary", understood, identity
-    every.verdicts.insert(0, first)
-    return every
+        return Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
+    parts = [_along(axes, axis, verdicts_of) for axis in range(axes.form.axes)]
+    whole, said = merged(subject.name, parts), [part.identity for part in parts]
+    whole.kind, whole.understood = "rotary", understood
+    whole.identity = f"an axial rotary encoding: {'; '.join(said)}" if all(said) else ""
+    whole.verdicts.insert(0, first)
+    return whole
+
+
+def _along(axes: Axes, axis: int, verdicts_of: Callable[[RotaryInquiry], list[Verdict]]) -> Report:
+    """What is found of one axis."""
+    name, limit = NAMES[axes.form.axes][axis], (axes.form.limits or (LENGTH,) * 3)[axis]
+    inquiry = AxisInquiry(_narrow(axes, axis), min(axes.length, limit))
+    verdicts, identity = verdicts_of(inquiry), ""
+    with suppress(NotAskedError):
+        told = inquiry.identity.removeprefix("a rotary encoding, ")
+        told = told or f"{inquiry.shape.pairing} pairing"
+        identity = f"{name} turn {inquiry.view.dim} of {axes.view.dim} channels, {told}"
+    return Report(name, "rotary", "", identity, verdicts, inquiry.errors, inquiry.length)
 
 
 @dataclass
@@ -222,12 +225,3 @@ def _narrow(axes: Axes, axis: int) -> RotaryView:
         return queries, keys  # type: ignore[return-value]
 
     return replace(view, run=run, dim=len(channels), order=None)
-
-
-def _said(inquiry: RotaryInquiry, name: str, dim: int) -> str:
-    try:
-        told = inquiry.identity.removeprefix("a rotary encoding, ")
-        told = told or f"{inquiry.shape.pairing} pairing"
-    except NotAskedError:
-        return ""
-    return f"{name} turn {inquiry.view.dim} of {dim} channels, {told}"

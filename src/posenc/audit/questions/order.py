@@ -11,19 +11,8 @@ from torch import Tensor
 from posenc.audit.adapters.layouts import ONE_ROW, varies
 from posenc.audit.questions import rows
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_ORDER,
-    NO_PLACE,
-    NO_STATE,
-    ROUNDING,
-    Answer,
-    Way,
-    compared,
-    listed,
-    question,
-)  # fmt: skip
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import ROUNDING, Answer, Way, compared, listed, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_ORDER, NO_PLACE, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rotary.rotation import decodes_otherwise
 from posenc.audit.questions.rows import apart
@@ -63,8 +52,7 @@ def encodes_the_sequence(q: Encoding) -> Answer:
 @question(essential=True, after=(*NO_ORDER, *NO_STATE))
 def same_at_another_length(q: Encoding) -> Answer:
     """Does a position receive the same in a short row and in a long one?"""
-    if q.view.fixed:
-        raise NotAskedError(f"it takes rows of {q.view.seq} tokens alone")
+    needed(not q.view.fixed, f"it takes rows of {q.view.seq} tokens alone")
     long = q.most(24)
     short = max(2, long * 3 // 8)
     x = q.content(long, seed=2)
@@ -98,8 +86,7 @@ def decodes_as_it_prefills(q: Encoding) -> Answer:
     """Does one token behind a cache receive what it does in the whole row?"""
     if isinstance(q, RotaryInquiry) and (other := decodes_otherwise(q)) is not None:
         return other
-    if not q.view.moves:
-        raise NotAskedError("the first position cannot be said")
+    needed(q.view.moves, "the first position cannot be said")
     line, x = torch.tensor(DECODED), q.content(9, seed=3)
     few, whole = x[..., line, :], q.whole(x)[..., line, :]
     off = apart(_alone(q, few, line), whole)
@@ -129,20 +116,17 @@ def reads_every_position(q: Encoding) -> Answer:
 def _said_otherwise(q: Encoding) -> Iterator[Way]:
     """By other parameters, several at once, and not at all."""
     view, three, x = q.view, torch.arange(5, 8), q.content(8)
+    unsaid = q.otherwise(view.unsaid) if view.unsaid else None
 
     def by_another(run: Any) -> tuple[Tensor, Tensor]:
-        few = x[..., three, :]
-        if view.unsaid:  # which may count its tokens from another number
-            return q.whole(few, three, run=run), q.whole(x, run=view.unsaid)[..., three, :]
-        return q.whole(few, three, run=run), q.whole(few, three)
+        made = q.otherwise(run).whole(x[..., three, :], three)
+        if unsaid:  # which may count its tokens from another number
+            return made, unsaid.whole(x)[..., three, :]
+        return made, q.whole(x[..., three, :], three)
 
     def together(line: Tensor) -> tuple[Tensor, Tensor]:
         few = q.content(len(line))
         return q.whole(few, line), _alone(q, few, line)
-
-    def unsaid(count: int) -> tuple[Tensor, Tensor]:
-        row = q.content(count)
-        return q.whole(row, run=view.unsaid), q.whole(row, torch.arange(count))
 
     for name, run in view.others:
         yield f"three tokens from 5 on, said by {name}", ROUNDING, partial(by_another, run)
@@ -151,9 +135,10 @@ def _said_otherwise(q: Encoding) -> Iterator[Way]:
     for line in _lines(q.end, jumps=view.moves != "offset"):
         allowed = ROUNDING if int(line.max()) < 20 else 1e-3
         yield f"tokens at {listed(line)} together", allowed, partial(together, line)
-    if view.unsaid:
+    if unsaid:
         count = max(1, min(q.end, 2**22 // q.content(1).numel()))
-        yield f"{count:,} tokens without positions", ROUNDING, partial(unsaid, count)
+        both = lambda: (unsaid.whole(q.content(count)), q.whole(q.content(count)))  # noqa: E731
+        yield f"{count:,} tokens without positions", ROUNDING, both
 
 
 def _lines(end: int, jumps: bool) -> list[Tensor]:
@@ -188,8 +173,8 @@ def _over_the_edge(q: Encoding) -> Answer | None:
 @question(after=(*NO_LENGTH, *NO_STATE, "depends-on-how-it-is-given", "positions-misread"))
 def rows_have_their_own_positions(q: Encoding) -> Answer:
     """In a batch with padding on the left, does each row get what its own positions mean?"""
-    if q.view.moves not in ("rows", "positions") or q.view.layout in ONE_ROW:
-        raise NotAskedError("positions cannot be said for each row")
+    by_row = q.view.moves in ("rows", "positions") and q.view.layout not in ONE_ROW
+    needed(by_row, "positions cannot be said for each row")
     name, words = "padding-shifts-positions", "away from these rows alone"
     if _first_for_all(q):
         name, words = "first-row-for-all", f"{words}: all stand where the first does"

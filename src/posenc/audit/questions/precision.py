@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import NO_NUMBER, NO_PLACE, ROUNDED, Answer, question
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import ROUNDED, Answer, needed, question
+from posenc.audit.questions.faults import NO_NUMBER, NO_PLACE, fault
 from posenc.audit.questions.order import Encoding
-from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import unbound
 
 
@@ -41,10 +40,8 @@ def is_precise(q: Encoding) -> Answer:
 def survives_a_cast(q: Encoding) -> Answer:
     """After ``.bfloat16()``, is it as good as rounding once makes it?"""
     module = q.view.subject.fresh()
-    if not isinstance(module, nn.Module):
-        raise NotAskedError("it is no module")
-    if q.learns:
-        raise NotAskedError("it has parameters, which a cast must round")
+    needed(isinstance(module, nn.Module), "it is no module")
+    needed(not q.learns, "it has parameters, which a cast must round")
     said = "after .bfloat16() a token at {} is {:.3g} off; one rounding costs 0.004"
     return _rounded_once(q, "cast-breaks-it", said, q.far_rows(torch.bfloat16, module.bfloat16()))
 
@@ -54,8 +51,8 @@ def survives_autocast(q: Any) -> Answer:
     """Inside autocast to bfloat16, is float32 content given what it is outside of it?"""
     view, built = q.view, q.view.subject.fresh()
     is_table = view.scale is None if view.kind == "added" else view.applied
-    if is_table and isfunction(unbound(built)):
-        raise NotAskedError("a function that gives a table may be called before autocast begins")
+    early = is_table and isfunction(unbound(built))
+    needed(not early, "a function that gives a table may be called before autocast begins")
     with torch.autocast("cpu", torch.bfloat16):
         made = q.far_rows(by=built)
     said = "inside torch.autocast a token at {} is {:.3g} off"
@@ -63,8 +60,8 @@ def survives_autocast(q: Any) -> Answer:
 
 
 @question(after=NO_NUMBER)
-def keeps_16_bits(q: Encoding) -> Answer:
-    """Are bfloat16 inputs given what float32 ones are, up to their own rounding?"""
+def keeps_positions_in_16_bits(q: Encoding) -> Answer:
+    """Are bfloat16 queries turned as float32 ones are, up to their own rounding?"""
     said = "in bfloat16 a token at {} is {:.3g} off: positions or angles are held in 16 bits"
     answer = _rounded_once(q, "positions-in-16-bits", said, q.far_rows(torch.bfloat16))
     came = q.whole(q.content(q.most(2)).bfloat16()).dtype

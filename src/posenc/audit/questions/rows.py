@@ -50,7 +50,8 @@ def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
     p, q, last = int(line[first]), int(line[first + 1]), int(line[-1])
     rest = (table[first:] - table[first]).abs().amax(1) <= APART * sizes[first]
     if first > 0 and bool(rest.all()):
-        zero = not table[first].any() or _is_unrotated(table[first])
+        unrotated = torch.arange(table.shape[1]) < table.shape[1] // 2  # of cosines and sines
+        zero = not table[first].any() or apart(table[first], unrotated) < APART
         name, words = ("stops", "nothing is encoded") if zero else ("clamped", f"{what} stays")
         return fault(name, f"from position {p:,} on {words}: {p:,} and {last:,} are one", p)
     shared = f"positions {p:,} and {q:,} receive the same"
@@ -71,23 +72,16 @@ def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
     return bool(torch.isin(still, one).all()) and int(torch.isin(one, still).sum()) * 2 > len(one)
 
 
-def _is_unrotated(row: Tensor) -> bool:
-    cos, sin = row[: len(row) // 2], row[len(row) // 2 :]
-    return bool(((cos - 1).abs() < 1e-7).all() and (sin.abs() < 1e-7).all())
-
-
 def _wrapped(table: Tensor, line: Tensor, what: str) -> Fault | None:
     """A fault where a row comes back: no encoding is periodic in all its channels."""
-    _, group = (table * 1e5).round().unique(dim=0, return_inverse=True)
-    rows = torch.arange(len(table))
-    first = rows.new_zeros(len(table)).scatter_reduce(0, group, rows, "amin", include_self=False)
-    back = (table - table[first[group]]).abs().amax(1) <= 1e-6
-    again = (back & (first[group] < rows)).nonzero()
-    if not len(again):
-        return None
-    one, two = int(line[first[group[again[0]]]]), int(line[again[0]])
-    said = f"position {two:,} receives what position {one:,} does: {what} begins anew"
-    return fault("wrapped" if one < 4 else "positions-shared", said, two)
+    first: dict[bytes, int] = {}
+    for row, numbers in enumerate(((table * 1e5).round() + 0.0).numpy()):  # 0 for −0
+        before = first.setdefault(numbers.tobytes(), row)
+        if before < row and apart(table[before], table[row]) <= 1e-6:
+            p, q = int(line[before]), int(line[row])
+            said = f"position {q:,} receives what position {p:,} does: {what} begins anew"
+            return fault("wrapped" if p < 4 else "positions-shared", said, q)
+    return None
 
 
 def parting(line: Tensor, off: Tensor) -> int | None:

@@ -8,10 +8,9 @@ from torch import Tensor
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.schedules import KNOWN, slipped
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, ROUNDING, Answer, compared, question
-from posenc.audit.questions.faults import UNKNOWN, fault
+from posenc.audit.questions.asking import ROUNDING, Answer, compared, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, UNKNOWN, fault
 from posenc.audit.questions.rows import apart
-from posenc.audit.report import NotAskedError
 from posenc.positions import Coordinates, grid
 
 
@@ -26,15 +25,13 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         side = len(q.patches)
         said = f"channels of rows go by number / {side} instead of number // {side}"
         return fault("rows-not-whole", said, 1 / side)
-    if q.is_table:
-        raise NotAskedError("its numbers are learned; any table is a right one")
+    needed(not q.is_table, "its numbers are learned; any table is a right one")
     if q.of_grid:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
     if not q.learns and q.view.grid is None:
         if slip := sinusoids.slip(q.near):
             return fault(*slip)
-        if len(q.near) < 6:
-            raise NotAskedError("too few rows to tell")
+        needed(len(q.near) >= 6, "too few rows to tell")
     return fault("unknown-function", UNKNOWN, 0.0)
 
 
@@ -70,20 +67,18 @@ def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
 def keeps_the_size_of_content(q: AddedInquiry) -> Answer:
     """Is content added as it comes, or times the root of its width?"""
     scale, dim = q.scale, q.view.dim
-    if q.view.scale is None:
-        raise NotAskedError("it gives the table alone, or more than a sum with content")
+    factor = needed(q.view.scale, "it gives the table alone, or more than a sum with content")
     if scale is None or scale == "sqrt_dim":
         return "as it comes" if scale is None else f"times √{dim}"
     said = f"content is multiplied with {scale}, where 1 and √{dim} = {dim**0.5:.4g} are usual"
-    return fault("content-scaled", said, q.view.scale, expected=1.0)
+    return fault("content-scaled", said, factor, expected=1.0)
 
 
 @question(after=NO_LENGTH)
 def padding_moves_nothing(q: AddedInquiry) -> Answer:
     """Do padding tokens around a row leave the encodings of its tokens as they are?"""
     view, seq, pad = q.view, 8, 3
-    if view.masked is None:
-        raise NotAskedError("it is told of no padding mask")
+    masked = needed(view.masked, "it is told of no padding mask")
     rows = {
         "with a mask and no padding": slice(0, seq),
         f"behind {pad} padding tokens on the left": slice(pad, seq),
@@ -92,10 +87,11 @@ def padding_moves_nothing(q: AddedInquiry) -> Answer:
     mask = torch.zeros(len(rows), seq, dtype=torch.long)
     for row, real in zip(mask, rows.values(), strict=True):
         row[real] = 1
-    plain = q.whole(q.content(seq), run=view.unsaid)[0]  # a mask is beside this, never positions
+    # a mask is beside no positions
+    plain = q.otherwise(view.unsaid or view.run).whole(q.content(seq))[0]
 
     def padded(x: Tensor, row: int, real: slice) -> tuple[Tensor, Tensor]:
-        made = view.masked(view.subject.fresh(), x.repeat(len(rows), 1, 1), None, mask)[row]
+        made = masked(view.subject.fresh(), x.repeat(len(rows), 1, 1), None, mask)[row]
         added = (made.double() - (view.scale or 0.0) * x[0].double())[real]
         return added, plain[: len(added)]
 

@@ -1,7 +1,7 @@
 """A subject that adds: the rows that it gives, what it is, and what it learns."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isqrt
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from posenc.audit.adapters.layouts import varies
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.recipes import of_sinusoidal
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way
+from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way, needed
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import lengths_of
@@ -62,11 +62,9 @@ class AddedInquiry(Inquiry):
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         return torch.zeros(batch, seq, self.view.dim)
 
-    def called(
-        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
-    ) -> list[Tensor]:
+    def called(self, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
         at = at[0] if at is not None and at.ndim == 2 and len(at) == 1 else at
-        made = replace(self.view, run=run or self.view.run).call(x, at, by)
+        made = self.view.call(x, at, by)
         return [made.expand(len(x), *made.shape[1:])]
 
     def most(self, count: int) -> int:
@@ -241,9 +239,7 @@ class AddedInquiry(Inquiry):
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
         """Positions, errors there, and the dtypes to which frequencies and table are rounded."""
-        found = self.sinusoid
-        if found is None:
-            raise NotAskedError("what it should be is not known, or it has one table alone")
+        found = needed(self.sinusoid, "what it should be is not known, or it has one table alone")
         line = torch.arange(self.end)
         if self.end * self.view.dim > 2**22:
             line = torch.cat((line[:128], torch.linspace(0, self.end - 1, 4096).long())).unique()

@@ -4,20 +4,17 @@ import torch
 from torch import nn
 
 from posenc.audit.identity import lines, lookups
-from posenc.audit.questions.asking import Answer, question
+from posenc.audit.questions.asking import Answer, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.bias.order import OTHERWISE
 from posenc.audit.questions.faults import UNKNOWN, fault
-from posenc.audit.report import NotAskedError
 from posenc.numerics import slopes
 
 
 @question(essential=True, after=OTHERWISE)
 def favors_near_keys(q: BiasInquiry) -> Answer:
     """Does a linear bias fall with distance, and leave the future to the mask?"""
-    found = q.linear
-    if found is None:
-        raise NotAskedError("it does not fall linearly with distance")
+    found = needed(q.linear, "it does not fall linearly with distance")
     least, grows = found.fall.min().item(), int((found.fall < 0).sum())
     if grows:
         said = (
@@ -30,13 +27,10 @@ def favors_near_keys(q: BiasInquiry) -> Answer:
 @question(essential=True, after=(*OTHERWISE, "wrong-sign"))
 def has_known_slopes(q: BiasInquiry) -> Answer:
     """Has a linear bias the slopes of ALiBi's authors?"""
-    found = q.linear
-    if found is None and q.computes and q.buckets is None:
+    if q.linear is None and q.computes and q.buckets is None:
         return fault("unknown-function", UNKNOWN, 0.0)
-    if found is None:
-        raise NotAskedError("it does not fall linearly with distance (no ALiBi)")
-    if q.numbers:
-        raise NotAskedError("its slopes are learned")
+    found = needed(q.linear, "it does not fall linearly with distance (no ALiBi)")
+    needed(not q.numbers, "its slopes are learned")
     heads, off = len(found.fall), 100 * found.off
     if found.rule == "authors":
         return f"slopes of {heads} heads within {off:.1g} % of the authors'"
@@ -54,10 +48,10 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
 @question(essential=True, after=(*OTHERWISE, "wrong-sign", "bias-without-cache-offset"))
 def stays_on_its_line(q: BiasInquiry) -> Answer:
     """Does a bias with known slopes fall as steeply far away as it does near?"""
-    if q.linear is None or not q.linear.rule:
-        raise NotAskedError("it does not fall linearly with distance, or by slopes of its own")
-    if q.view.slopes_only or q.view.fixed:
-        raise NotAskedError("it gives slopes, or takes one number of tokens alone")
+    is_known = q.linear is not None and q.linear.rule
+    needed(is_known, "it does not fall linearly with distance, or by slopes of its own")
+    is_long = not (q.view.slopes_only or q.view.fixed)
+    needed(is_long, "it gives slopes, or takes one number of tokens alone")
     if q.parting is None:
         return f"slope × distance in a row of {q.longest_row(torch.float32).shape[1]:,} keys"
     distance, head, given, wanted = q.parting
@@ -68,9 +62,7 @@ def stays_on_its_line(q: BiasInquiry) -> Answer:
 @question(essential=True, after=OTHERWISE[:2])
 def has_known_buckets(q: BiasInquiry) -> Answer:
     """Does a bias that is looked up read the row that T5 reads at each distance?"""
-    found = q.buckets
-    if found is None:
-        raise NotAskedError("it reads no table [buckets, heads] by distance")
+    found = needed(q.buckets, "it reads no table [buckets, heads] by distance")
     if found.kind in ("t5", "clipped"):
         if found.kind == "t5" and (words := _of_sides(q, found)):
             return fault("buckets-by-side", words, 0.0)
@@ -79,8 +71,8 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
         return fault("buckets-turned", "keys before a query read the rows of later ones")
     far = found.past[150:]  # distances share rows there, as those of logarithmic buckets do
     is_like_t5 = len(far) > 50 and len(far[far >= 0].unique()) in (1, 2)
-    if found.off > found.compared // 2 and not is_like_t5:
-        raise NotAskedError("it has buckets of another kind than T5's")
+    is_like_t5 = is_like_t5 or found.off <= found.compared // 2
+    needed(is_like_t5, "it has buckets of another kind than T5's")
     said = f"{found.off} of {found.compared} distances read another row than T5's"
     said += f" {found.rows} to {found.max_distance} do, the nearest of them {found.first_off}"
     return fault("buckets-off", said, found.off)
@@ -113,8 +105,8 @@ def _decodes(q: BiasInquiry) -> bool:
 @question(after=("far-keys-otherwise", "bias-without-cache-offset"))
 def keeps_distances_apart(q: BiasInquiry) -> Answer:
     """Is a bias of 16 bits as good as one computed from the distance and rounded once?"""
-    if q.linear is None or q.linear.rule != "authors" or q.view.slopes_only:
-        raise NotAskedError("it is no ALiBi")
+    is_alibi = q.linear is not None and q.linear.rule == "authors"
+    needed(is_alibi and not q.view.slopes_only, "it is no ALiBi")
     made, distance = q.visible_row(torch.bfloat16)
     count, rule = made.shape[1], torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
     exact, known = made.dtype == torch.float32, len(made[0].unique())

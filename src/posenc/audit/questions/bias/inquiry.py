@@ -44,9 +44,7 @@ class BiasInquiry(Inquiry):
     def content(self, seq: int, batch: int = 1, seed: int = 5) -> Tensor:
         return torch.zeros(seq, seq)
 
-    def called(
-        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
-    ) -> list[Tensor]:
+    def called(self, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
         return [self.view.bias(len(x), len(x), x.dtype, by)]
 
     def most(self, count: int) -> int:

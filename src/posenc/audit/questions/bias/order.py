@@ -9,10 +9,10 @@ from torch import Tensor
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import masks, windows
 from posenc.audit.identity.lines import HIDDEN
-from posenc.audit.questions.asking import NO_STATE, Answer, Way, compared, listed, question
+from posenc.audit.questions.asking import Answer, Way, compared, listed, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.faults import NO_STATE, fault
 from posenc.audit.report import Fault, NotAskedError
 
 ROUNDING = 1e-4
@@ -26,9 +26,7 @@ OTHERWISE = ("depends-on-length", "depends-on-absolute-positions", "encodes-noth
 @question(after=("not-a-number", *NO_STATE))
 def hides_what_a_mask_should(q: BiasInquiry) -> Answer:
     """Does it hide no key, or later ones, or those beyond a window, as masks do?"""
-    found = q.mask
-    if found is None:
-        raise NotAskedError("it gives no row for each query")
+    found = needed(q.mask, "it gives no row for each query")
     if not (found.slip or found.doubtful):
         return f"it {found.said}, of {q.far_square.shape[-1]}"
     return fault("mask-misplaced", f"it {found.said}", severity="wrong" if found.slip else "note")
@@ -61,10 +59,10 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     (each, sizes), head = q.along, q.strays
     if head is not None:
         if count := q.view.fixed:
-            if isqrt(count) ** 2 != count:
-                raise NotAskedError(f"it takes {count} tokens alone, in an order that is not known")
-            if q.numbers >= q.far_square.numel():
-                raise NotAskedError(f"it takes {count} tokens, and learns a number for each pair")
+            known = isqrt(count) ** 2 == count
+            needed(known, f"it takes {count} tokens alone, in an order that is not known")
+            is_one_each = q.numbers >= q.far_square.numel()
+            needed(not is_one_each, f"it takes {count} tokens, and learns a number for each pair")
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g}"
         return fault("depends-on-absolute-positions", said, each[head].item())
     if q.view.key_only:
@@ -82,8 +80,7 @@ def _refuse_in_window(q: BiasInquiry) -> None:
 @question(essential=True, after=("encodes-nothing", *NO_STATE))
 def same_at_another_length(q: BiasInquiry) -> Answer:
     """Does a pair of tokens receive the same in a short row and in a long one?"""
-    if q.view.fixed:
-        raise NotAskedError(f"it takes {q.view.fixed} tokens alone")
+    needed(not q.view.fixed, f"it takes {q.view.fixed} tokens alone")
     _refuse_in_window(q)
     pair = q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ)
     ways = [(f"in rows of {q.seen.shape[-1]} tokens", ROUNDING, partial(_as_told_apart, *pair))]
@@ -108,8 +105,7 @@ def _as_told_apart(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
 @question(essential=True, after=(*OTHERWISE[:2], "buckets-turned", *NO_STATE))
 def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     """Is the row of one query behind a cache the last row of the square?"""
-    if not q.view.rows:
-        raise NotAskedError("it gives square matrices only")
+    needed(q.view.rows, "it gives square matrices only")
     _refuse_in_window(q)
 
     def last_rows(count: int, square: Tensor) -> tuple[Tensor, Tensor]:
@@ -134,8 +130,8 @@ def _masked(q: BiasInquiry, q_len: int, k_len: int) -> Tensor:
 def reads_every_position(q: BiasInquiry) -> Answer:
     """Does a pair receive what its own two positions mean, in any order of queries and keys?"""
     view = q.view
-    if "q_positions" not in view.takes or view.fixed:
-        raise NotAskedError("positions of queries and keys cannot be said")
+    is_told = "q_positions" in view.takes and not view.fixed
+    needed(is_told, "positions of queries and keys cannot be said")
     queries, keys = torch.tensor([7, 3, 11]), torch.tensor([0, 11, 2, 7, 3])
     sizes = len(queries), len(keys)
     line = {"q_positions": queries, "k_positions": keys}
@@ -150,8 +146,7 @@ def reads_every_position(q: BiasInquiry) -> Answer:
 def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     """In a batch with padding, does each row get the bias of its own mask, for each head?"""
     view = q.view
-    if "mask" not in view.takes or view.fixed:
-        raise NotAskedError("it takes no mask of padding")
+    needed("mask" in view.takes and not view.fixed, "it takes no mask of padding")
     masks = torch.ones(3, SEQ, dtype=torch.long)
     masks[0, :3], masks[2, -2:] = 0, 0
     made, one = (
@@ -172,8 +167,7 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
 def hands_scores_on(q: BiasInquiry) -> Answer:
     """Do scores come out as they came, with the bias added, and gradients with them?"""
     view, seq = q.view, q.most(SEQ)
-    if "scores" not in view.takes:
-        raise NotAskedError("it takes no scores")
+    needed("scores" in view.takes, "it takes no scores")
     run = lambda x: view.run(view.subject.fresh(), seq, seq, torch.float32, x)  # noqa: E731
     plain, generator = view.bias(seq, seq), torch.Generator().manual_seed(3)
     scores, *rows = SIZE * torch.randn(4, 1, view.heads, seq, seq, generator=generator)
@@ -183,8 +177,7 @@ def hands_scores_on(q: BiasInquiry) -> Answer:
 
     def in_a_batch() -> tuple[Tensor, Tensor]:
         batch, alone = run(torch.cat(rows)), torch.stack([run(row.clone()) for row in rows])
-        if batch.shape != alone.shape:
-            raise NotAskedError("it takes no batch of scores")
+        needed(batch.shape == alone.shape, "it takes no batch of scores")
         return batch, alone
 
     ways: list[Way] = [

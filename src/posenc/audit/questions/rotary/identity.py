@@ -5,10 +5,10 @@ from math import pi
 
 from posenc.audit.identity import rotations, schedules
 from posenc.audit.identity.schedules import KNOWN, OF_GRIDS
-from posenc.audit.questions.asking import NO_LENGTH, NO_STATE, Answer, question
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import Answer, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
-from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.report import Fault
 from posenc.frequencies import Geometric
 
 
@@ -17,16 +17,14 @@ from posenc.frequencies import Geometric
 )
 def has_known_frequencies(q: RotaryInquiry) -> Answer:
     """Are its frequencies those of a published schedule?"""
-    if not q.shape.firsts or q.shape.odd:
-        raise NotAskedError("it is no rotation" + f": {q.shape.odd}" * bool(q.shape.odd))
+    needed(q.shape.firsts and not q.shape.odd, f"it is no rotation: {q.shape.odd}")
     if q.rotation is None:
         return _unknown(q)
     return [*_slips(q, q.rotation)] or f"within 2e-06 a position of {q.rotation.named}"
 
 
 def _unknown(q: RotaryInquiry) -> Fault:
-    if q.learns:
-        raise NotAskedError("its frequencies are learned")
+    needed(not q.learns, "its frequencies are learned")
     shape, first = q.shape, ", ".join(f"{w:.4g}" for w in q.shape.frequencies[:3].tolist())
     said = f"{len(shape.firsts)} pairs turn by {first}, … a position, which is no known schedule"
     if pairs := (shape.speeds < 0).nonzero().flatten().tolist():
@@ -70,11 +68,9 @@ def _slips(q: RotaryInquiry, found: rotations.Rotation) -> Iterator[Fault]:
 @question(after=(*NO_LENGTH, *NO_STATE))
 def is_as_configured(q: RotaryInquiry) -> Answer:
     """Is it what the configuration beside it says?"""
-    ours, shape = q.expected, q.shape
-    if ours is None:
-        raise NotAskedError("no configuration beside it says a rotary encoding")
-    if not shape.firsts or shape.odd:
-        raise NotAskedError("it is no rotation")
+    ours = needed(q.expected, "no configuration beside it says a rotary encoding")
+    shape = q.shape
+    needed(shape.firsts and not shape.odd, "it is no rotation")
     unlike, named = "unlike-its-configuration", schedules.describe(ours.frequencies)
     seen = not (q.view.gives_tables or q.view.is_one_of_several)
     if seen and shape.pairing != ours.pairing:

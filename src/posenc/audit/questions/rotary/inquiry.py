@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from posenc.audit.adapters.calls import answers, asking, most_taken
 from posenc.audit.adapters.rotary import HEADS, RotaryView
 from posenc.audit.identity import rotations, structures
 from posenc.audit.questions import rows
-from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way
+from posenc.audit.questions.asking import LARGE, ROUNDING, Inquiry, Way, needed
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError, Severity
 from posenc.encodings.queries_keys import Rotary
@@ -46,13 +46,10 @@ class RotaryInquiry(Inquiry):
         generator = torch.Generator().manual_seed(seed)
         return torch.randn(batch, HEADS, seq, self.view.dim, generator=generator)
 
-    def called(
-        self, x: Tensor, at: Tensor | None = None, by: Any = None, run: Any = None
-    ) -> list[Tensor]:
+    def called(self, x: Tensor, at: Tensor | None = None, by: Any = None) -> list[Tensor]:
         keys = x[:, : self.view.kv_heads] if x.shape[1] == HEADS else x
         line = (torch.arange(x.shape[2]) if at is None else at).expand(len(x), -1)
-        view = replace(self.view, run=run or self.view.run)
-        return [side for side in view.both(x, keys, line, by) if side is not None]
+        return [side for side in self.view.both(x, keys, line, by) if side is not None]
 
     @property
     def longest(self) -> int:
@@ -166,16 +163,14 @@ class RotaryInquiry(Inquiry):
     @cached_property
     def far(self) -> tuple[list[int], Tensor, NotAskedError | None]:
         """As many of these positions as it takes, its rows there, and why more are refused."""
-        if not self.shape.firsts:
-            raise NotAskedError("nothing turns")
+        needed(self.shape.firsts, "nothing turns")
         line, refused = self.line, None
         try:
             self.table_at(line)
         except NotAskedError as reason:
             refused = reason
             takes = lambda p: answers(lambda: self.table_at([p]))  # noqa: E731
-            if not (last := most_taken(takes, line[-1])):
-                raise NotAskedError(f"it takes no positions: {refused}") from None
+            last = needed(most_taken(takes, line[-1]), f"it takes no positions: {refused}")
             line = [*(p for p in line if p < last), last]
         every = list(range(line[-1] + 1))
         if self.view.moves != "offset" and len(every) * self.view.dim * HEADS <= 2**23:
@@ -210,13 +205,14 @@ class RotaryInquiry(Inquiry):
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
         """Positions, errors there, and the dtypes to which frequencies and table are rounded."""
-        if self.rotation is None:
-            raise NotAskedError("what it should be is not known")
-        line = torch.tensor(self.below)
+        found, line = (
+            needed(self.rotation, "what it should be is not known"),
+            torch.tensor(self.below),
+        )
         made = self.far[1][: len(line)] / self.shape.size
-        cos, sin = self.rotation.exact(line)
+        cos, sin = found.exact(line)
         errors = made - torch.cat((cos, self.shape.sense * sin), -1)
-        return line, errors, self.rotation.rounded, rows.is_held_in(self.far[1]) or ""
+        return line, errors, found.rounded, rows.is_held_in(self.far[1]) or ""
 
     def moved(self, errors: Tensor) -> Tensor:
         """The standard deviation of q·k / √d for random q and k of size one, by such an error."""

@@ -7,15 +7,8 @@ from torch import Tensor
 
 from posenc.audit.adapters.calls import guarded
 from posenc.audit.identity import structures
-from posenc.audit.questions.asking import (
-    NO_LENGTH,
-    NO_PLACE,
-    NO_STATE,
-    ROUNDING,
-    Answer,
-    question,
-)  # fmt: skip
-from posenc.audit.questions.faults import fault
+from posenc.audit.questions.asking import ROUNDING, Answer, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_PLACE, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
@@ -37,8 +30,7 @@ DIFFERS = "decoding-differs-from-prefill"
 def sides_stay_apart(q: RotaryInquiry) -> Answer:
     """Are queries made of queries alone, and keys of keys?"""
     view = q.view
-    if not view.sees_keys:
-        raise NotAskedError(ONE_CALL)
+    needed(view.sees_keys, ONE_CALL)
     x, other = q.content(6, seed=12), q.content(6, seed=13)
     keys, other_keys = (each.flip(-1)[:, : view.kv_heads] for each in (x, other))
     both = view.both(x, keys)
@@ -86,10 +78,8 @@ def _is_mixed(q: RotaryInquiry) -> bool:
 @question(after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION))
 def keys_go_with_queries(q: RotaryInquiry) -> Answer:
     """Are keys turned as queries of their position are, far ones too?"""
-    if not q.view.sees_keys:
-        raise NotAskedError(ONE_CALL)
-    if q.shape.odd:
-        raise NotAskedError("near keys are turned otherwise than queries (xPos' shrink)")
+    needed(q.view.sees_keys, ONE_CALL)
+    needed(not q.shape.odd, "near keys are turned otherwise than queries (xPos' shrink)")
     one = torch.eye(q.view.dim).expand_as(q.near)
     off, still = apart(q.near, q.keys), [apart(each, one) < 1e-6 for each in (q.near, q.keys)]
     if still[0] != still[1]:
@@ -114,13 +104,11 @@ def keys_go_with_queries(q: RotaryInquiry) -> Answer:
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION, *KEYS))
 def is_relative(q: RotaryInquiry) -> Answer:
     """Do products of a query and a key depend on their distance alone?"""
-    if not q.shape.firsts:
-        raise NotAskedError("nothing turns")
+    needed(q.shape.firsts, "nothing turns")
     off = _far_apart(q.near, q.keys if q.view.sees_keys else q.near)
     if off < q.loose * max(q.near.abs().max().item() ** 2, 1.0):
         return f"{off:.1g} apart between positions (1, 2) and (4, 5)"
-    if q.shape.odd:
-        raise NotAskedError(f"it is no rotation: {q.shape.odd}")
+    needed(not q.shape.odd, f"it is no rotation: {q.shape.odd}")
     said = f"the product of a query at 1 and a key at 2 is {off:.3g} away from that at 4 and 5"
     return fault("not-relative", said, off)
 
@@ -128,10 +116,8 @@ def is_relative(q: RotaryInquiry) -> Answer:
 @question(after=(*NO_PLACE, *NO_ROTATION))
 def steps_are_alike(q: RotaryInquiry) -> Answer:
     """Is every token turned as far beyond the one before it, wherever both stand?"""
-    if q.rotation is not None:
-        raise NotAskedError("what it is is known, and every position is held against that")
-    if q.shape.odd:
-        raise NotAskedError("it is no rotation")
+    needed(q.rotation is None, "what it is is known, and every position is held against that")
+    needed(not q.shape.odd, "it is no rotation")
     line, table, _ = q.far
     where = torch.tensor(line)
     cos, sin = (table / q.shape.size).chunk(2, dim=-1)
@@ -162,9 +148,8 @@ def decodes_otherwise(q: Any) -> Answer | None:
 def _unheard(q: Any) -> Answer:
     """One token, first at 0 and then at 5, by a parameter that did not show in longer rows."""
     name, run = q.view.unheard
-    first, fifth = (q.whole(q.content(1), torch.tensor([p]), run=run) for p in (0, 5))
-    if apart(first, fifth):
-        raise NotAskedError(f"positions said by {name} are not those of a row")
+    first, fifth = (q.otherwise(run).whole(q.content(1), torch.tensor([p])) for p in (0, 5))
+    needed(not apart(first, fifth), f"positions said by {name} are not those of a row")
     said = f"{name} changes nothing: a token behind a cache of 5 is turned as the first token is"
     return fault(DIFFERS, said, 0.0, expected=1.0)
 
@@ -173,8 +158,7 @@ def _beside_longer_keys(q: Any) -> Answer:
     """The last queries beside all keys, where no positions can be said."""
     view, x = q.view, q.content(9, seed=3)
     keys, last = x[:, : view.kv_heads], x[:, :, -FEW:]
-    if not view.sees_keys or q.batch(2) == 1:
-        raise NotAskedError("positions cannot be said")
+    needed(view.sees_keys and q.batch(2) > 1, "positions cannot be said")
     whole, all_keys = view.both(x, keys)
     made, beside = view.both(last, keys, torch.arange(9)[None])
     if all_keys is None or beside is None or apart(beside, all_keys) > ROUNDING:
@@ -182,15 +166,14 @@ def _beside_longer_keys(q: Any) -> Answer:
     off, said = apart(made, whole[:, :, -FEW:]), f"{FEW} queries beside 9 keys are"
     if off < ROUNDING:
         return f"{said} {off:.1g} away from the last of the row"
-    if apart(made, view.both(last, keys[:, :, -FEW:])[0]) < ROUNDING:
-        raise NotAskedError(f"{said} turned as the first of a row")
+    other = apart(made, view.both(last, keys[:, :, -FEW:])[0])
+    needed(other >= ROUNDING, f"{said} turned as the first of a row")
     return fault(DIFFERS, f"{said} {off:.3g} away from the last of a row", off)
 
 
 def _joins_a_cache(q: Any) -> Answer:
     """Scores of the last query, turned together with cached keys, as in rotary-embedding-torch."""
-    if not q.view.sees_keys:
-        raise NotAskedError("keys were not seen")
+    needed(q.view.sees_keys, "keys were not seen")
     x, thing = q.content(9, seed=3), q.view.subject.fresh()
     queries, keys = q.called(x)
     last, cached = guarded(lambda: thing.rotate_queries_with_cached_keys(x[:, :, -1:], x))
