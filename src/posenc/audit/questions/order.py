@@ -39,9 +39,7 @@ def encodes_the_sequence(q: Encoding) -> Answer:
     for axis, name in enumerate(("batch-axis-encoded", "head-axis-encoded")):
         across = max((varies(x, axis) for x in sides if x.ndim > axis + 2), default=0.0)
         if across > 1e-6:
-            words = "heads" if axis else "rows of a batch"
-            said = f"equal {words} come out up to {across:.3g} apart, neighbors {along:.3g}"
-            return fault(name, said, across)
+            return fault(name, f"equal ones come out up to {across:.3g} apart", across)
     if along <= 1e-9 and (along := varies(q.near, 0)) <= 1e-9:
         return fault("encodes-nothing", "positions come out alike", along, expected=1.0)
     if q.view.layout == "sbd" and q.view.kind == "added" and not q.view.declared:
@@ -75,8 +73,7 @@ def positions_stay_apart(q: Encoding) -> Answer:
         on_grid = getattr(q.view, "grid", None) and found.name != "not-a-number"
         return fault("positions-shared", found.said, found.number) if on_grid else found
     if isinstance(refused, FewerRowsError):
-        said = f"{refused}: the tokens beyond are lost without a word"
-        return fault("truncated-silently", said, line[-1] + 1)
+        return fault("truncated-silently", f"{refused}, without a word", line[-1] + 1)
     ends = f"; beyond {line[-1]:,} it refuses ({str(refused)[:80]})" if refused else ""
     return f"{len(line):,} positions to {line[-1]:,}, all different{ends}"
 
@@ -157,15 +154,13 @@ def _over_the_edge(q: Encoding) -> Answer | None:
             x, line = torch.ones_like(q.content(count)), torch.arange(first, first + count)
             try:
                 made = q.called(x, line)
-            except FewerRowsError:
-                words = "no row for each comes back, without a word"
-            except NotAskedError:
-                continue
-            else:
                 if count == 1 or any(apart(m[..., 0, :], m[..., 1, :]) for m in made):
                     continue
-                words = "both receive one and the same, without a word"
-            told = f"the table ends before position {edge:,}; of {count} from {first:,} on {words}"
+            except FewerRowsError:
+                pass
+            except NotAskedError:
+                continue
+            told = f"{count} from position {first:,} on do not receive {count} rows, without a word"
             return fault("truncated-silently", told, edge)
     return None
 

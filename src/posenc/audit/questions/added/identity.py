@@ -8,10 +8,8 @@ from torch import Tensor
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.schedules import KNOWN, slipped
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.asking import ROUNDING, Answer, compared, needed, question
+from posenc.audit.questions.asking import Answer, compared, needed, question
 from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, UNKNOWN, fault
-from posenc.audit.questions.rows import apart
-from posenc.positions import Coordinates, grid
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared"))
@@ -21,8 +19,8 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return _of_sinusoid(q.sinusoid, q)
     if q.square:
         return f"a table of {q.square}"
-    if q.patches is not None and _has_fractional_rows(q, q.patches):
-        side = len(q.patches)
+    _, side = q.of_square(fraction=1.0)
+    if side:
         said = f"channels of rows go by number / {side} instead of number // {side}"
         return fault("rows-not-whole", said, 1 / side)
     needed(not q.is_table, "its numbers are learned; any table is a right one")
@@ -33,14 +31,6 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
             return fault(*slip)
         needed(len(q.near) >= 6, "too few rows to tell")
     return fault("unknown-function", UNKNOWN, 0.0)
-
-
-def _has_fractional_rows(q: AddedInquiry, patches: Tensor) -> bool:
-    """Whether rows of square patches go by a patch's number over the side, not by whole rows."""
-    points = grid(len(patches), len(patches)).double()
-    points[:, 0] += points[:, 1] / len(patches)
-    made = (each.table(Coordinates(points), dtype=torch.float64) for each in q.of_images)
-    return any(apart(each, patches.flatten(0, 1)) < ROUNDING for each in made)
 
 
 def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
@@ -55,12 +45,14 @@ def _of_sinusoid(found: sinusoids.Sinusoid, q: AddedInquiry) -> Answer:
         said = f"frequencies fall as those of base {ours.base:,.6g}: the exponent has {slip}"
     if said:
         return fault("wrong-exponent", said, ours.base, expected=10_000.0)
-    learned = "" if found.is_plain else q.factor
-    if learned is None:
+    learned = q.learned(q.view.subject.fresh()).items()
+    factor = next((name for name, p in learned if p.numel() == 1), None)
+    if not found.is_plain and factor is None:
         return fault("table-scaled", f"sines are times {found.size:.4g}", found.size, expected=1.0)
     if ours.base not in KNOWN:
         return fault("unusual-base", f"{ours.base:,.6g} is the base of no known model", ours.base)
-    return f"{found.off:.1g} from {found.said}" + (f", as {learned} has learned" if learned else "")
+    told = f"{found.off:.1g} from {found.said}"
+    return told if found.is_plain else f"{told}, as {factor} has learned"
 
 
 @question(after=NO_STATE)

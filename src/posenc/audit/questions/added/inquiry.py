@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import product
 from math import isqrt
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from posenc.audit.signatures import lengths_of
 from posenc.encodings.tokens.addition import Scale
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
-from posenc.positions import grid, prefixed
+from posenc.positions import Coordinates, grid
 
 SAME = 1e-4
 """By which share a factor that is measured may be off."""
@@ -35,15 +36,6 @@ LARGEST = 64**2 + 1
 
 OF_SQUARES = ("mae", "rt_detr", "timm", "positional_encodings")
 """The forms of ``AxialSinusoidal`` that images without padding are encoded by."""
-
-TOKENS = ((0, ""), (1, " behind 1 of zeros"), (1, " before 1 of zeros"))
-"""How many tokens stand beside the patches of a square image, and where these stand."""
-
-
-def _side(count: int) -> int:
-    """The side of a square of so many patches; 0 where there is none."""
-    side = isqrt(max(count, 0))
-    return side if side >= 3 and side**2 == count else 0
 
 
 @dataclass
@@ -152,12 +144,6 @@ class AddedInquiry(Inquiry):
         return any(0 < n <= OF_ONE_ROW * p.numel() for n, p in zip(read, learned, strict=True))
 
     @property
-    def factor(self) -> str | None:
-        """The name of a number that it learns, by which its table may be multiplied."""
-        learned = self.learned(self.view.subject.fresh()).items()
-        return next((name for name, p in learned if p.numel() == 1), None)
-
-    @property
     def scale(self) -> Scale:
         """What content is multiplied with, as an argument of ours; None for nothing."""
         found, root = self.view.scale or 1.0, self.view.dim**0.5
@@ -178,42 +164,46 @@ class AddedInquiry(Inquiry):
         return found
 
     @cached_property
-    def patches(self) -> Tensor | None:
-        """Its rows as those of the patches of a square image, ``[side, side, dim]``."""
-        count = self.most(LARGEST) if self.view.grid is None else 0
-        for before in (0, 1):  # a class token
-            if side := _side(count - before):
-                return self.view.rows(count)[before:].unflatten(0, (side, side))
-        return None
-
-    @property
-    def of_images(self) -> list[AxialSinusoidal]:
-        """The encodings of images without padding, of its width."""
-        forms, dim = OF_SQUARES if self.view.dim % 4 == 0 else (), self.view.dim
-        return [AxialSinusoidal(dim, form, axes=2, scale=self.scale) for form in forms]
+    def images(self) -> list[tuple[str, Tensor]]:
+        """Its rows as patches of square images, and where one token of zeros stands beside them."""
+        if self.view.grid is not None:
+            return []
+        table = self.view.rows(self.most(LARGEST))
+        cases = (
+            ("", table, table[:0]),
+            (" behind 1 of zeros", table[1:], table[:1]),
+            (" before 1 of zeros", table[:-1], table[-1:]),
+        )
+        return [
+            (beside, patches)
+            for beside, patches, token in cases
+            if isqrt(len(patches)) ** 2 == len(patches) >= 9 and not token.any()
+        ]
 
     @cached_property
     def square(self) -> str:
-        """The encoding of square images that it is, in words."""
-        if self.view.grid is not None or self.sinusoid is not None:
-            return ""
-        count = self.most(LARGEST)
-        for prefix, beside in TOKENS:
-            if not (side := _side(count - prefix)):
-                continue
-            points, table = prefixed(grid(side, side), prefix), self.view.rows(count)
-            table = table.roll(1, 0) if "before" in beside else table
-            for ours in self.of_images:
-                off = apart(ours.table(points, dtype=torch.float64), table)
-                if off < ROUNDING:
-                    told = f"equal to posenc.{ours!r} within {off:.1g}"
-                    return f"{side} × {side} patches{beside}, {told}"
-        return ""
+        """The published encoding of square images that it is, in words."""
+        said, _ = self.of_square()
+        return said
+
+    def of_square(self, fraction: float = 0.0) -> tuple[str, int]:
+        """The same where rows grow by such a fraction from column to column; and the side."""
+        dim, forms = self.view.dim, OF_SQUARES if self.view.dim % 4 == 0 else ()
+        for (beside, patches), form in product(self.images, forms):
+            side = isqrt(len(patches))
+            points = grid(side, side).double()
+            points[:, 0] += fraction * points[:, 1] / side
+            ours = AxialSinusoidal(dim, form, axes=2, scale=self.scale)
+            off = apart(ours.table(Coordinates(points), dtype=torch.float64), patches)
+            if off < ROUNDING:
+                told = f"{side} × {side} patches{beside}, equal to posenc.{ours!r}"
+                return f"{told} within {off:.1g}", side
+        return "", 0
 
     def excused(self, whole: list[Tensor], part: list[Tensor]) -> None:
         """A class token behind the patches of a square may receive nothing."""
         many, few = whole[0][0], part[0][0]
-        empty = self.patches is not None and not (many[-1].any() or few[-1].any())
+        empty = bool(self.images) and not (many[-1].any() or few[-1].any())
         if empty and apart(many[: len(few) - 1], few[:-1]) < ROUNDING:
             raise NotAskedError("the last of its tokens receives nothing, as a class token")
 

@@ -28,13 +28,6 @@ LARGEST_SQUARE = FAR_SQUARE + 2
 """Tokens that are asked for where a table may end at a square, or at its class token."""
 
 
-def longest(call: Callable[[int], Tensor], most: int) -> Tensor:
-    """``call`` of as many tokens, up to ``most``, as it answers."""
-    with suppress(NotAskedError):
-        return call(most)
-    return call(most_taken(lambda seq: answers(lambda: call(seq)), most - 1))
-
-
 @dataclass
 class BiasInquiry(Inquiry):
     """A subject that gives a bias, with what several questions need of it."""
@@ -61,7 +54,7 @@ class BiasInquiry(Inquiry):
     @cached_property
     def seen(self) -> Tensor:
         """What a softmax sees of the bias of some tokens, float64."""
-        return self._seen_to(2 * SEQ)
+        return self._longest(lambda seq: self.view.seen(seq, seq), 2 * SEQ)
 
     @cached_property
     def given(self) -> Tensor:
@@ -72,13 +65,20 @@ class BiasInquiry(Inquiry):
     @cached_property
     def far_square(self) -> Tensor:
         """The same of as many tokens as it gives, up to 600; −∞ for keys that it hides."""
-        far = self._seen_to(max(self.seen.shape[-1], min(FAR_ROWS, self.length)))
-        seq = far.shape[-1]
-        return far.masked_fill(masks.hidden(self.view.bias(seq, seq)), -torch.inf)
+        most = max(self.seen.shape[-1], min(FAR_ROWS, self.length))
+        return self._longest(lambda seq: self.masked(seq, seq), most)
 
-    def _seen_to(self, most: int) -> Tensor:
-        """What a softmax sees of the bias of so many tokens, or of as many as it gives."""
-        return longest(lambda seq: self.view.seen(seq, seq), self.view.fixed or most)
+    def masked(self, q_len: int, k_len: int) -> Tensor:
+        """What a softmax sees, with −∞ for all that it hides."""
+        hidden = masks.hidden(self.view.bias(q_len, k_len))
+        return self.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
+
+    def _longest(self, call: Callable[[int], Tensor], most: int) -> Tensor:
+        """``call`` of as many tokens up to ``most`` as it answers, or of those that it takes alone."""
+        most = self.view.fixed or most
+        with suppress(NotAskedError):
+            return call(most)
+        return call(most_taken(lambda seq: answers(lambda: call(seq)), most - 1))
 
     @cached_property
     def mask(self) -> masks.Mask | None:
@@ -122,7 +122,7 @@ class BiasInquiry(Inquiry):
         far, fixed = self.far_square, self.view.fixed
         yield far, not fixed and len(far[0]) < min(FAR_ROWS, self.length)
         if len(far[0]) == FAR_ROWS:
-            yield self._seen_to(LARGEST_SQUARE), False
+            yield self._longest(lambda seq: self.view.seen(seq, seq), LARGEST_SQUARE), False
         if fixed:  # -100 hides what another window has
             top = far.amax((1, 2), keepdim=True)
             yield far.masked_fill(far < top - NO_WEIGHT, -torch.inf), False
@@ -169,7 +169,7 @@ class BiasInquiry(Inquiry):
         if not isinstance(thing, nn.Module) or self.is_square:
             return None
         with suppress(NotAskedError):
-            made = longest(lambda seq: self.view.bias(seq, seq, by=thing), fixed or FAR_ROWS)
+            made = self._longest(lambda seq: self.view.bias(seq, seq, by=thing), FAR_ROWS)
             if (found := lookups.looked_up(made.double(), thing)) is not None:
                 rule, count = lookups.buckets(*found), made.shape[-1]
                 if rule.kind == "clipped" and (fixed or count < FAR_ROWS):  # it gives no more
@@ -182,11 +182,9 @@ class BiasInquiry(Inquiry):
     def longest_row(self, dtype: torch.dtype) -> Tensor:
         """The bias of the last of as many keys as it gives, ``[heads, keys]``."""
         view = self.view
-        if view.fixed:
-            return view.bias(view.fixed, view.fixed, dtype)[:, -1]
         most = min(self.length, FAR if view.rows or view.key_only else FAR_SQUARE)
         row = lambda size: view.bias(1 if view.rows else size, size, dtype)[:, -1]  # noqa: E731
-        return longest(row, max(SEQ + 1, most))
+        return self._longest(row, max(SEQ + 1, most))
 
     def visible_row(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The same without keys that are hidden from a head, and how far each stands away."""

@@ -7,19 +7,20 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
-from posenc.audit.identity import masks, windows
+from posenc.audit.identity import windows
 from posenc.audit.identity.lines import HIDDEN
 from posenc.audit.questions.asking import Answer, Way, compared, listed, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
 from posenc.audit.questions.faults import NO_STATE, fault
-from posenc.audit.report import Fault, NotAskedError
+from posenc.audit.report import Fault
 
 ROUNDING = 1e-4
 
 SIZE = 32.0
 """How large scores are that are handed on."""
 
+IN_WINDOW = "it is made for all tokens of a window at once"
 OTHERWISE = ("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
 
 
@@ -71,17 +72,11 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     return f"{each.max().item():.1g} along diagonals, beside {sizes.max().item():.3g}"
 
 
-def _refuse_in_window(q: BiasInquiry) -> None:
-    """Rows of another length and queries behind a cache are none of an image."""
-    if q.window is not None:
-        raise NotAskedError(f"it is made for all of {q.window.size} tokens at once")
-
-
 @question(essential=True, after=("encodes-nothing", *NO_STATE))
 def same_at_another_length(q: BiasInquiry) -> Answer:
     """Does a pair of tokens receive the same in a short row and in a long one?"""
     needed(not q.view.fixed, f"it takes {q.view.fixed} tokens alone")
-    _refuse_in_window(q)
+    needed(q.window is None, IN_WINDOW)
     pair = q.seen[:, :SEQ, :SEQ], q.view.seen(SEQ, SEQ)
     ways = [(f"in rows of {q.seen.shape[-1]} tokens", ROUNDING, partial(_as_told_apart, *pair))]
     return compared(ways, "depends-on-length", f"away from the same pairs in rows of {SEQ}")
@@ -106,24 +101,18 @@ def _as_told_apart(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
 def decodes_as_it_prefills(q: BiasInquiry) -> Answer:
     """Is the row of one query behind a cache the last row of the square?"""
     needed(q.view.rows, "it gives square matrices only")
-    _refuse_in_window(q)
+    needed(q.window is None, IN_WINDOW)
 
     def last_rows(count: int, square: Tensor) -> tuple[Tensor, Tensor]:
-        return _as_told_apart(_masked(q, count, square.shape[-1]), square[:, -count:])
+        return _as_told_apart(q.masked(count, square.shape[-1]), square[:, -count:])
 
-    small, far = _masked(q, SEQ, SEQ), q.far_square
+    small, far = q.masked(SEQ, SEQ), q.far_square
     cases = *((n, small) for n in (1, 2, 3, SEQ // 2)), (1, far), (7, far)
     ways = [
         (f"{n} queries and {square.shape[-1]} keys", ROUNDING, partial(last_rows, n, square))
         for n, square in cases
     ]
     return compared(ways, "bias-without-cache-offset", "away from the last rows of the square")
-
-
-def _masked(q: BiasInquiry, q_len: int, k_len: int) -> Tensor:
-    """What a softmax sees, with −∞ for all that it hides."""
-    hidden = masks.hidden(q.view.bias(q_len, k_len))
-    return q.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
 
 
 @question(after=(*OTHERWISE, "not-a-number", "bias-without-cache-offset", *NO_STATE))
@@ -149,13 +138,10 @@ def rows_have_their_own_padding(q: BiasInquiry) -> Answer:
     needed("mask" in view.takes and not view.fixed, "it takes no mask of padding")
     masks = torch.ones(3, SEQ, dtype=torch.long)
     masks[0, :3], masks[2, -2:] = 0, 0
-    made, one = (
-        view.run(view.subject.fresh(), SEQ, SEQ, torch.float32, mask=some)
-        for some in (masks, masks[:1])
-    )
-    if made.shape != (len(masks) * len(one), *one.shape[1:]) or one.numel() % (view.heads * SEQ):
-        raise NotAskedError(f"for {len(masks)} rows it gives the shape {tuple(made.shape)}")
-    rows, ways = made.reshape(len(masks), view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), []
+    made = view.run(view.subject.fresh(), SEQ, SEQ, torch.float32, mask=masks)
+    fits = len(made) in (3, 3 * view.heads) and made.numel() % (3 * view.heads * SEQ) == 0
+    needed(fits, f"for 3 rows it gives the shape {tuple(made.shape)}")
+    rows, ways = made.reshape(3, view.heads, -1, SEQ).expand(-1, -1, SEQ, -1), []
     for row, real in zip(rows, masks.bool(), strict=True):
         count = int(real.sum())
         alone = partial(_as_told_apart, row[:, real][..., real], view.bias(count, count))
