@@ -148,14 +148,13 @@ def gradients_flow(q: Any) -> Answer:
     thing = training(q.view.subject.fresh())
     passes = q.view.kind == "rotary" or getattr(q.view, "scale", None) is not None
     x = q.drawn(q.content(q.most(6))).requires_grad_(passes)
-    answers = []
-    for index, _ in enumerate(getattr(q.view, "sides", "q")):
+    said: Answer = ""
+    for index in reversed(range(len(getattr(q.view, "sides", "q")))):
         call = lambda x, index=index: q.called(x, by=thing)[index]  # noqa: E731
         said = gradients(call, x, {} if index else q.learned(thing), _of_ids(q, thing))
         if not isinstance(said, str):
-            return said
-        answers.append(said)
-    return answers[0]
+            break
+    return said
 
 
 def gradients(
@@ -185,11 +184,9 @@ def gradients(
     if lacking:
         return fault("gradient-cut", f"no gradient reaches {CONTENT}", 0.0, expected=1.0)
     if lost := [name for name, g in found.items() if not g.isfinite().all()]:
-        said = f"the gradient of {', '.join(lost)} is infinite or no number"
-        return fault("not-a-number", said, len(lost))
+        return fault("not-a-number", f"gradients of {', '.join(lost)} are no numbers", len(lost))
     if x.requires_grad and (off := _gradient_off(call, x, found[CONTENT], made, weights)):
-        said = f"the gradient of {CONTENT} is off by up to {off:.3g} of its size"
-        return fault("gradient-otherwise", said, off)
+        return fault("gradient-otherwise", f"it is off by up to {off:.3g} of its size", off)
     return f"{len(learned)} parameters" + ", and content" * x.requires_grad
 
 

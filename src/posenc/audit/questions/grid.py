@@ -18,14 +18,7 @@ from posenc.audit.questions.asking import Answer, needed, question
 from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import COARSE, RotaryInquiry
 from posenc.audit.questions.rows import apart
-from posenc.audit.report import (
-    CannotCheckError,
-    NotAskedError,
-    Report,
-    Severity,
-    Verdict,
-    merged,
-)  # fmt: skip
+from posenc.audit.report import CannotCheckError, NotAskedError, Report, Severity, Verdict, merged
 from posenc.audit.subjects import Subject
 
 SEQ, LEAST = 6, 8
@@ -108,8 +101,7 @@ def both_axes_turn(q: Axes) -> Answer:
                 return fault("axes-swapped", said, apart(near[a], keys[a]))
     off, point = q.points_off()
     if off > q.room:
-        said = f"the point {point} is turned otherwise than by its coordinates, by {off:.3g}"
-        return fault("not-relative", said, off)
+        return fault("not-relative", f"the point {point} is turned {off:.3g} otherwise", off)
     if (said := _unlike(q)) is not None:
         return fault("unlike-its-configuration", said)
     told = ", ".join(f"{n} turn {len(c)} channels" for n, c in zip(names, q.channels, strict=True))

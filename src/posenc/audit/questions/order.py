@@ -61,8 +61,7 @@ def same_at_another_length(q: Encoding) -> Answer:
             return excuse
     elif (off := q.beside_far_tokens()) < q.dense:
         return f"{off:.1g} apart between rows of {short} tokens and longer ones"
-    said = f"the same tokens come out up to {off:.3g} apart in short rows and in long ones"
-    return fault("depends-on-length", said, off)
+    return fault("depends-on-length", f"the same tokens come out up to {off:.3g} apart", off)
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE))
@@ -91,10 +90,8 @@ def decodes_as_it_prefills(q: Encoding) -> Answer:
         return f"{off:.1g} apart to position {DECODED[-1]}"
     for shift, sign in ((1, "−"), (-1, "+")):
         if apart(_alone(q, few[..., 2:, :], line[2:] + shift), whole[..., 2:, :]) < ROUNDING:
-            said = f"behind a cache token p receives what p {sign} 1 does in the row"
-            return fault("off-by-one-after-cache", said, off)
-    said = f"tokens given one by one are up to {off:.3g} away from those given together"
-    return fault("decoding-differs-from-prefill", said, off)
+            return fault("off-by-one-after-cache", f"token p receives what p {sign} 1 does", off)
+    return fault("decoding-differs-from-prefill", f"tokens alone are up to {off:.3g} away", off)
 
 
 def _alone(q: Encoding, x: Tensor, line: Tensor) -> Tensor:
@@ -129,20 +126,15 @@ def _said_otherwise(q: Encoding) -> Iterator[Way]:
         yield f"three tokens from 5 on, said by {name}", ROUNDING, partial(by_another, run)
     if not view.moves:
         return
-    for line in _lines(q.end, jumps=view.moves != "offset"):
+    firsts = [p for p in (5, 50, 130, 1000, q.end - 3) if 0 <= p <= q.end - 3]
+    anyhow = [[7, 3, 19, 3, 0], [q.end - 1, 2, q.end // 2]] if view.moves != "offset" else []
+    for line in map(torch.tensor, [*([p, p + 1, p + 2] for p in firsts), *anyhow]):
         allowed = ROUNDING if int(line.max()) < 20 else 1e-3
         yield f"tokens at {listed(line)} together", allowed, partial(together, line)
     if unsaid:
         count = max(1, min(q.end, 2**22 // q.content(1).numel()))
         both = lambda: (unsaid.whole(q.content(count)), q.whole(q.content(count)))  # noqa: E731
         yield f"{count:,} tokens without positions", ROUNDING, both
-
-
-def _lines(end: int, jumps: bool) -> list[Tensor]:
-    """Positions of some tokens, near and far, in order and not."""
-    firsts = [p for p in (5, 50, 130, 1000, end - 3) if 0 <= p <= end - 3]
-    anyhow = [[7, 3, 19, 3, 0], [end - 1, 2, end // 2]] if jumps else []
-    return [torch.arange(p, p + 3) for p in firsts] + [torch.tensor(line) for line in anyhow]
 
 
 def _over_the_edge(q: Encoding) -> Answer | None:
@@ -170,14 +162,7 @@ def rows_have_their_own_positions(q: Encoding) -> Answer:
     """In a batch with padding on the left, does each row get what its own positions mean?"""
     by_row = q.view.moves in ("rows", "positions") and q.view.layout not in ONE_ROW
     needed(by_row, "positions cannot be said for each row")
-    name, words = "padding-shifts-positions", "away from these rows alone"
-    if _first_for_all(q):
-        name, words = "first-row-for-all", f"{words}: all stand where the first does"
-    return compared(_by_rows(q), name, words)
-
-
-def _by_rows(q: Encoding) -> Iterator[Way]:
-    """Rows of a batch, and each of them alone."""
+    name, words, ways = "padding-shifts-positions", "away from these rows alone", []
 
     def both(x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
         return q.whole(x, at), torch.cat(list(map(q.whole, x.split(1), at.split(1))))
@@ -185,15 +170,9 @@ def _by_rows(q: Encoding) -> Iterator[Way]:
     for starts, count in PADDED:
         x, at = q.content(count, len(starts), seed=4), starts[:, None] + torch.arange(count)
         said = f"rows of {count} tokens from {listed(starts)} on"
-        yield said, ROUNDING, partial(both, x, at)
-
-
-def _first_for_all(q: Encoding) -> bool:
-    """Whether equal rows come out alike, queries or keys, wherever they begin."""
-    for starts, count in PADDED:
-        x, at = q.content(count), starts[:, None] + torch.arange(count)
+        ways.append((said, ROUNDING, partial(both, x, at)))
         with suppress(NotAskedError):
-            sides = q.called(x.expand(len(starts), *x.shape[1:]), at)
-            if any(not apart(side, side[:1].expand_as(side)) for side in sides):
-                return True
-    return False
+            alike = q.called(x[:1].expand_as(x), at)  # equal rows, wherever they begin
+            if any(not apart(side, side[:1].expand_as(side)) for side in alike):
+                name, words = "first-row-for-all", "away: all stand where the first does"
+    return compared(ways, name, words)

@@ -21,8 +21,7 @@ def is_precise(q: Encoding) -> Answer:
     last, worst = int(line[-1]), off.max().item()
     q.errors |= {p: off[line <= p].max().item() for p in (*q.marks, last) if p <= last}
     if rounded:
-        said = f"frequencies are rounded to {rounded}: at position {last:,} {worst:.3g} off"
-        return fault("frequencies-in-16-bits", said, worst)
+        return fault("frequencies-in-16-bits", f"of {rounded}: up to {worst:.3g} off", worst)
     if held:
         return fault("table-in-16-bits", f"every number is one of {held}: {worst:.3g} off", worst)
     if (first := rows.parting(line, off)) is not None:
@@ -55,8 +54,7 @@ def survives_autocast(q: Any) -> Answer:
     needed(not early, "a function that gives a table may be called before autocast begins")
     with torch.autocast("cpu", torch.bfloat16):
         made = q.far_rows(by=built)
-    said = "inside torch.autocast a token at {} is {:.3g} off"
-    return _rounded_once(q, "autocast-breaks-it", said, made)
+    return _rounded_once(q, "autocast-breaks-it", "in autocast a token at {} is {:.3g} off", made)
 
 
 @question(after=NO_NUMBER)

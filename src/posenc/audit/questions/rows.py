@@ -38,10 +38,8 @@ def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
     """A fault where rows ``[positions, width]`` at rising positions repeat, or are no numbers."""
     lost = line[(~torch.isfinite(table)).any(1)]
     if len(lost):
-        said = f"{what} at position {int(lost[0]):,} is infinite or no number, and so at"
-        return fault(
-            "not-a-number", f"{said} {len(lost):,} of {len(line):,} positions", int(lost[0])
-        )
+        said = f"{what} is infinite or no number at {len(lost):,} of {len(line):,} positions"
+        return fault("not-a-number", said, int(lost[0]))
     sizes = table.abs().amax(1).clamp(min=1e-30)  # of each row: xPos' grow and shrink
     still = (table.diff(dim=0).abs().amax(1) <= APART * sizes[1:]).nonzero().flatten()
     if not len(still):

@@ -21,8 +21,7 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
         return f"a table of {q.square}"
     _, side = q.of_square(fraction=1.0)
     if side:
-        said = f"channels of rows go by number / {side} instead of number // {side}"
-        return fault("rows-not-whole", said, 1 / side)
+        return fault("rows-not-whole", f"rows are number / {side}, not number // {side}", 1 / side)
     needed(not q.is_table, "its numbers are learned; any table is a right one")
     if q.of_grid:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
@@ -62,7 +61,7 @@ def keeps_the_size_of_content(q: AddedInquiry) -> Answer:
     factor = needed(q.view.scale, "it gives the table alone, or more than a sum with content")
     if scale is None or scale == "sqrt_dim":
         return "as it comes" if scale is None else f"times √{dim}"
-    said = f"content is multiplied with {scale}, where 1 and √{dim} = {dim**0.5:.4g} are usual"
+    said = f"content is multiplied with {scale}, where 1 and √{dim} are usual"
     return fault("content-scaled", said, factor, expected=1.0)
 
 

@@ -79,17 +79,6 @@ class AddedInquiry(Inquiry):
     # Rows.
 
     @cached_property
-    def table(self) -> Tensor:
-        """Rows to the length that is judged, and beyond what it is built for, float64."""
-        return self.view.rows(self.most(self._wanted))
-
-    @property
-    def _wanted(self) -> int:
-        built = [n for n in lengths_of(self.view.subject.fresh()) if 8 <= n <= 2**17]
-        beyond = max((2 * n + 2 for n in built[:3]), default=0)
-        return max(self.length, min(beyond, 2**22 // self.view.dim))
-
-    @cached_property
     def near(self) -> Tensor:
         """Its first rows, float64."""
         return self.view.rows(self.most(64))[:64]  # what has one length takes that alone
@@ -97,18 +86,21 @@ class AddedInquiry(Inquiry):
     @property
     def end(self) -> int:
         """How many positions there are to be asked for."""
-        return min(len(self.table), self.length)
+        return min(len(self.far[0]), self.length)
 
     @cached_property
     def far(self) -> tuple[list[int], Tensor, NotAskedError | None]:
-        """Positions, what tokens there receive, and why more are refused."""
-        seq, refused = len(self.table), None
-        if seq < self._wanted and not self.view.fixed:
+        """Positions, also beyond what it is built for, its rows there, and why more are refused."""
+        built = [n for n in lengths_of(self.view.subject.fresh()) if 8 <= n <= 2**17]
+        beyond = max((2 * n + 2 for n in built[:3]), default=0)
+        wanted = max(self.length, min(beyond, 2**22 // self.view.dim))
+        table, refused = self.view.rows(self.most(wanted)), None
+        if len(table) < wanted and not self.view.fixed:
             try:
-                self.view.added(seq + 1)
+                self.view.added(len(table) + 1)
             except NotAskedError as reason:
                 refused = reason
-        return list(range(seq)), self.table, refused
+        return list(range(len(table))), table, refused
 
     @property
     def below(self) -> range:
@@ -122,7 +114,7 @@ class AddedInquiry(Inquiry):
     def beside_far_tokens(self) -> float:
         """How far first rows of a long call are from those of a short one."""
         short = self.view.rows(self.most(9))
-        return apart(self.table[: len(short)], short)
+        return apart(self.far[1][: len(short)], short)
 
     # What it learns.
 
@@ -233,8 +225,9 @@ class AddedInquiry(Inquiry):
         line = torch.arange(self.end)
         if self.end * self.view.dim > 2**22:
             line = torch.cat((line[:128], torch.linspace(0, self.end - 1, 4096).long())).unique()
-        held = rows.is_held_in(self.table[:512]) or ""
-        return line, self.table[line] - found.exact(line), found.rounded, held
+        table = self.far[1]
+        held = rows.is_held_in(table[:512]) or ""
+        return line, table[line] - found.exact(line), found.rounded, held
 
     def moved(self, errors: Tensor) -> Tensor:
         """What errors do to each row."""
@@ -257,6 +250,6 @@ class AddedInquiry(Inquiry):
         if self.square:
             return f"a table of {self.square}"
         if self.is_table:
-            count = int(self.table.any(1).sum())  # a class token may be left without
+            count = int(self.far[1].any(1).sum())  # a class token may be left without
             return f"a learned table, at least {count:,} rows of {self.view.dim}{beside}"
         return self.of_grid and self.of_grid + beside

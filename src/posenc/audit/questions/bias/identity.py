@@ -40,8 +40,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
         said = f"{heads} is no power of two; 2^(−8h/{heads}) is up to {100 * off:.0f} % off"
         return fault("slopes-of-other-head-counts", said, off)
     if found.rule:
-        said = f"the {heads} slopes are the authors' in another order"
-        return fault("slopes-in-another-order", said, found.off)
+        return fault("slopes-in-another-order", f"the {heads} slopes are the authors'", found.off)
     return fault("wrong-slopes", f"slopes of {heads} heads are up to {off:.3g} % off", off)
 
 
@@ -73,24 +72,21 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
     is_like_t5 = len(far) > 50 and len(far[far >= 0].unique()) in (1, 2)
     is_like_t5 = is_like_t5 or found.off <= found.compared // 2
     needed(is_like_t5, "it has buckets of another kind than T5's")
-    said = f"{found.off} of {found.compared} distances read another row than T5's"
-    said += f" {found.rows} to {found.max_distance} do, the nearest of them {found.first_off}"
+    said = f"{found.off} of {found.compared} distances read another row, from {found.first_off} on"
     return fault("buckets-off", said, found.off)
 
 
 def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
     later = found.later[1:]
-    hides, decodes = bool((later < 0).all()), _decodes(q)
+    shows_none = bool((later < 0).all()) or _decodes(q)
     if found.bidirectional:
-        if not (hides or decodes) or len(later) <= found.rows // 4 + 1:  # so far the rows are alike
-            return ""
-        why = "it hides all later keys" if hides else "it says of itself that it decodes"
-        return f"half of its {found.rows} buckets are for later keys, but {why}"
-    said = "its buckets are for the past, and keys after the query read"
-    if not found.knows_later_keys:
-        return f"{said} some of them: right where a causal mask hides these"
-    return "" if hides or decodes else f"{said} row 0: right where a causal mask hides these"
+        told = len(later) > found.rows // 4 + 1  # so far the rows of both are alike
+        is_odd = shows_none and told
+        return "half of its buckets are for later keys, which it never shows" if is_odd else ""
+    if shows_none and found.knows_later_keys:
+        return ""
+    return "its buckets are for the past, but keys after the query read some: right under a mask"
 
 
 def _decodes(q: BiasInquiry) -> bool:
@@ -118,5 +114,5 @@ def keeps_distances_apart(q: BiasInquiry) -> Answer:
     if off < 0.05 and not exact:
         return f"{made.dtype}, up to {off:.1g} off for the nearest {len(distance)} keys"
     values = len(made[int(rule.argmax())].unique())
-    said = f"in {count:,} keys ({made.dtype}) the steepest head has {values} different values, and"
-    return fault("bias-in-16-bits", f"{said} the nearest keys are up to {off:.3g} off", off)
+    said = f"{values} values for {count:,} keys in {made.dtype}, the nearest up to {off:.3g} off"
+    return fault("bias-in-16-bits", said, off)

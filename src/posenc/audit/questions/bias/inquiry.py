@@ -74,7 +74,7 @@ class BiasInquiry(Inquiry):
         return self.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
 
     def _longest(self, call: Callable[[int], Tensor], most: int) -> Tensor:
-        """``call`` of as many tokens up to ``most`` as it answers, or of those that it takes alone."""
+        """``call`` of as many tokens up to ``most`` as it answers, or of its only number."""
         most = self.view.fixed or most
         with suppress(NotAskedError):
             return call(most)

@@ -67,8 +67,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g}"
         return fault("depends-on-absolute-positions", said, each[head].item())
     if q.view.key_only:
-        said = "all queries share one row: the same under softmax, but not before it"
-        return fault("key-only", said, each.max().item())
+        return fault("key-only", "all queries share one row: as good to softmax", each.max().item())
     return f"{each.max().item():.1g} along diagonals, beside {sizes.max().item():.3g}"
 
 

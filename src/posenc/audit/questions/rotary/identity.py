@@ -53,12 +53,10 @@ def _slips(q: RotaryInquiry, found: rotations.Rotation) -> Iterator[Fault]:
         pairs = ", ".join(map(str, found.missing))
         yield fault("pair-never-turns", f"pair(s) {pairs} never turn", len(found.missing))
     if shape.begin is None and bool(((shape.phases.abs() - pi / 2).abs() < 1e-3).all()):
-        said = "sines and cosines are exchanged: pairs turn by π/2 − pω at position p, not by pω"
-        yield fault("turned-backwards", said, pi / 2, severity="wrong")
+        yield fault("turned-backwards", "sines and cosines are exchanged", pi / 2, severity="wrong")
         return
     if shape.sense < 0:
-        said = "queries and keys are both turned by −p: weights trained with +p do not fit"
-        yield fault("turned-backwards", said, -1.0, expected=1.0)
+        yield fault("turned-backwards", "queries and keys are turned by −p", -1.0, expected=1.0)
     if shape.begin != 0:
         where = "at an angle of its own" if shape.begin is None else f"as position {shape.begin}"
         said = f"the first token is turned {where}, queries and keys alike: scores are the same"
@@ -74,11 +72,10 @@ def is_as_configured(q: RotaryInquiry) -> Answer:
     unlike, named = "unlike-its-configuration", schedules.describe(ours.frequencies)
     seen = not (q.view.gives_tables or q.view.is_one_of_several)
     if seen and shape.pairing != ours.pairing:
-        said = f"it pairs channels by {shape.pairing}, the configuration's model {ours.pairing}"
+        said = f"the pairing is {shape.pairing}, the configuration means {ours.pairing}"
         return fault("pairing-of-the-other-convention", said)
     if seen and shape.dim == ours.head_dim > ours.rotated_dim and shape.place != ours.rotated:
-        said = f"channels from {shape.start} on turn, the configuration means the {ours.rotated}"
-        return fault(unlike, said, shape.start)
+        return fault(unlike, f"it turns channels from {shape.start} on", shape.start)
     theirs, wanted = shape.speeds, schedules.radians(ours.frequencies)
     if bool((wanted < 0).all()):  # nanochat turns by −p, and is meant to
         wanted = shape.sense * wanted
@@ -90,8 +87,7 @@ def is_as_configured(q: RotaryInquiry) -> Answer:
         return fault(unlike, f"{said} over {2 * len(wanted)}", off)
     factor = ours.frequencies.attention_factor
     if abs(shape.size - factor) > (1e-3 if q.coarse else 1e-5):
-        said = f"cosines are multiplied with {shape.size:.6g}, the configuration means {factor:.6g}"
-        return fault(unlike, said, shape.size)
+        return fault(unlike, f"cosines are times {shape.size:.6g}, not {factor:.6g}", shape.size)
     if shape.pairing == ours.pairing:
         return f"{named}, {ours.pairing} pairing"
     return f"{named}, whose pairing goes by how it is applied, which was not seen"

@@ -134,7 +134,7 @@ class RotaryInquiry(Inquiry):
     @cached_property
     def rotation(self) -> rotations.Rotation | None:
         """The schedule that it follows, if it is one that is known."""
-        expected = self.expected.frequencies if self.expected is not None else None
+        expected = getattr(self.expected, "frequencies", None)
         return rotations.identify(self.shape, expected, coarse=self.coarse)
 
     @cached_property
@@ -205,10 +205,8 @@ class RotaryInquiry(Inquiry):
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
         """Positions, errors there, and the dtypes to which frequencies and table are rounded."""
-        found, line = (
-            needed(self.rotation, "what it should be is not known"),
-            torch.tensor(self.below),
-        )
+        found = needed(self.rotation, "what it should be is not known")
+        line = torch.tensor(self.below)
         made = self.far[1][: len(line)] / self.shape.size
         cos, sin = found.exact(line)
         errors = made - torch.cat((cos, self.shape.sense * sin), -1)

@@ -48,8 +48,7 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
     if not shape.firsts:
         return fault("encodes-nothing", "no channel turns with position", 0.0, expected=1.0)
     if shape.odd.startswith("both sines"):
-        said = f"{shape.odd}: (a, b) → (a cos + b sin, b cos + a sin) is a reflection"
-        return fault("sign-missing", said, shape.odd_number)
+        return fault("sign-missing", f"{shape.odd}: it is a reflection", shape.odd_number)
     lengths_change = shape.odd == structures.LENGTHS_CHANGE and q.view.sees_keys
     if lengths_change and _far_apart(q.near, q.keys) < 1e-4:
         return f"{shape.odd}, and those of keys inversely (xPos): products know distances alone"
@@ -57,8 +56,7 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
         said = f"{shape.odd} (by {shape.odd_number:.3g}): products go by more than distance"
         return fault("pairing-mixed" if _is_mixed(q) else "not-relative", said, shape.odd_number)
     if shape.rest != 1.0:
-        said = f"channels that do not turn are multiplied with {shape.rest:.4g}"
-        return fault("rest-changed", said, shape.rest, expected=1.0)
+        return fault("rest-changed", f"they are times {shape.rest:.4g}", shape.rest, expected=1.0)
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
 
@@ -88,8 +86,7 @@ def keys_go_with_queries(q: RotaryInquiry) -> Answer:
     if apart(q.near, q.keys.mT) < 1e-4:
         return fault("keys-turned-backwards", "keys are turned by −p where queries are by +p")
     if off > q.loose:
-        said = f"queries and keys of one token are multiplied with matrices {off:.3g} apart"
-        return fault("keys-turned-otherwise", said, off)
+        return fault("keys-turned-otherwise", f"matrices of both are {off:.3g} apart", off)
     queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.view.sides)
     known = queries.isfinite().all(1)  # others are asked for elsewhere
     line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
@@ -109,8 +106,7 @@ def is_relative(q: RotaryInquiry) -> Answer:
     if off < q.loose * max(q.near.abs().max().item() ** 2, 1.0):
         return f"{off:.1g} apart between positions (1, 2) and (4, 5)"
     needed(not q.shape.odd, f"it is no rotation: {q.shape.odd}")
-    said = f"the product of a query at 1 and a key at 2 is {off:.3g} away from that at 4 and 5"
-    return fault("not-relative", said, off)
+    return fault("not-relative", f"products at (1, 2) and (4, 5) are {off:.3g} apart", off)
 
 
 @question(after=(*NO_PLACE, *NO_ROTATION))
@@ -129,8 +125,7 @@ def steps_are_alike(q: RotaryInquiry) -> Answer:
     if not len(parted):
         return f"{off[follows].max().item():.1g} apart among neighbors to {line[-1]:,}"
     p, far = int(where[parted[0]]), off[parted[0]].item()
-    said = f"positions {p:,} and {p + 1:,} are turned apart otherwise than 1 and 2, by {far:.3g}"
-    return fault("not-relative", said, far)
+    return fault("not-relative", f"the step from position {p:,} on is {far:.3g} off", far)
 
 
 # Behind a cache, where positions cannot be said token by token.
@@ -150,8 +145,7 @@ def _unheard(q: Any) -> Answer:
     name, run = q.view.unheard
     first, fifth = (q.otherwise(run).whole(q.content(1), torch.tensor([p])) for p in (0, 5))
     needed(not apart(first, fifth), f"positions said by {name} are not those of a row")
-    said = f"{name} changes nothing: a token behind a cache of 5 is turned as the first token is"
-    return fault(DIFFERS, said, 0.0, expected=1.0)
+    return fault(DIFFERS, f"{name} changes nothing behind a cache of 5", 0.0, expected=1.0)
 
 
 def _beside_longer_keys(q: Any) -> Answer:
