@@ -13,25 +13,16 @@ from posenc.audit.questions.faults import fault
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import Fault, NotAskedError, Verdict
 
-ROUNDING = 1e-5
-"""What two ways to compute one number in float32 may be apart."""
-
-ROUNDED = 5 * 2.0**-8
-"""What rounding to bfloat16 costs, of the size of what is rounded."""
-
-LARGE = 1024.0
-"""A size of content that no clamp is meant for: a power of two, so that no digit changes."""
-
+ROUNDING = 1e-5  # what two ways to compute one number in float32 may be apart
+ROUNDED = 5 * 2.0**-8  # what rounding to bfloat16 costs, of the size of what is rounded
+LARGE = 1024.0  # a size of content that no clamp is meant for: as a power of two changes no digit
+# what a way is refused with, aloud, which is no silent difference
 REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
-"""What a way is refused with, aloud, which is no silent difference."""
 
-Answer = str | Fault | list[Fault]
-"""What was measured, if all is well; or what was found."""
-
-Kind = TypeVar("Kind")
-
+Answer = str | Fault | list[Fault]  # what was measured, if all is well; or what was found
+# what it is called, what may differ there, and a call: what came, and what should have
 Way = tuple[str, float, Callable[[], tuple[Tensor, Tensor]]]
-"""What it is called, what may differ there, and a call: what came, and what should have."""
+Kind = TypeVar("Kind")
 
 
 @dataclass
@@ -174,8 +165,3 @@ def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
         done, worst = [*done, way], max(worst, off)
     needed(done, "it took them in no other way")
     return f"up to {worst:.1g} apart: {'; '.join(done)}"
-
-
-def listed(line: Tensor) -> str:
-    """Positions in words."""
-    return ", ".join(f"{p:,}" for p in line.tolist())

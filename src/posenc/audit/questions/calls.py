@@ -14,13 +14,10 @@ from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 from posenc.audit.signatures import parameters_of
 
-LINE = 1e-4
-"""What float32 may be away from a straight line, as a share of all numbers."""
-
+LINE = 1e-4  # what float32 may be away from a straight line, as a share of all numbers
 CONTENT = "what it is given"
 
-Given = tuple[Tensor, Tensor | None]
-"""Content, and its positions where these are said."""
+Given = tuple[Tensor, Tensor | None]  # content, and its positions where these are said
 
 
 @question()

@@ -22,11 +22,8 @@ from posenc.audit.report import CannotCheckError, NotAskedError, Report, Severit
 from posenc.audit.subjects import Subject
 
 SEQ, LEAST = 6, 8
-SMALL = 1e-4
-"""How far apart what is equal may be; COARSE where cosines are numbers of 16 bits."""
-
-LENGTH = 1024
-"""Up to where precision is judged, as images have no more rows; and how many points are asked."""
+SMALL = 1e-4  # how far apart what is equal may be; COARSE where cosines are numbers of 16 bits
+LENGTH = 1024  # up to where precision is judged, as images end; and how many points are asked
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,9 @@ from torch import Tensor
 from posenc.audit.questions.faults import fault
 from posenc.audit.report import Fault
 
-SUDDEN = 16.0
-"""How many times as much for each position an error may be as those before."""
-
-APART = 1e-7
-"""Rows closer than this are taken to be one, beside a size of one."""
-
-ANOTHER = 0.25
-"""What sines are off by where nobody would call them equal."""
+SUDDEN = 16.0  # how many times as much for each position an error may be as those before
+APART = 1e-7  # rows closer than this are taken to be one, beside a size of one
+ANOTHER = 0.25  # what sines are off by where nobody would call them equal
 
 
 def apart(one: Tensor, other: Tensor) -> float:

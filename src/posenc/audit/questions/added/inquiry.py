@@ -25,17 +25,11 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 from posenc.positions import Coordinates, grid
 
-SAME = 1e-4
-"""By which share a factor that is measured may be off."""
-
-OF_ONE_ROW = 0.35
-"""The share of a table that one row of it reads at most, where rows are those of a small grid."""
-
-LARGEST = 64**2 + 1
-"""The longest table that is held against those of square images."""
-
+SAME = 1e-4  # by which share a factor that is measured may be off
+OF_ONE_ROW = 0.35  # the share of a table that one of its rows reads at most, of a small grid too
+LARGEST = 64**2 + 1  # the longest table that is held against those of square images
+# the forms of ``AxialSinusoidal`` that images without padding are encoded by
 OF_SQUARES = ("mae", "rt_detr", "timm", "positional_encodings")
-"""The forms of ``AxialSinusoidal`` that images without padding are encoded by."""
 
 
 @dataclass

@@ -15,17 +15,10 @@ from posenc.audit.identity import lines, lookups, masks, windows
 from posenc.audit.questions.asking import Inquiry
 from posenc.audit.report import NotAskedError
 
-FAR, FAR_SQUARE = 4096, 1024
-"""How many keys are looked at, of one query and where all queries have to be asked for."""
-
-FAR_ROWS = 600
-"""Up to which distance rows of a table are looked up."""
-
-NO_WEIGHT = 50.0
-"""Numbers so far below others of a window leave a key none in float32, whatever scores are."""
-
-LARGEST_SQUARE = FAR_SQUARE + 2
-"""Tokens that are asked for where a table may end at a square, or at its class token."""
+FAR, FAR_SQUARE = 4096, 1024  # so many keys are looked at of one query, and of all
+FAR_ROWS = 600  # up to which distance rows of a table are looked up
+LARGEST_SQUARE = FAR_SQUARE + 2  # where a table may end at a square, or at its class token
+NO_WEIGHT = 50.0  # numbers so far below others of a window leave a key no weight in float32
 
 
 @dataclass

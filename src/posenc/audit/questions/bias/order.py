@@ -9,7 +9,7 @@ from torch import Tensor
 from posenc.audit.adapters.bias import SEQ
 from posenc.audit.identity import windows
 from posenc.audit.identity.lines import HIDDEN
-from posenc.audit.questions.asking import Answer, Way, compared, listed, needed, question
+from posenc.audit.questions.asking import Answer, Way, compared, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
 from posenc.audit.questions.faults import NO_STATE, fault
@@ -17,9 +17,7 @@ from posenc.audit.report import Fault
 
 ROUNDING = 1e-4
 
-SIZE = 32.0
-"""How large scores are that are handed on."""
-
+SIZE = 32.0  # how large scores are that are handed on
 IN_WINDOW = "it is made for all tokens of a window at once"
 OTHERWISE = ("depends-on-length", "depends-on-absolute-positions", "encodes-nothing")
 
@@ -126,7 +124,7 @@ def reads_every_position(q: BiasInquiry) -> Answer:
     made = view.run(view.subject.fresh(), *sizes, torch.float32, **line)
     wanted = view.bias(SEQ, SEQ)[:, queries][:, :, keys]
     read = partial(_less_the_last, made, wanted, keys > queries[:, None])
-    ways = [(f"queries at {listed(queries)} and keys at {listed(keys)}", ROUNDING, read)]
+    ways = [(f"queries at {queries.tolist()} and keys at {keys.tolist()}", ROUNDING, read)]
     return compared(ways, "positions-misread", "away from those of a row")
 
 

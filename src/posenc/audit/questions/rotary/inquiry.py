@@ -18,8 +18,7 @@ from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError, Severity
 from posenc.encodings.queries_keys import Rotary
 
-COARSE = 2e-2
-"""What cosines of 16 bits cost beside any other rounding."""
+COARSE = 2e-2  # what cosines of 16 bits cost beside any other rounding
 
 
 @dataclass

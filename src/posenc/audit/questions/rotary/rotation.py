@@ -13,12 +13,8 @@ from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
 
-FLOAT32 = 2.0**-21
-"""How far cosines may be off for each position, where angles are computed in float32."""
-
-FEW = 3
-"""So many queries are asked beside longer keys."""
-
+FLOAT32 = 2.0**-21  # how far cosines may be off for each position, by angles of float32
+FEW = 3  # so many queries are asked beside longer keys
 ONE_CALL = "keys go through the same call"
 NO_ROTATION = ("sign-missing", "pairing-mixed", "not-relative")
 KEYS = ("only-queries-rotated", "only-keys-rotated", "keys-turned-backwards",

@@ -1,34 +1,31 @@
-"""Questions to all that encodes positions: order, lengths, and what each position means."""
+"""Questions to all that encodes positions: order, lengths, what each means, and how precisely."""
 
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from inspect import isfunction
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.audit.adapters.layouts import ONE_ROW, varies
 from posenc.audit.questions import rows
 from posenc.audit.questions.added.inquiry import AddedInquiry
-from posenc.audit.questions.asking import ROUNDING, Answer, Way, compared, listed, needed, question
-from posenc.audit.questions.faults import NO_LENGTH, NO_ORDER, NO_PLACE, NO_STATE, fault
+from posenc.audit.questions.asking import ROUNDED, ROUNDING, Answer, Way, compared, needed, question
+from posenc.audit.questions.faults import NO_LENGTH, NO_NUMBER, NO_ORDER, NO_PLACE, NO_STATE, fault
 from posenc.audit.questions.rotary.inquiry import RotaryInquiry
 from posenc.audit.questions.rotary.rotation import decodes_otherwise
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import Fault, FewerRowsError, NotAskedError
-from posenc.audit.signatures import lengths_of
+from posenc.audit.signatures import lengths_of, unbound
 
 Encoding = AddedInquiry | RotaryInquiry
 
-STARTS = torch.tensor([0, 5, 1, 3, 2])
-"""Where rows of a batch begin, whose padding is on the left."""
-
+STARTS = torch.tensor([0, 5, 1, 3, 2])  # where rows of a batch begin, whose padding is on the left
+# rows of a prompt, and tokens decoded after one; two rows, where a cache has room for no more
 PADDED = [(starts, count) for count in (6, 1) for starts in (STARTS[:2], STARTS)]
-"""Rows of a prompt, and tokens decoded after one; two rows, where a cache has room for no more."""
-
-DECODED = (0, 1, 2, 3, 5, 7, 8)
-"""Tokens of a row of nine that are asked alone."""
+DECODED = (0, 1, 2, 3, 5, 7, 8)  # tokens of a row of nine that are asked alone
 
 
 @question(essential=True)
@@ -130,7 +127,7 @@ def _said_otherwise(q: Encoding) -> Iterator[Way]:
     anyhow = [[7, 3, 19, 3, 0], [q.end - 1, 2, q.end // 2]] if view.moves != "offset" else []
     for line in map(torch.tensor, [*([p, p + 1, p + 2] for p in firsts), *anyhow]):
         allowed = ROUNDING if int(line.max()) < 20 else 1e-3
-        yield f"tokens at {listed(line)} together", allowed, partial(together, line)
+        yield f"tokens at {line.tolist()} together", allowed, partial(together, line)
     if unsaid:
         count = max(1, min(q.end, 2**22 // q.content(1).numel()))
         both = lambda: (unsaid.whole(q.content(count)), q.whole(q.content(count)))  # noqa: E731
@@ -169,10 +166,83 @@ def rows_have_their_own_positions(q: Encoding) -> Answer:
 
     for starts, count in PADDED:
         x, at = q.content(count, len(starts), seed=4), starts[:, None] + torch.arange(count)
-        said = f"rows of {count} tokens from {listed(starts)} on"
+        said = f"rows of {count} tokens from {starts.tolist()} on"
         ways.append((said, ROUNDING, partial(both, x, at)))
         with suppress(NotAskedError):
             alike = q.called(x[:1].expand_as(x), at)  # equal rows, wherever they begin
             if any(not apart(side, side[:1].expand_as(side)) for side in alike):
                 name, words = "first-row-for-all", "away: all stand where the first does"
     return compared(ways, name, words)
+
+
+# How precise positions are, and in 16 bits.
+
+
+@question(after=NO_PLACE)
+def is_precise(q: Encoding) -> Answer:
+    """Up to the length that counts, is it what exact arithmetic gives?"""
+    line, errors, rounded, held = q.errors_to_the_end()
+    off, moved = errors.abs().amax(1), q.moved(errors)
+    last, worst = int(line[-1]), off.max().item()
+    q.errors |= {p: off[line <= p].max().item() for p in (*q.marks, last) if p <= last}
+    if rounded:
+        return fault("frequencies-in-16-bits", f"of {rounded}: up to {worst:.3g} off", worst)
+    if held:
+        return fault("table-in-16-bits", f"every number is one of {held}: {worst:.3g} off", worst)
+    if (first := rows.parting(line, off)) is not None:
+        p, near, far = int(line[first]), off[:first].max(), off[first]
+        said = f"up to {near:.3g} off before position {p:,}, but {far:.3g} there"
+        return fault("far-positions-otherwise", said, p)
+    if moved.max() > q.lossy:
+        first = int(line[moved > q.lossy][0])
+        said = f"from position {first:,} on {q.words} too much, by up to {moved.max():.3g}"
+        return fault("precision-lost", said, worst)
+    return f"up to {worst:.1g} off to position {last:,}; {q.words} by {moved.max():.1g}"
+
+
+@question(after=(*NO_NUMBER, "first-dtype-cached"))
+def survives_a_cast(q: Encoding) -> Answer:
+    """After ``.bfloat16()``, is it as good as rounding once makes it?"""
+    module = q.view.subject.fresh()
+    needed(isinstance(module, nn.Module), "it is no module")
+    needed(not q.learns, "it has parameters, which a cast must round")
+    said = "after .bfloat16() a token at {} is {:.3g} off; one rounding costs 0.004"
+    return _rounded_once(q, "cast-breaks-it", said, q.far_rows(torch.bfloat16, module.bfloat16()))
+
+
+@question(after=NO_NUMBER)
+def survives_autocast(q: Any) -> Answer:
+    """Inside autocast to bfloat16, is float32 content given what it is outside of it?"""
+    view, built = q.view, q.view.subject.fresh()
+    is_table = view.scale is None if view.kind == "added" else view.applied
+    early = is_table and isfunction(unbound(built))
+    needed(not early, "a function that gives a table may be called before autocast begins")
+    with torch.autocast("cpu", torch.bfloat16):
+        made = q.far_rows(by=built)
+    return _rounded_once(q, "autocast-breaks-it", "in autocast a token at {} is {:.3g} off", made)
+
+
+@question(after=NO_NUMBER)
+def keeps_positions_in_16_bits(q: Encoding) -> Answer:
+    """Are bfloat16 queries turned as float32 ones are, up to their own rounding?"""
+    said = "in bfloat16 a token at {} is {:.3g} off: positions or angles are held in 16 bits"
+    answer = _rounded_once(q, "positions-in-16-bits", said, q.far_rows(torch.bfloat16))
+    came = q.whole(q.content(q.most(2)).bfloat16()).dtype
+    if isinstance(answer, str) and came != torch.bfloat16 and getattr(q.view, "scale", 1.0):
+        return fault("dtype-changed", f"bfloat16 content comes back as {came}")
+    return answer
+
+
+def _rounded_once(q: Encoding, name: str, said: str, made: list[Tensor]) -> Answer:
+    """A fault of digits, or of order where neighbors receive the same that need not."""
+    sides = list(zip(made, q.far_rows(), strict=True))
+    shares = [(x - y).abs().amax(1) / y.abs().amax(1).clamp(min=1e-30) for x, y in sides]
+    off, row = torch.stack(shares).amax(0).nan_to_num(torch.inf).max(0)
+    if off < ROUNDED:
+        return f"up to {off:.1g} off to position {q.below[-1]:,}, as one rounding is"
+    said = said.format(f"{q.below[row]:,}", off)
+    alike = max(rows.lost_neighbors(*side) for side in sides)
+    if not alike:
+        return fault(name, said, off.item())
+    said = f"{said}; {alike} neighbors receive the same"
+    return fault(name, said, off.item(), severity="wrong")
