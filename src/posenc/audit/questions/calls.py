@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.audit.adapters.calls import asking, guarded
-from posenc.audit.questions.asking import REFUSALS, ROUNDED, Answer, Way, compared, needed, question
+from posenc.audit.questions.asking import ROUNDED, Answer, Way, compared, needed, question
 from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, fault
 from posenc.audit.questions.rows import apart
 from posenc.audit.report import NotAskedError
@@ -84,12 +84,16 @@ def same_however_it_is_given(q: Any) -> Answer:
     plain, some, left = q.whole(x), q.drawn(x), ""
     ways = [*(_batches(q, x, plain) if x.ndim > 2 else ()), *q.own_ways(x, plain)]
     thing = training(q.view.subject.fresh())
+
+    def trained(number: int) -> Tensor:
+        torch.manual_seed(number)
+        return q.whole(some, by=thing)
+
     if isinstance(thing, nn.Module):
-        trained = partial(q.whole, some, by=thing)
-        if _goes_by_chance(trained):
-            left = "; not in training, where it differs by chance"
+        if torch.equal(trained(0), trained(1)):
+            ways.append(("in training", q.dense, lambda: (trained(0), q.whole(some))))
         else:
-            ways.append(("in training", q.dense, lambda: (trained(), q.whole(some))))
+            left = "; not in training, where it differs by chance"
     seen = x if x.any() else plain[plain.isfinite()]
     scale = max(1.0, seen.abs().max().item())
     ways = [(name, allowed * scale, call) for name, allowed, call in ways]
@@ -125,18 +129,6 @@ def training(thing: Any) -> Any:
             if drops and isinstance(value, float) and 0 < value < 1:
                 setattr(part, name, 0.0)
     return thing
-
-
-def _goes_by_chance(call: Callable[[], Tensor]) -> bool:
-    """Whether two calls differ by more than what random numbers there are."""
-    made = []
-    for number in range(2):
-        torch.manual_seed(number)
-        try:
-            made.append(call())
-        except REFUSALS:
-            return False  # which is told where it is asked
-    return not torch.equal(*made)
 
 
 @question()

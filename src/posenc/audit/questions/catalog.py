@@ -7,7 +7,6 @@ from posenc.audit.questions.added import identity as added
 from posenc.audit.questions.asking import Question
 from posenc.audit.questions.bias import identity as bias
 from posenc.audit.questions.bias import order
-from posenc.audit.questions.rotary import identity as rotary
 from posenc.audit.questions.rotary import rotation
 
 KEEPS_DTYPE = replace(
@@ -38,7 +37,7 @@ QUESTIONS: dict[str, tuple[Question, ...]] = {
         rotation.keys_go_with_queries, rotation.is_relative, positions.positions_stay_apart,
         positions.decodes_as_it_prefills, positions.reads_every_position,
         calls.same_however_it_is_given, positions.rows_have_their_own_positions,
-        rotary.has_known_frequencies, rotation.steps_are_alike, rotary.is_as_configured,
+        rotation.has_known_frequencies, rotation.steps_are_alike, rotation.is_as_configured,
         positions.is_precise, positions.keeps_positions_in_16_bits, positions.survives_a_cast,
         positions.survives_autocast, calls.gradients_flow, grid.axes_go_as_configured,
     ),

@@ -73,19 +73,17 @@ REMEDIES: dict[str, str] = {
     "gradient-cut": "do not detach, and do not build tensors anew from content",
 }
 
+# faults that cost digits alone, unless a question says more
 LOSSY = frozenset({
     "positions-in-16-bits", "precision-lost", "frequencies-in-16-bits", "table-in-16-bits",
     "cast-breaks-it", "autocast-breaks-it", "bias-in-16-bits",
 })  # fmt: skip
-"""Faults that cost digits alone, unless a question says more."""
-
+# what is worth knowing and no fault
 NOTES = frozenset({
     "takes-sequence-first", "dtype-changed", "unusual-base", "unknown-function", "key-only",
     "begins-elsewhere", "content-scaled", "values-shared", "buckets-by-side", "turned-backwards",
     "factor-left-out", "perhaps-wrong-exponent",
 })  # fmt: skip
-"""What is worth knowing and no fault."""
-
 UNKNOWN = "its formula is not known here: it was asked for order, decoding and state alone"
 
 # What makes other questions moot.

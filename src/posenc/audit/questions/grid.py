@@ -122,15 +122,14 @@ def _unlike(q: Axes) -> str | None:
 @question(after=(*NO_LENGTH, *NO_STATE))
 def axes_go_as_configured(q: RotaryInquiry) -> Answer:
     """Where tokens have three coordinates, does each pair go by the axis that is configured?"""
-    said = getattr(q.meant, "axes", None)
-    needed(said, "no configuration beside it gives pairs to several axes")
-    for view, form in readings(q.view.subject, q.view.layout, q.view.dim):
-        if form.axes == 3:
-            axes = Axes(view, form, expected=q.meant)
-            if (said := _unlike(axes)) is not None:
-                return fault("unlike-its-configuration", said)
-            return f"each of {len(q.meant.axes)} pairs; points within {axes.points_off()[0]:.1g}"
-    raise NotAskedError("it takes no three coordinates")
+    pairs = getattr(q.meant, "axes", ())
+    needed(pairs, "no configuration beside it gives pairs to several axes")
+    found = readings(q.view.subject, q.view.layout, q.view.dim)
+    three = (Axes(view, form, expected=q.meant) for view, form in found if form.axes == 3)
+    axes = needed(next(three, None), "it takes no three coordinates")
+    if (said := _unlike(axes)) is not None:
+        return fault("unlike-its-configuration", said)
+    return f"each of {len(pairs)} pairs; points within {axes.points_off()[0]:.1g}"
 
 
 def report_of(
@@ -193,24 +192,12 @@ class AxisInquiry(RotaryInquiry):
 
 def _narrow(axes: Axes, axis: int) -> RotaryView:
     """The same of the channels of one axis alone, as if they were a head; others are empty."""
-    # turned back by what the first point is turned, as grids are often centered
     view, channels = axes.form.along(axes.view, axis), axes.channels[axis]
-    first = axes.near[0][0] / axes.near[0][0].square().sum(0).sqrt().clamp(min=1e-30)
-    back = torch.linalg.pinv(first[channels][:, channels]).float()
-    still = bool((back - torch.eye(len(back))).abs().max() < 1e-6)  # then to the bit
-
-    def narrowed(x: Tensor) -> Tensor:
-        part = x[..., channels]
-        if still:
-            return part
-        return (part.to(torch.promote_types(x.dtype, torch.float32)) @ back.mT).to(x.dtype)
 
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
-        wide = [x.new_zeros(*x.shape[:-1], view.dim) for x in (q, k)]
-        for whole, part in zip(wide, (q, k), strict=True):
-            whole[..., channels] = part
-        made = view.both(wide[0], wide[1], positions, thing)
-        queries, keys = (x if x is None else narrowed(x) for x in made)
-        return queries, keys  # type: ignore[return-value]
+        wide_q, wide_k = (x.new_zeros(*x.shape[:-1], view.dim) for x in (q, k))
+        wide_q[..., channels], wide_k[..., channels] = q, k
+        queries, keys = view.both(wide_q, wide_k, positions, thing)
+        return queries[..., channels], None if keys is None else keys[..., channels]
 
     return replace(view, run=run, dim=len(channels), order=None)

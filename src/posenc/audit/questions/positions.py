@@ -181,8 +181,8 @@ def rows_have_their_own_positions(q: Encoding) -> Answer:
 @question(after=NO_PLACE)
 def is_precise(q: Encoding) -> Answer:
     """Up to the length that counts, is it what exact arithmetic gives?"""
-    line, errors, rounded, held = q.errors_to_the_end()
-    off, moved = errors.abs().amax(1), q.moved(errors)
+    line, errors, moved, rounded, held = q.errors_to_the_end()
+    off = errors.abs().amax(1)
     last, worst = int(line[-1]), off.max().item()
     q.errors |= {p: off[line <= p].max().item() for p in (*q.marks, last) if p <= last}
     if rounded:

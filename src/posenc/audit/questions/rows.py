@@ -49,18 +49,16 @@ def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
         return fault(name, f"from position {p:,} on {words}: {p:,} and {last:,} are one", p)
     shared = f"positions {p:,} and {q:,} receive the same"
     if p >= 256 and bool((line[still] >= 256).all()):
-        kind = "bfloat16" if p < 2048 else "float16" if p < 65_000 else "float32"
-        said = f"{shared}: positions are held in {kind}, in which they are one number"
-        if kind == "float32":
-            return fault("precision-lost", said, p)
+        kind = torch.bfloat16 if p < 2048 else torch.float16
         if _share_as_in(kind, line, still):
+            said = f"{shared}: positions are held in {kind}, in which they are one number"
             return fault("positions-in-16-bits", said, p, severity="wrong")
     return fault("positions-shared", f"{shared}, and {len(still)} neighbors in all", p)
 
 
-def _share_as_in(kind: str, line: Tensor, still: Tensor) -> bool:
+def _share_as_in(kind: torch.dtype, line: Tensor, still: Tensor) -> bool:
     """Whether most neighbors that are one number in a dtype receive the same, and no others."""
-    held = line.to(getattr(torch, kind))
+    held = line.to(kind)
     one = (held[1:] == held[:-1]).nonzero().flatten()
     return bool(torch.isin(still, one).all()) and int(torch.isin(one, still).sum()) * 2 > len(one)
 
@@ -87,15 +85,13 @@ def parting(line: Tensor, off: Tensor) -> int | None:
     return int(sudden.nonzero()[0]) if bool(sudden.any()) else None
 
 
-def is_held_in(table: Tensor) -> str | None:
-    """The 16-bit dtype that holds every number of a table exactly, if one does."""
+def is_held_in(table: Tensor) -> str:
+    """The 16-bit dtype that holds every number of a table exactly; empty if none does."""
     varied = table[(table.abs() > 1e-3) & ((table.abs() - 1).abs() > 1e-2)]
-    if len(varied) < 16:
-        return None
-    for name in ("bfloat16", "float16"):
+    for name in ("bfloat16", "float16") if len(varied) >= 16 else ():
         if torch.equal(varied.to(getattr(torch, name)).double(), varied.double()):
             return name
-    return None
+    return ""
 
 
 def lost_neighbors(made: Tensor, exact: Tensor) -> int:

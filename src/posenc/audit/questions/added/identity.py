@@ -1,13 +1,14 @@
 """What is it, and what do padding and content do to it?"""
 
 from functools import partial
+from math import isqrt
 
 import torch
 from torch import Tensor
 
 from posenc.audit.identity import sinusoids
 from posenc.audit.identity.schedules import KNOWN, slipped
-from posenc.audit.questions.added.inquiry import AddedInquiry
+from posenc.audit.questions.added.inquiry import LARGEST, AddedInquiry
 from posenc.audit.questions.asking import Answer, compared, needed, question
 from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, UNKNOWN, fault
 
@@ -17,18 +18,16 @@ def is_a_known_function(q: AddedInquiry) -> Answer:
     """Is it one of the published encodings, as far as numbers show?"""
     if q.sinusoid is not None:
         return _of_sinusoid(q.sinusoid, q)
-    if q.square:
-        return f"a table of {q.square}"
-    _, side = q.of_square(fraction=1.0)
-    if side:
+    if said := q.square():
+        return said
+    if q.square(fraction=1.0):
+        side = isqrt(q.most(LARGEST))
         return fault("rows-not-whole", f"rows are number / {side}, not number // {side}", 1 / side)
     needed(not q.is_table, "its numbers are learned; any table is a right one")
     if q.of_grid:
         return "each half of the channels is one axis' sinusoidal encoding, at every point"
-    if not q.learns and q.view.grid is None:
-        if slip := sinusoids.slip(q.near):
-            return fault(*slip)
-        needed(len(q.near) >= 6, "too few rows to tell")
+    if not q.learns and q.view.grid is None and (slip := sinusoids.slip(q.near)):
+        return fault(*slip)
     return fault("unknown-function", UNKNOWN, 0.0)
 
 

@@ -166,14 +166,11 @@ class AddedInquiry(Inquiry):
             if isqrt(len(patches)) ** 2 == len(patches) >= 9 and not token.any()
         ]
 
-    @cached_property
-    def square(self) -> str:
-        """The published encoding of square images that it is, in words."""
-        said, _ = self.of_square()
-        return said
+    def square(self, fraction: float = 0.0) -> str:
+        """The published encoding of square images that it is, in words.
 
-    def of_square(self, fraction: float = 0.0) -> tuple[str, int]:
-        """The same where rows grow by such a fraction from column to column; and the side."""
+        With a fraction, one whose rows grow by this share of a row from column to column.
+        """
         dim, forms = self.view.dim, OF_SQUARES if self.view.dim % 4 == 0 else ()
         for (beside, patches), form in product(self.images, forms):
             side = isqrt(len(patches))
@@ -183,8 +180,8 @@ class AddedInquiry(Inquiry):
             off = apart(ours.table(Coordinates(points), dtype=torch.float64), patches)
             if off < ROUNDING:
                 told = f"{side} × {side} patches{beside}, equal to posenc.{ours!r}"
-                return f"{told} within {off:.1g}", side
-        return "", 0
+                return f"a table of {told} within {off:.1g}"
+        return ""
 
     def excused(self, whole: list[Tensor], part: list[Tensor]) -> None:
         """A class token behind the patches of a square may receive nothing."""
@@ -213,19 +210,12 @@ class AddedInquiry(Inquiry):
             f"second, {each}; at all of {height} × {width} points"
         )
 
-    def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
-        """Positions, errors there, and the dtypes to which frequencies and table are rounded."""
+    def errors_to_the_end(self) -> tuple[Tensor, Tensor, Tensor, str, str]:
+        """Positions, errors, how much these matter, and dtypes that hold frequencies and table."""
         found = needed(self.sinusoid, "what it should be is not known, or it has one table alone")
-        line = torch.arange(self.end)
-        if self.end * self.view.dim > 2**22:
-            line = torch.cat((line[:128], torch.linspace(0, self.end - 1, 4096).long())).unique()
-        table = self.far[1]
-        held = rows.is_held_in(table[:512]) or ""
-        return line, table[line] - found.exact(line), found.rounded, held
-
-    def moved(self, errors: Tensor) -> Tensor:
-        """What errors do to each row."""
-        return errors.abs().amax(1)
+        line, table = torch.arange(self.end), self.far[1][: self.end]
+        errors, held = table - found.exact(line), rows.is_held_in(table[:512])
+        return line, errors, errors.abs().amax(1), found.rounded, held
 
     @property
     def identity(self) -> str:
@@ -241,8 +231,8 @@ class AddedInquiry(Inquiry):
             told = recipe or f"posenc.{named!r}"
             told += "" if found.is_plain else f" times {found.size:.4g}"
             return f"{found.said}: {rows.held_against(told, line, errors)}"
-        if self.square:
-            return f"a table of {self.square}"
+        if said := self.square():
+            return said
         if self.is_table:
             count = int(self.far[1].any(1).sum())  # a class token may be left without
             return f"a learned table, at least {count:,} rows of {self.view.dim}{beside}"

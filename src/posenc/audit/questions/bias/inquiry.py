@@ -130,15 +130,12 @@ class BiasInquiry(Inquiry):
         return sum(p.numel() for name, p in learned.items() if self._reads(name))
 
     def _reads(self, name: str) -> bool:
-        """Whether it is another where a parameter is, or is refused."""
+        """Whether it is another where a parameter is."""
         thing, seq = self.view.subject.fresh(), self.given.shape[-1]
         with torch.no_grad():
             p = thing.get_parameter(name)
             p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(2)).to(p))
-        try:
-            return not torch.equal(self.view.bias(seq, seq, by=thing), self.given)
-        except NotAskedError:
-            return True
+        return not torch.equal(self.view.bias(seq, seq, by=thing), self.given)
 
     @cached_property
     def computes(self) -> bool:

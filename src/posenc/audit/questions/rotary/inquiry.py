@@ -140,7 +140,7 @@ class RotaryInquiry(Inquiry):
     def coarse(self) -> bool:
         """Whether its cosines are numbers of 16 bits."""
         moving = self.near[1:][:, self.shape.firsts, self.shape.firsts]
-        return rows.is_held_in(moving) is not None
+        return bool(rows.is_held_in(moving))
 
     # Far positions.
 
@@ -202,18 +202,16 @@ class RotaryInquiry(Inquiry):
         allowed = 1e-3 if self.coarse else 1e-5
         return found is not None and abs(self.shape.size - found.factor) > allowed
 
-    def errors_to_the_end(self) -> tuple[Tensor, Tensor, str, str]:
-        """Positions, errors there, and the dtypes to which frequencies and table are rounded."""
+    def errors_to_the_end(self) -> tuple[Tensor, Tensor, Tensor, str, str]:
+        """Positions, errors, how much these matter, and dtypes that hold frequencies and table."""
         found = needed(self.rotation, "what it should be is not known")
         line = torch.tensor(self.below)
         made = self.far[1][: len(line)] / self.shape.size
         cos, sin = found.exact(line)
         errors = made - torch.cat((cos, self.shape.sense * sin), -1)
-        return line, errors, found.rounded, rows.is_held_in(self.far[1]) or ""
-
-    def moved(self, errors: Tensor) -> Tensor:
-        """The standard deviation of q·k / √d for random q and k of size one, by such an error."""
-        return errors.square().sum(1).mul(2).sqrt() / errors.shape[1] ** 0.5
+        # the standard deviation of q·k / √d for random q and k of size one, by such an error
+        moved = errors.square().sum(1).mul(2).sqrt() / errors.shape[1] ** 0.5
+        return line, errors, moved, found.rounded, rows.is_held_in(self.far[1])
 
     @property
     def identity(self) -> str:
