@@ -16,8 +16,6 @@ from posenc.audit.report import Fault, NotAskedError, Verdict
 ROUNDING = 1e-5  # what two ways to compute one number in float32 may be apart
 ROUNDED = 5 * 2.0**-8  # what rounding to bfloat16 costs, of the size of what is rounded
 LARGE = 1024.0  # a size of content that no clamp is meant for: as a power of two changes no digit
-# what a way is refused with, aloud, which is no silent difference
-REFUSALS = (NotAskedError, RuntimeError, TypeError, ValueError, IndexError)
 
 Answer = str | Fault | list[Fault]  # what was measured, if all is well; or what was found
 # what it is called, what may differ there, and a call: what came, and what should have
@@ -157,8 +155,8 @@ def compared(ways: Iterable[Way], name: str, words: str) -> Answer:
     for way, allowed, call in ways:
         try:
             made, wanted = call()
-        except REFUSALS:
-            continue
+        except (NotAskedError, RuntimeError, TypeError, ValueError, IndexError):
+            continue  # said aloud, which is no silent difference
         off = apart(made, wanted)
         if off >= allowed:
             return fault(name, f"{way}: up to {off:.3g} {words}", off)

@@ -156,14 +156,12 @@ def gradients(
     needed(learned or x.requires_grad, "it has no parameters and takes no content")
     with asking(gradients=True):
         made = call(x)
+        beside = 0.0 if otherwise is None else otherwise().sum()
     weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
     named: dict[str, Tensor] = learned | ({CONTENT: x} if x.requires_grad else {})
     found: dict[str, Any] = dict.fromkeys(named)
     if made.requires_grad:
-        total = (made * weights.to(made.dtype)).sum()
-        if otherwise is not None:
-            with asking(gradients=True):
-                total = total + otherwise().sum()
+        total = (made * weights.to(made.dtype)).sum() + beside
         each = guarded(lambda: torch.autograd.grad(total, [*named.values()], allow_unused=True))
         found = dict(zip(named, each, strict=True))
     lacking = [name for name, g in found.items() if g is None or not g.any()]

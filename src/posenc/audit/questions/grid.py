@@ -51,13 +51,6 @@ class Axes:
         change = [(each - each[0]).abs().amax((0, 1)) for each in self.near]
         return [(each > SMALL).nonzero().flatten().tolist() for each in change]
 
-    @cached_property
-    def room(self) -> float:
-        """How far apart matrices may be that are equal."""
-        every = torch.cat(self.near)
-        held = rows.is_held_in(every[:, every.std(0) > 1e-6])
-        return (COARSE if held else SMALL) * float(every.abs().max())
-
     def points_off(self) -> tuple[float, list[int]]:
         """How far points are from what their coordinates turn one by one, and where most."""
         generator = torch.Generator().manual_seed(0)
@@ -96,8 +89,9 @@ def both_axes_turn(q: Axes) -> Answer:
             if apart(near[a], keys[a]) > SMALL >= apart(near[a], keys[b]):
                 said = f"{names[b]} turn those channels of keys that {names[a]} turn of queries"
                 return fault("axes-swapped", said, apart(near[a], keys[a]))
-    off, point = q.points_off()
-    if off > q.room:
+    every, (off, point) = torch.cat(q.near), q.points_off()
+    held = rows.is_held_in(every[:, every.std(0) > 1e-6])
+    if off > (COARSE if held else SMALL) * float(every.abs().max()):
         return fault("not-relative", f"the point {point} is turned {off:.3g} otherwise", off)
     if (said := _unlike(q)) is not None:
         return fault("unlike-its-configuration", said)

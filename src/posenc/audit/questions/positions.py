@@ -186,7 +186,7 @@ def is_precise(q: Encoding) -> Answer:
     last, worst = int(line[-1]), off.max().item()
     q.errors |= {p: off[line <= p].max().item() for p in (*q.marks, last) if p <= last}
     if rounded:
-        return fault("frequencies-in-16-bits", f"of {rounded}: up to {worst:.3g} off", worst)
+        return fault("frequencies-in-16-bits", f"kept in {rounded}: {worst:.3g} off", worst)
     if held:
         return fault("table-in-16-bits", f"every number is one of {held}: {worst:.3g} off", worst)
     if (first := rows.parting(line, off)) is not None:

@@ -167,10 +167,7 @@ class AddedInquiry(Inquiry):
         ]
 
     def square(self, fraction: float = 0.0) -> str:
-        """The published encoding of square images that it is, in words.
-
-        With a fraction, one whose rows grow by this share of a row from column to column.
-        """
+        """Which encoding of square images it is, whose rows may grow from column to column too."""
         dim, forms = self.view.dim, OF_SQUARES if self.view.dim % 4 == 0 else ()
         for (beside, patches), form in product(self.images, forms):
             side = isqrt(len(patches))

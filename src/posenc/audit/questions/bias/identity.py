@@ -37,8 +37,7 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
     if found.rule == "geometric":
         wanted = torch.tensor(slopes.alibi(heads), dtype=torch.float64)
         off = (found.fall / wanted - 1).abs().max().item()
-        said = f"{heads} is no power of two; 2^(−8h/{heads}) is up to {100 * off:.0f} % off"
-        return fault("slopes-of-other-head-counts", said, off)
+        return fault("slopes-of-other-head-counts", f"{heads} heads are no power of 2", off)
     if found.rule:
         return fault("slopes-in-another-order", f"the {heads} slopes are the authors'", found.off)
     return fault("wrong-slopes", f"slopes of {heads} heads are up to {off:.3g} % off", off)
@@ -47,10 +46,9 @@ def has_known_slopes(q: BiasInquiry) -> Answer:
 @question(essential=True, after=(*OTHERWISE, "wrong-sign", "bias-without-cache-offset"))
 def stays_on_its_line(q: BiasInquiry) -> Answer:
     """Does a bias with known slopes fall as steeply far away as it does near?"""
-    is_known = q.linear is not None and q.linear.rule
-    needed(is_known, "it does not fall linearly with distance, or by slopes of its own")
-    is_long = not (q.view.slopes_only or q.view.fixed)
-    needed(is_long, "it gives slopes, or takes one number of tokens alone")
+    found = needed(q.linear, "it does not fall linearly with distance")
+    needed(found.rule, "it falls by slopes of its own")
+    needed(not (q.view.slopes_only or q.view.fixed), "it gives no row of more tokens")
     if q.parting is None:
         return f"slope × distance in a row of {q.longest_row(torch.float32).shape[1]:,} keys"
     distance, head, given, wanted = q.parting

@@ -91,14 +91,9 @@ class BiasInquiry(Inquiry):
         return lines.room(self.view.bias(seq, seq), line)
 
     @cached_property
-    def along(self) -> tuple[Tensor, Tensor]:
-        """For each head, how far numbers of one diagonal are apart, and how large they are."""
-        return windows.along(self.far_square)
-
-    @cached_property
     def strays(self) -> int | None:
         """The head whose diagonals differ most, if they do by more than rounding."""
-        each, sizes = self.along
+        each, sizes = windows.along(self.far_square)
         shares = each / sizes.masked_fill(sizes == 0, 1.0)  # a head may be 128 times another
         head = int(shares.argmax())
         return head if shares[head] > self.room else None

@@ -52,16 +52,14 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
     if (window := q.window) is not None:
         learned = q.is_square and q.numbers and not q.computes
         if learned and (pair := window.shared()):
-            said = f"{window.said}, but {pair[0]} and {pair[1]} share one learned number"
+            said = f"{pair[0]} and {pair[1]} rows and columns apart share one number"
             return fault("values-shared", said, 2.0, expected=1)
         return f"{window.said}; {window.off:.1g} apart"
-    (each, sizes), head = q.along, q.strays
+    (each, sizes), head = windows.along(q.far_square), q.strays
     if head is not None:
-        if count := q.view.fixed:
-            known = isqrt(count) ** 2 == count
+        if count := q.view.fixed:  # of an image, perhaps, or one number for each pair
+            known = isqrt(count) ** 2 == count and q.numbers < q.far_square.numel()
             needed(known, f"it takes {count} tokens alone, in an order that is not known")
-            is_one_each = q.numbers >= q.far_square.numel()
-            needed(not is_one_each, f"it takes {count} tokens, and learns a number for each pair")
         said = f"at one distance the bias of head {head} differs by up to {each[head]:.3g}"
         return fault("depends-on-absolute-positions", said, each[head].item())
     if q.view.key_only:

@@ -55,8 +55,8 @@ def is_a_rotation(q: RotaryInquiry) -> Answer:
     if shape.odd:
         said = f"{shape.odd} (by {shape.odd_number:.3g}): products go by more than distance"
         return fault("pairing-mixed" if _is_mixed(q) else "not-relative", said, shape.odd_number)
-    if shape.rest != 1.0:
-        return fault("rest-changed", f"they are times {shape.rest:.4g}", shape.rest, expected=1.0)
+    if (rest := shape.rest) != 1.0:
+        return fault("rest-changed", f"channels that rest are times {rest:.4g}", rest, expected=1.0)
     return f"{len(shape.firsts)} pairs, {shape.pairing} pairing"
 
 
@@ -86,16 +86,15 @@ def keys_go_with_queries(q: RotaryInquiry) -> Answer:
     if apart(q.near, q.keys.mT) < 1e-4:
         return fault("keys-turned-backwards", "keys are turned by −p where queries are by +p")
     if off > q.loose:
-        return fault("keys-turned-otherwise", f"matrices of both are {off:.3g} apart", off)
+        return fault("keys-turned-otherwise", f"queries and keys are turned {off:.3g} apart", off)
     queries, keys = (q.view.at(q.far[0], q.shape.probe(), side) for side in q.view.sides)
     known = queries.isfinite().all(1)  # others are asked for elsewhere
     line, away = torch.tensor(q.far[0])[known], (queries - keys).abs().amax(1)[known]
     parted = (~(away <= q.loose)).nonzero()  # where a key is no number, too
     if not len(parted):
         return f"{away.max().item():.1g} apart at {len(line):,} positions to {int(line[-1]):,}"
-    far = away[parted].max().item()
-    said = f"from position {int(line[parted[0]]):,} on keys are turned up to {far:.3g} otherwise"
-    return fault("keys-turned-otherwise", said, far)
+    p, far = int(line[parted[0]]), away[parted].max().item()
+    return fault("keys-turned-otherwise", f"from {p:,} on they are turned {far:.3g} apart", far)
 
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, *NO_ROTATION, *KEYS))
@@ -175,8 +174,7 @@ def _slips(q: RotaryInquiry, found: rotations.Rotation) -> Iterator[Fault]:
     if shape.sense < 0:
         yield fault("turned-backwards", "queries and keys are turned by −p", -1.0, expected=1.0)
     if shape.begin != 0:
-        where = "at an angle of its own" if shape.begin is None else f"as position {shape.begin}"
-        said = f"the first token is turned {where}, queries and keys alike: scores are the same"
+        said = f"the first token is turned as position {shape.begin}: scores are the same"
         yield fault("begins-elsewhere", said, shape.phases.abs().max().item())
 
 
