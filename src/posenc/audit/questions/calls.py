@@ -159,11 +159,10 @@ def gradients(
         beside = 0.0 if otherwise is None else otherwise().sum()
     weights = torch.randn(made.shape, generator=torch.Generator().manual_seed(1))
     named: dict[str, Tensor] = learned | ({CONTENT: x} if x.requires_grad else {})
-    found: dict[str, Any] = dict.fromkeys(named)
-    if made.requires_grad:
-        total = (made * weights.to(made.dtype)).sum() + beside
-        each = guarded(lambda: torch.autograd.grad(total, [*named.values()], allow_unused=True))
-        found = dict(zip(named, each, strict=True))
+    total = (made * weights.to(made.dtype)).sum() + beside
+    reach = lambda: torch.autograd.grad(total, [*named.values()], allow_unused=True)  # noqa: E731
+    each = guarded(reach) if made.requires_grad else [None] * len(named)
+    found: dict[str, Any] = dict(zip(named, each, strict=True))
     lacking = [name for name, g in found.items() if g is None or not g.any()]
     if without := [name for name in lacking if name in learned]:
         said = f"no gradient reaches {', '.join(without)}"

@@ -235,14 +235,13 @@ def keeps_positions_in_16_bits(q: Encoding) -> Answer:
 
 def _rounded_once(q: Encoding, name: str, said: str, made: list[Tensor]) -> Answer:
     """A fault of digits, or of order where neighbors receive the same that need not."""
-    sides = list(zip(made, q.far_rows(), strict=True))
-    shares = [(x - y).abs().amax(1) / y.abs().amax(1).clamp(min=1e-30) for x, y in sides]
+    exact = q.far_rows()
+    sizes = (each.abs().amax(1).clamp(min=1e-30) for each in exact)
+    shares = [(x - y).abs().amax(1) / size for x, y, size in zip(made, exact, sizes, strict=True)]
     off, row = torch.stack(shares).amax(0).nan_to_num(torch.inf).max(0)
     if off < ROUNDED:
         return f"up to {off:.1g} off to position {q.below[-1]:,}, as one rounding is"
-    said = said.format(f"{q.below[row]:,}", off)
-    alike = max(rows.lost_neighbors(*side) for side in sides)
+    said, alike = said.format(f"{q.below[row]:,}", off), max(map(rows.lost_neighbors, made, exact))
     if not alike:
         return fault(name, said, off.item())
-    said = f"{said}; {alike} neighbors receive the same"
-    return fault(name, said, off.item(), severity="wrong")
+    return fault(name, f"{said}; {alike} neighbors receive the same", off.item(), severity="wrong")

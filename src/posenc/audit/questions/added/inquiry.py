@@ -155,16 +155,10 @@ class AddedInquiry(Inquiry):
         if self.view.grid is not None:
             return []
         table = self.view.rows(self.most(LARGEST))
-        cases = (
-            ("", table, table[:0]),
-            (" behind 1 of zeros", table[1:], table[:1]),
-            (" before 1 of zeros", table[:-1], table[-1:]),
-        )
-        return [
-            (beside, patches)
-            for beside, patches, token in cases
-            if isqrt(len(patches)) ** 2 == len(patches) >= 9 and not token.any()
-        ]
+        found = [("", table)]
+        found += [] if table[0].any() else [(" behind 1 of zeros", table[1:])]
+        found += [] if table[-1].any() else [(" before 1 of zeros", table[:-1])]
+        return [each for each in found if isqrt(len(each[1])) ** 2 == len(each[1]) >= 9]
 
     def square(self, fraction: float = 0.0) -> str:
         """Which encoding of square images it is, whose rows may grow from column to column too."""

@@ -79,8 +79,7 @@ def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
     later = found.later[1:]
     shows_none = bool((later < 0).all()) or _decodes(q)
     if found.bidirectional:
-        told = len(later) > found.rows // 4 + 1  # so far the rows of both are alike
-        is_odd = shows_none and told
+        is_odd = shows_none and len(later) > found.rows // 4 + 1  # so far rows of both are alike
         return "half of its buckets are for later keys, which it never shows" if is_odd else ""
     if shows_none and found.knows_later_keys:
         return ""
