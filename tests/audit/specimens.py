@@ -12,7 +12,7 @@ from tests.audit.zoo.wrong.added import Sum
 from tests.audit.zoo.wrong.rotary import Turn, turned
 from torch import nn
 
-from posenc import ALiBi
+from posenc import ALiBi, Sinusoidal
 
 # Biases.
 
@@ -90,6 +90,11 @@ def sines_of_shares(x):
     down, along = (torch.cat((each.sin(), each.cos()), 1).T for each in (down, along))
     down, along = down[..., None].expand(-1, -1, x.shape[3]), along[:, None]
     return x + torch.cat((down, along.expand(-1, x.shape[2], -1)))
+
+
+def of_positions_and_offset(x, positions, offset=0):
+    """x: [batch, seq, dim]"""
+    return x + Sinusoidal(x.shape[-1]).table(positions + offset)
 
 
 class IdsOrEmbeddings(nn.Module):

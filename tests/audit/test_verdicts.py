@@ -61,6 +61,7 @@ CASES = [
     case(its.WithoutSides, says=", for keys up to the query's; those after it read other rows",
          notes={"buckets-by-side"}),
     case(its.Unsaid, notes={"buckets-by-side"}),
+    case(its.of_positions_and_offset, says=SAID, dim=32),
     case(its.SaysThatItDecodes, notes={"buckets-by-side"}),
     case(its.BothSidesHidden, notes={"buckets-by-side"}),
     case(its.later_keys_by_place, says="those after it receive another bias", notes=set()),

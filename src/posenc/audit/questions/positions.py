@@ -107,19 +107,16 @@ def reads_every_position(q: Encoding) -> Answer:
 def _said_otherwise(q: Encoding) -> Iterator[Way]:
     """By other parameters, several at once, and not at all."""
     view, three, x = q.view, torch.arange(5, 8), q.content(8)
-    unsaid = q.otherwise(view.unsaid) if view.unsaid else None
+    unsaid = q.otherwise(view.unsaid or view.run)
 
     def by_another(run: Any) -> tuple[Tensor, Tensor]:
-        made = q.otherwise(run).whole(x[..., three, :], three)
-        if unsaid:  # which may count its tokens from another number
-            return made, unsaid.whole(x)[..., three, :]
-        return made, q.whole(x[..., three, :], three)
+        return q.otherwise(run).whole(x[..., three, :], three), unsaid.whole(x)[..., three, :]
 
     def together(line: Tensor) -> tuple[Tensor, Tensor]:
         few = q.content(len(line))
         return q.whole(few, line), _alone(q, few, line)
 
-    for name, run in view.others:
+    for name, run in view.others if view.unsaid else ():  # else both are said at once
         yield f"three tokens from 5 on, said by {name}", ROUNDING, partial(by_another, run)
     if not view.moves:
         return
@@ -128,7 +125,7 @@ def _said_otherwise(q: Encoding) -> Iterator[Way]:
     for line in map(torch.tensor, [*([p, p + 1, p + 2] for p in firsts), *anyhow]):
         allowed = ROUNDING if int(line.max()) < 20 else 1e-3
         yield f"tokens at {line.tolist()} together", allowed, partial(together, line)
-    if unsaid:
+    if view.unsaid:
         count = max(1, min(q.end, 2**22 // q.content(1).numel()))
         both = lambda: (unsaid.whole(q.content(count)), q.whole(q.content(count)))  # noqa: E731
         yield f"{count:,} tokens without positions", ROUNDING, both
