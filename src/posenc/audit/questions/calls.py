@@ -172,7 +172,7 @@ def gradients(
     if lost := [name for name, g in found.items() if not g.isfinite().all()]:
         return fault("not-a-number", f"gradients of {', '.join(lost)} are no numbers", len(lost))
     if x.requires_grad and (off := _gradient_off(call, x, found[CONTENT], made, weights)):
-        return fault("gradient-otherwise", f"it is off by up to {off:.3g} of its size", off)
+        return fault("gradient-otherwise", f"the gradient is off by {off:.3g} of its size", off)
     return f"{len(learned)} parameters" + ", and content" * x.requires_grad
 
 

@@ -36,7 +36,7 @@ def encodes_the_sequence(q: Encoding) -> Answer:
     for axis, name in enumerate(("batch-axis-encoded", "head-axis-encoded")):
         across = max((varies(x, axis) for x in sides if x.ndim > axis + 2), default=0.0)
         if across > 1e-6:
-            return fault(name, f"equal ones come out up to {across:.3g} apart", across)
+            return fault(name, f"what is equal along it comes out {across:.3g} apart", across)
     if along <= 1e-9 and (along := varies(q.near, 0)) <= 1e-9:
         return fault("encodes-nothing", "positions come out alike", along, expected=1.0)
     if q.view.layout == "sbd" and q.view.kind == "added" and not q.view.declared:
@@ -88,7 +88,7 @@ def decodes_as_it_prefills(q: Encoding) -> Answer:
     for shift, sign in ((1, "−"), (-1, "+")):
         if apart(_alone(q, few[..., 2:, :], line[2:] + shift), whole[..., 2:, :]) < ROUNDING:
             return fault("off-by-one-after-cache", f"token p receives what p {sign} 1 does", off)
-    return fault("decoding-differs-from-prefill", f"tokens alone are up to {off:.3g} away", off)
+    return fault("decoding-differs-from-prefill", f"tokens alone are {off:.3g} away", off)
 
 
 def _alone(q: Encoding, x: Tensor, line: Tensor) -> Tensor:
