@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from tests.oracle_models.layers import asked, layers_of
+from tests.oracle_models.masks import Reach
 from transformers import CONFIG_MAPPING
 
 from posenc.frequencies import Geometric
-from posenc.interop.oracle import Reach, asked, layers_of
 
 ALL, BOTH = Reach(after=0), Reach()
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import torch
 from tests.oracle_models import building, random_ropes
+from tests.oracle_models.layers import Layer, layers_of, model_of
+from tests.oracle_models.masks import Reach
 from torch import nn
 from transformers import PreTrainedConfig
 
 from posenc import Learned, LearnedGrid, MultimodalRotary, Rotary, Sinusoidal
 from posenc.interop.huggingface import LayerSetup, Part, PositionalSetup, positional_setup
-from posenc.interop.oracle import Layer, Reach, Rotation, built, layers_of, register
+from posenc.interop.oracle import Rotation
 
 FREQUENCY, FACTOR, SCALE = 3e-5, 1e-4, 1e-3
 """How far float32 of a model may be off, as a share."""
@@ -78,14 +80,6 @@ def verdict_of(model_type: str, config: PreTrainedConfig) -> Verdict:
     differing = [each for each in found if each]
     status = "differs" if differing else "agrees" if found else "not run"
     return Verdict(model_type, status, does, "; ".join(differing[:1]), len(found), 0.0, differing)
-
-
-def model_of(config: PreTrainedConfig) -> nn.Module:
-    """A model whose attention notes its scale and its mask, where its class takes that."""
-    try:
-        return built(config, register())
-    except ValueError:  # its class takes no other attention than its own
-        return built(config)
 
 
 def _first_line(error: Exception) -> str:

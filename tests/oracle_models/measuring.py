@@ -6,11 +6,10 @@ from math import isclose
 from typing import Any
 
 from tests.oracle_models import building
-from tests.oracle_models.agreeing import model_of
+from tests.oracle_models.layers import Layer, layers_of, model_of
 from transformers import CONFIG_MAPPING
 
 from posenc.interop.layer_types import WINDOWS
-from posenc.interop.oracle import Layer, layers_of
 
 SIZE = 3
 """A window of a few keys."""

@@ -101,3 +101,8 @@ def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Modu
         except Exception as error:  # whatever a class raises of a configuration
             errors.append(f"{kind.__name__}: {type(error).__name__}: {error}")
     raise ValueError("; ".join(errors)[:500] or f"{type(config).__name__} has no model.")
+
+
+def asked(config: Any) -> nn.Module:
+    """A model of a configuration with few heads of the same width."""
+    return built(type(config).from_dict({**config.to_dict(), **shrunk(config)}))
