@@ -171,7 +171,7 @@ def test_nothing_is_left_of_an_undone_patch(name, tmp_path):
 
 
 def test_a_model_that_attends_in_blocks_is_refused():
-    with pytest.raises(TypeError, match="LongT5LocalAttention"):
+    with pytest.raises(TypeError, match="LongT5"):
         patch_biases(tf.LongT5ForConditionalGeneration(tf.LongT5Config(**T5)))
 
 

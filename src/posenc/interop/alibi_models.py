@@ -28,6 +28,7 @@ LENGTH = 5000
 class Family:
     """One model's way to ALiBi."""
 
+    exact: Callable[[Any], ALiBi]  # the bias that its layer means
     heads: Callable[[Any, Tensor], Sequence[Tensor]]  # queries, keys and values of hidden states
     dropout: Callable[[Any], float]  # of attention
     scale: str  # the attribute that scores are multiplied with
@@ -46,6 +47,12 @@ def _mpt_heads(layer: Any, hidden: Tensor) -> Sequence[Tensor]:
     return [part.unflatten(-1, shape).transpose(1, 2) for part in mixed.chunk(3, dim=2)]
 
 
+def _falcon_bias(layer: Any) -> ALiBi:
+    # It scales products and biases alike.
+    scaled = [m / math.sqrt(layer.head_dim) for m in slopes.alibi(layer.num_heads)]
+    return ALiBi(layer.num_heads, slopes=scaled)
+
+
 def _falcon_heads(layer: Any, hidden: Tensor) -> Sequence[Tensor]:
     return [part.transpose(1, 2) for part in layer._split_heads(layer.query_key_value(hidden))]
 
@@ -61,6 +68,7 @@ def _own(layer: Any, name: str) -> Callable[..., Tensor]:
 
 FAMILIES = {
     "BloomAttention": Family(
+        lambda layer: ALiBi(layer.num_heads),
         lambda layer, hidden: layer._reshape(layer.query_key_value(hidden)),
         lambda layer: layer.attention_dropout.p,
         "inv_norm_factor",
@@ -72,6 +80,7 @@ FAMILIES = {
         rounding_by_head=2.0**-23,
     ),
     "FalconAttention": Family(
+        _falcon_bias,
         _falcon_heads,
         lambda layer: layer.attention_dropout.p,
         "inv_norm_factor",
@@ -80,6 +89,7 @@ FAMILIES = {
         rounding=2.0**-6,
     ),
     "MptAttention": Family(
+        lambda layer: ALiBi(layer.n_heads),
         _mpt_heads,
         lambda layer: layer.attn_dropout_p,
         "softmax_scale",
@@ -118,31 +128,23 @@ def without_weights(block: nn.Module, *arguments: Any, **named: Any) -> Any:
 
 def take(model: nn.Module, layers: list[Any], changes: Changes) -> tuple[ALiBi, float]:
     """The bias of these layers, put in, and how far their own lies from it."""
-    kind = type(layers[0]).__name__
-    family, first = FAMILIES[kind], layers[0]
-    if kind == "FalconAttention" and not first.config.alibi:
+    first, kind = layers[0], type(layers[0]).__name__
+    family, falcon = FAMILIES[kind], kind == "FalconAttention"
+    if falcon and not first.config.alibi:
         raise TypeError("This Falcon rotates and has no ALiBi; use patch.")
-    if kind == "BloomAttention" and first.pretraining_tp > 1 and first.slow_but_exact:
-        raise ValueError("slow_but_exact leaves out the bias of a projection; set it to False.")
-    bias = _exact(first, kind)
+    if falcon and first.config._attn_implementation == "eager":
+        raise ValueError("With attn_implementation='eager' Falcon's ALiBi is added twice.")
+    bias = family.exact(first)
     own_error = _check_slopes(first, family, bias)
     told = ToldBias(bias, counts_padding=family.counts_padding)
     for layer in layers:
         changes.set(layer, "forward", partial(forward, layer, told))
     for module in model.modules():
-        if kind == "FalconAttention" and "use_alibi" in vars(module):
+        if falcon and "use_alibi" in vars(module):
             changes.set(module, "use_alibi", False)  # it would add it to the mask besides
-        if kind == "MptAttention" and getattr(module, "attn", None) in layers:
+        if getattr(module, "attn", None) in layers:  # a block of MPT
             changes.set(module, "forward", partial(without_weights, module))
     return bias, own_error
-
-
-def _exact(layer: Any, kind: str) -> ALiBi:
-    heads = layer.n_heads if kind == "MptAttention" else layer.num_heads
-    if kind != "FalconAttention":
-        return ALiBi(heads)
-    # Falcon scales products and biases alike.
-    return ALiBi(heads, slopes=[m / math.sqrt(layer.head_dim) for m in slopes.alibi(heads)])
 
 
 def _check_slopes(layer: Any, family: Family, bias: ALiBi) -> float:

@@ -17,13 +17,6 @@ from posenc.interop.told_mask import NAME
 T5_LAYERS = frozenset(
     f"{name}Attention" for name in ("MT5", "Pop2Piano", "SwitchTransformers", "T5", "UMT5")
 )
-REFUSED = {
-    "LongT5LocalAttention": "it attends in blocks",
-    "LongT5TransientGlobalAttention": "it attends in blocks",
-    "UdopAttention": "its bias depends on the place on the page too",
-    "FalconFlashAttention2": "it was loaded for flash attention, which knows no ALiBi",
-}
-"""Layers with such a bias that are not taken over, and why."""
 
 HELD = "posenc_biases"
 """Where a patched model keeps its changes."""
@@ -84,7 +77,11 @@ def patch_biases(model: nn.Module) -> BiasPatch:
     t5 = [layer for layer in model.modules() if type(layer).__name__ in T5_LAYERS]
     alibi = [layer for layer in model.modules() if type(layer).__name__ in alibi_models.FAMILIES]
     layers = {*t5, *alibi}
-    _refuse(model, layers)
+    held = any(HELD in vars(module) for module in model.modules())
+    if held or any(vars(layer).keys() & {"forward", "compute_bias"} for layer in layers):
+        raise ValueError(f"{type(model).__name__}, or a part of it, is patched already.")
+    if not layers:
+        raise TypeError(f"{type(model).__name__} has no layers with ALiBi or T5's biases to patch.")
     register_attention()
     made, changes = BiasPatch(model), _Changes()
     before = _outputs(model) if alibi else torch.empty(0)
@@ -129,22 +126,6 @@ class _Changes(Changes):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         register_attention()
-
-
-def _refuse(model: nn.Module, layers: set[nn.Module]) -> None:
-    """Refuse what is patched already, or a part of it, and what is not served."""
-    held = any(HELD in vars(module) for module in model.modules())
-    if held or any(vars(layer).keys() & {"forward", "compute_bias"} for layer in layers):
-        raise ValueError(f"{type(model).__name__}, or a part of it, is patched already.")
-    for layer in model.modules():
-        if reason := REFUSED.get(type(layer).__name__):
-            raise TypeError(f"{type(layer).__name__} is not served: {reason}.")
-    if not layers:
-        raise TypeError(f"{type(model).__name__} has no layers with ALiBi or T5's biases.")
-    for layer in layers:
-        falcon: Any = layer if type(layer).__name__ == "FalconAttention" else None
-        if falcon is not None and falcon.config._attn_implementation == "eager":
-            raise ValueError("With attn_implementation='eager' Falcon's ALiBi is added twice.")
 
 
 def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
