@@ -4,8 +4,7 @@ from posenc.interop.attention import register_attention, unregister_attention
 from posenc.interop.bert import Bert, bert_from_transformers
 from posenc.interop.biases import BiasPatch, patch_biases, unpatch_biases
 from posenc.interop.caches import KeyStorage, key_storage, move_cached_keys, rerotate_cached_keys
-from posenc.interop.dropping import drop_rotary
-from posenc.interop.patching import Patch, patch, unpatch
+from posenc.interop.patching import Patch, drop_rotary, patch, unpatch
 from posenc.interop.position_ids import multimodal_positions
 from posenc.interop.registry import register, unregister
 from posenc.interop.rope_layers import rope_dictionary

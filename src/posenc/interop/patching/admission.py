@@ -10,11 +10,13 @@ from torch import nn
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
-from posenc.interop.oracle import modules
-from posenc.interop.oracle.modules import Place
-from posenc.interop.patching.angles import ALL
+from posenc.interop.patching import modules
+from posenc.interop.patching.modules import Place
 from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
+
+ALL = "all"
+"""The name of the encoding of all layers, where they are alike."""
 
 GROWING = ("dynamic", "longrope")
 """Rope types that a model switches by the longest position it has seen."""
@@ -62,10 +64,7 @@ class Admitted:
 def admitted(place: Place, length: int | None) -> Admitted:
     """What stands in a place, measured."""
     config, layers = _meant(place, length)
-    try:
-        module = modules.sound(place.module, place.config)
-    except ValueError as error:
-        raise Unlike(f"{place.path}: {error}") from None
+    module = modules.sound(place.module, place.config)
     if place.takes_layer_type and set(layers) != {None}:
         wanted = {str(kind): [layer] for kind, layer in layers.items()}
     else:  # it may stand for any of them; some have a base of their own, layer by layer

@@ -1,37 +1,27 @@
 """Our rotary encoding inside a model of ``transformers``, and out of it again."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
-import torch
 from torch import nn
 
+from posenc.frequencies import FromCheckpoint
 from posenc.interop.changes import Changes, Undoable, undo_kept
 from posenc.interop.configurations import read
 from posenc.interop.fields import check_length
-from posenc.interop.oracle.encodings import bare
-from posenc.interop.oracle.modules import TABLE, places_of
-from posenc.interop.patching.admission import (
-    GROWING,
-    Admitted,
-    Measurement,
-    Unlike,
-    Unread,
-    admitted,
-)
-from posenc.interop.patching.angles import ExactAngles
-from posenc.interop.patching.telling import Layers, reach_of, told
+from posenc.interop.oracle.encodings import bare, with_frequencies
+from posenc.interop.patching.admission import Admitted, Measurement, Unlike, Unread, admitted
+from posenc.interop.patching.angles import ExactAngles, put
+from posenc.interop.patching.modules import places_of
+from posenc.interop.patching.telling import Layers, told
 from posenc.interop.patching.wanted import Wanted, extended
-from posenc.interop.rotary_config import RotaryLayer, layer_of
+from posenc.interop.rotary_config import RotaryLayer
 from posenc.interop.weights.models import check_turned
 
 HELD = "posenc_rotary"
 """Where a patched model keeps its changes."""
-
-FAR = 2**20
-"""Times a length: there every type that grows has grown."""
 
 
 @dataclass(eq=False, repr=False)
@@ -122,9 +112,44 @@ def patch(model: nn.Module, *, rotary: Wanted | None = None, length: int | None 
     """
     check_length(length)
     check_turned(model)
-    if rotary is None:
-        return replaced(model, None, length)
-    return replaced(model, lambda found: extended(found, rotary, length), length)
+    return _replaced(model, lambda found: extended(found, rotary, length), length)
+
+
+def drop_rotary(model: nn.Module) -> Patch:
+    """Take the rotary positions out of a loaded model, in place: every pair stands still.
+
+    DroPE: rotary positions help a model to learn, and keep it from reading further than it was
+    trained. Drop them after training, then train a little further at the length that it knows;
+    until then the model is of no use. Order reaches it through the causal mask alone.
+
+    The attention factor of an extension is dropped, too. No configuration says so: call
+    ``drop_rotary`` again on a model that was saved and loaded. ``undo()`` puts the rotation back.
+
+    Reference:
+        Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their Positional
+        Embeddings" (arXiv:2512.12167).
+
+    Example:
+        >>> import torch
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> config = LlamaConfig(vocab_size=99, hidden_size=32, intermediate_size=64,
+        ...                      num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2)
+        >>> model = LlamaForCausalLM(config).eval()
+        >>> dropped = drop_rotary(model)
+        >>> one, other = model(torch.tensor([[3, 5, 8, 1], [8, 3, 5, 1]])).logits[:, -1]
+        >>> torch.allclose(one, other, atol=1e-6)  # one layer sees a set of earlier tokens
+        True
+        >>> dropped.undo()
+    """
+
+    def still(found: Admitted) -> dict[str, RotaryLayer]:
+        made = {}
+        for kind, layer in found.layers.items():
+            zeros = FromCheckpoint([0.0] * len(layer.rotary.sincos))
+            made[kind] = replace(layer, encoding=with_frequencies(layer.encoding, zeros))
+        return made
+
+    return _replaced(model, still)
 
 
 def unpatch(model: nn.Module) -> None:
@@ -132,24 +157,24 @@ def unpatch(model: nn.Module) -> None:
     undo_kept(model, HELD)
 
 
-def replaced(
-    model: nn.Module, wanted: Callable[[Admitted], Layers] | None, length: int | None = None
+def _replaced(
+    model: nn.Module, wanted: Callable[[Admitted], Layers], length: int | None = None
 ) -> Patch:
-    """Put in what ``wanted`` makes of each place of the language model; None: what is there."""
+    """Put in what ``wanted`` makes of each place of the language model."""
     if any(HELD in vars(module) for module in model.modules()):
         raise ValueError("The model is patched already. Undo that first, with unpatch(model).")
-    found, left = _admitted(model, length)
     kind = _type_of(getattr(model, "config", None))
+    found, left = _admitted(model, kind, length)
     main = [each for each in found if each.config.model_type == kind] or found
     # All is built before anything is changed, so that an error leaves the model as it was.
-    pairs = [(each, wanted(each) if wanted and each in main else each.layers) for each in found]
+    pairs = [(each, wanted(each) if each in main else each.layers) for each in found]
     by_config = {id(each.place.config): (each, new) for each, new in pairs if each in main}
     changes, why = Changes(), None
     try:
         for each, layers in by_config.values():
             _rescale(model, each, layers, changes)
             why = told(model, each, layers, changes) or why
-        angles = [_put(each, layers, length, changes) for each, layers in pairs]
+        angles = [put(each, layers, length, changes) for each, layers in pairs]
     except Exception:
         changes.undo()
         raise
@@ -165,9 +190,10 @@ def _type_of(config: Any) -> str | None:
         return None
 
 
-def _admitted(model: nn.Module, length: int | None) -> tuple[list[Admitted], dict[str, str]]:
-    """What was measured in all places, and why others are left alone."""
-    kind = _type_of(getattr(model, "config", None))
+def _admitted(
+    model: nn.Module, kind: str | None, length: int | None
+) -> tuple[list[Admitted], dict[str, str]]:
+    """What was measured in all places, and why others than the language model's are left alone."""
     found: list[Admitted] = []
     left: dict[str, str] = {}
     for place in places_of(model):
@@ -201,37 +227,3 @@ def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes
             raise ValueError(f"No attention of this model has the softmax scale {before:.6g}.")
         for module, name in held:
             changes.set(module, name, after)
-
-
-def _put(found: Admitted, layers: Layers, length: int | None, changes: Changes) -> ExactAngles:
-    """Put ours in one place."""
-    place = found.place
-    angles = ExactAngles(
-        {kind: layer.encoding for kind, layer in layers.items()},
-        found.measurements[0].form,
-        place.module,
-        place.config,
-        found.dtype,
-        {kind: reach for kind, each in layers.items() if (reach := _reach_of(found, each, length))},
-    )
-    if place.keeps_rows:
-        before: Any = place.module._buffers[TABLE]
-        rows = max(reach_of(layers), length or 0, len(before))
-        table = angles(before, torch.arange(rows, device=before.device))
-        changes.set(place.module, TABLE, table)
-    else:
-        changes.set(place.parent, place.name, angles)
-    return angles
-
-
-def _reach_of(found: Admitted, layer: RotaryLayer, length: int | None) -> int | None:
-    """From which position on the model itself would take other frequencies; None: from none."""
-    longest = layer.rope.trained_length or layer.rope.longest
-    if layer.rope.kind not in GROWING or longest is None:
-        return None
-
-    def at(n: int | None) -> str:
-        return repr(layer_of(found.config, layer.layer_type, layer.rope, n).encoding)
-
-    reach = max(length or 0, longest)
-    return reach if at(length) == repr(layer.encoding) != at(FAR * reach) else None

@@ -12,10 +12,9 @@ from posenc.frequencies import Geometric
 from posenc.interop.changes import Changes
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
-from posenc.interop.oracle import modules
 from posenc.interop.oracle.encodings import bare, same_angles
-from posenc.interop.patching.admission import GROWING, Admitted, Unlike, measured
-from posenc.interop.patching.angles import ALL
+from posenc.interop.patching import modules
+from posenc.interop.patching.admission import ALL, GROWING, Admitted, Unlike, measured
 from posenc.interop.patching.wanted import OUTSIDE, completed
 from posenc.interop.rope_layers import rope_dictionary
 from posenc.interop.rope_models import checked
@@ -42,7 +41,7 @@ def told(model: nn.Module, found: Admitted, layers: Layers, changes: Changes) ->
         root = config
     why, before = "", len(changes.before)
     for said in _sayings(found, layers):
-        _write(config, said, reach_of(layers), changes)
+        _write(config, said, stretched_length(layers), changes)
         try:
             _check_read_back(root, found, layers)
         except Exception as error:  # what a class raises of values that it does not know
@@ -105,7 +104,7 @@ def _whole(config: Configuration, layer: RotaryLayer, said: Mapping[str, Any]) -
     return whole
 
 
-def reach_of(layers: Layers) -> int:
+def stretched_length(layers: Layers) -> int:
     """The longest sequence for which layers are stretched; 0 if none are."""
     reaches = [0]
     for layer in layers.values():

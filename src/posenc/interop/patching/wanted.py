@@ -32,8 +32,12 @@ OUTSIDE = "original_max_position_embeddings"
 NAMES = {"rope_type", "type"}
 
 
-def extended(found: Admitted, rotary: Wanted, length: int | None) -> dict[str, RotaryLayer]:
+def extended(
+    found: Admitted, rotary: Wanted | None, length: int | None
+) -> Mapping[str, RotaryLayer]:
     """What each type of layers shall have; those that are left out stay."""
+    if rotary is None:
+        return found.layers
     made = dict(found.layers)
     for kind, wanted in _by_type(found, rotary).items():
         own = made[kind]

@@ -4,7 +4,6 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import tau
 from typing import Any
 
 import torch
@@ -144,18 +143,17 @@ def compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str,
     if excess.max() <= 0:
         return name, float(apart.max())
     place = tuple(map(int, torch.unravel_index(excess.argmax(), excess.shape)))
+    where, which = positions[..., place[-2]].flatten().tolist(), ("cosines", "sines")[place[0]]
+    own, meant = theirs[place], ours[place]
     raise ValueError(
-        f"at position {positions[..., place[-2]].flatten().tolist()} channel {place[-1]} of its "
-        f"{('cosines', 'sines')[place[0]]} is {theirs[place]:.6g}, and by its configuration "
-        f"{ours[place]:.6g}"
+        f"channel {place[-1]} of its {which} is {own:.6g} at {where}, and {meant:.6g} is meant"
     )
 
 
 def _allowance(encoding: Encoding, positions: Tensor) -> Tensor:
     """How far float32 may be off, for each position and pair."""
     schedule = bare(encoding).frequencies
-    turns = [abs(each) / 2**192 for each in schedule.turns()]
-    speed = tau * torch.tensor(turns, dtype=torch.float64)
+    speed = torch.tensor([abs(float(each)) for each in schedule.radians()], dtype=torch.float64)
     reach = positions.double() if positions.ndim == 2 else positions.double().amax(0)
     return schedule.attention_factor * (FREQUENCY * reach[..., None] * speed + VALUE)
 
