@@ -6,14 +6,13 @@ from typing import Any
 
 import torch
 from tests.oracle_models import building, random_ropes
-from tests.oracle_models.layers import Layer, layers_of, model_of
+from tests.oracle_models.layers import Layer, Rotation, layers_of, model_of
 from tests.oracle_models.masks import Reach
 from torch import nn
 from transformers import PreTrainedConfig
 
 from posenc import Learned, LearnedGrid, MultimodalRotary, Rotary, Sinusoidal
 from posenc.interop.huggingface import LayerSetup, Part, PositionalSetup, positional_setup
-from posenc.interop.oracle import Rotation
 
 FREQUENCY, FACTOR, SCALE = 3e-5, 1e-4, 1e-3
 """How far float32 of a model may be off, as a share."""

@@ -2,14 +2,16 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from math import pi
+from typing import Any, Literal
 
 import torch
 from tests.oracle_models.masks import Reach, reach_of, seen_in
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from posenc.interop.oracle import Rotation, built, inputs_of, shrunk, watching
+from posenc.interop import oracle
+from posenc.interop.oracle import built, inputs_of, shrunk, watching
 
 NAME = "posenc_oracle"
 """The attention implementation whose masks say how far they reach."""
@@ -22,7 +24,7 @@ class Layer:
     """What one layer of attention does."""
 
     path: str  # of the module
-    rotation: Rotation | None = None  # of its queries; None where nothing rotates them
+    rotation: "Rotation | None" = None  # of its queries; None where nothing rotates them
     head_dim: int | None = None  # width of a query; None where that was not seen
     scale: float | None = None  # what products are multiplied with; None where that was not seen
     reach: Reach | None = None  # the keys that a query sees; None where that was not seen
@@ -32,6 +34,42 @@ class Layer:
         """The number of the layer; None of what is in no layer, and of indexers."""
         found = re.search(r"\.(\d+)(\.|$)", f".{self.path}")
         return int(found[1]) if found and "indexer" not in self.path else None
+
+
+@dataclass(frozen=True)
+class Rotation(oracle.Rotation):
+    """What is done to a head, and how fast."""
+
+    frequencies: Tensor  # ``[pairs]`` in float64: radians a position; below 0 they turn backwards
+    axes: tuple[int, ...] | None  # of positions, that pairs follow; None where there is one axis
+
+    @classmethod
+    def of(cls, seen: oracle.Rotation, positions: Tensor) -> "Rotation":
+        """How fast the pairs turn by positions ``[seq]``, or ``[axes, seq]``."""
+        rows = positions[None] if positions.ndim == 1 else positions
+        by_axis = torch.stack([_frequencies(seen.angles, row, rows) for row in rows])
+        axes = by_axis.abs().argmax(0)
+        several = tuple(axes.tolist()) if len(rows) > 1 else None
+        return cls(**vars(seen), frequencies=by_axis.gather(0, axes[None])[0], axes=several)
+
+    @property
+    def pairing(self) -> Literal["half", "interleaved"] | None:
+        """How channels are paired; None where they are in neither of the usual ways."""
+        apart = {b - a for a, b in self.pairs}
+        if apart == {1} and all(a % 2 == self.pairs[0][0] % 2 for a, _ in self.pairs):
+            return "interleaved"
+        return "half" if len(apart) == 1 else None
+
+
+def _frequencies(angles: Tensor, row: Tensor, rows: Tensor) -> Tensor:
+    """How fast each pair follows one axis, by positions at which the others are 0."""
+    alone = [i for i in range(len(row)) if row[i] > 0 and rows[:, i].sum() == row[i]]
+    alone.sort(key=lambda i: int(row[i]))
+    found = angles[alone[0]] / row[alone[0]]
+    for i in alone[1:]:
+        near = found.abs() * row[i] < pi / 2
+        found = torch.where(near, angles[i] / row[i], found)
+    return found
 
 
 def layers_of(model: nn.Module) -> list[Layer]:
@@ -44,13 +82,14 @@ def layers_of(model: nn.Module) -> list[Layer]:
         # One axis after the other, the others at 0.
         by_axis = nn.functional.pad(torch.block_diag(*[positions[1:]] * 3), (1, 0))
         given, positions = inputs_of(model, positions=by_axis)
-    with torch.no_grad(), watching(model, positions) as record, _Watch(record.path) as seen:
+    with torch.no_grad(), watching(model, positions) as record, _Watch(record.path) as watch:
         model(**given)
-    found = {layer.index: layer for layer in reversed(seen.attended)}  # the first of each
+    found = {layer.index: layer for layer in reversed(watch.attended)}  # the first of each
     for call in record.rotated:
         layer = found.setdefault(Layer(call.path).index, Layer(call.path))
         if layer.index is not None and layer.rotation is None:
-            found[layer.index] = replace(layer, rotation=call.rotation(record.positions))
+            seen = call.rotation(positions)
+            found[layer.index] = replace(layer, rotation=seen and Rotation.of(seen, positions))
     return [found[index] for index in sorted(each for each in found if each is not None)]
 
 

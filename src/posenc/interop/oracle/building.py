@@ -37,7 +37,7 @@ WIDTHS = ("hidden_size", "d_model", "n_embd", "embed_dim", "dim", "hidden_dim", 
 COUNT = 4
 
 
-def shrunk(config: Any, depth: int | None = None) -> dict[str, Any]:
+def shrunk(config: Any, depth: int = 6) -> dict[str, Any]:
     """Arguments with few heads of the same width, nested ones too, and at most ``depth`` layers."""
     plain = config.to_dict()
     alias = dict(type(config).attribute_map)
@@ -61,12 +61,11 @@ def shrunk(config: Any, depth: int | None = None) -> dict[str, Any]:
     if heads:
         few = min(COUNT, heads[0])
         values |= {f: value // heads[0] * few for f, value in sizes(WIDTHS) if not value % heads[0]}
-    if depth is not None:
-        layers = [value for _, value in sizes(LAYERS)]
-        values |= {field: min(depth, value) for field, value in sizes(LAYERS)}
-        for name, value in plain.items():
-            if isinstance(value, list) and layers and len(value) == layers[0] > depth:
-                values[name] = value[:depth]
+    layers = [value for _, value in sizes(LAYERS)]
+    values |= {field: min(depth, value) for field, value in sizes(LAYERS)}
+    for name, value in plain.items():
+        if isinstance(value, list) and layers and len(value) == layers[0] > depth:
+            values[name] = value[:depth]
     for name in ("image_size", "img_size"):
         if type(plain.get(name)) is int and type(plain.get("patch_size")) is int:
             values[name] = 4 * plain["patch_size"]
@@ -104,5 +103,5 @@ def built(config: Any, attention: str = "eager", device: str = "cpu") -> nn.Modu
 
 
 def asked(config: Any) -> nn.Module:
-    """A model of a configuration with few heads of the same width."""
+    """A model of a configuration with few layers and heads of the same width."""
     return built(type(config).from_dict({**config.to_dict(), **shrunk(config)}))

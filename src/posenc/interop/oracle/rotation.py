@@ -1,4 +1,4 @@
-"""The rotation that a function makes of a head: pairs, frequencies and factor, from unit vectors.
+"""The rotation that a function makes of a head: pairs, angles and factor, from unit vectors.
 
 Every channel c is handed over alone, which gives the matrix M(p) of each position p. The rotation
 from position 0 is M(0)⁻¹ M(p), in the channels of the input, whatever the order of the outputs.
@@ -6,14 +6,9 @@ from position 0 is M(0)⁻¹ M(p), in the channels of the input, whatever the or
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import pi
-from typing import Literal
 
 import torch
 from torch import Tensor
-
-POSITIONS = (0, 1, 8, 64, 512, 4096, 32768)
-"""Near, where every pair tells how fast it is, and far, where slow ones tell it precisely."""
 
 EXACT = 1e-10
 """What is no zero: channels of different pairs never mix, so their entries are 0 exactly."""
@@ -25,26 +20,15 @@ class Rotation:
 
     width: int  # channels that are handed over
     pairs: tuple[tuple[int, int], ...]  # the two channels of each pair that turns
-    frequencies: Tensor  # ``[pairs]`` in float64: radians a position; below 0 they turn backwards
+    angles: Tensor  # ``[seq, pairs]`` in float64: radians from position 0, up to whole turns
     factor: float  # what all channels that turn are multiplied with
-    # of each pair, the axis of positions that it follows; None where there is one axis
-    axes: tuple[int, ...] | None = None
-    reorders: bool = False  # whether the channels come out in another order
-
-    @property
-    def pairing(self) -> Literal["half", "interleaved"] | None:
-        """How channels are paired; None where they are in neither of the usual ways."""
-        apart = {b - a for a, b in self.pairs}
-        if apart == {1} and all(a % 2 == self.pairs[0][0] % 2 for a, _ in self.pairs):
-            return "interleaved"
-        return "half" if len(apart) == 1 else None
+    reorders: bool  # whether the channels come out in another order
 
 
-def rotation_of(matrices: Tensor, positions: Tensor) -> Rotation | None:
+def rotation_of(matrices: Tensor) -> Rotation | None:
     """The rotation of which these are the matrices; None where it is none.
 
-    Matrices are ``[seq, width, width]``: what channel j of the input gives in channel i. Positions
-    are ``[seq]``, or ``[axes, seq]``; the first is 0 in all axes.
+    They are ``[seq, width, width]``: what channel j of the input gives in channel i.
     """
     matrices, width = matrices.double(), matrices.shape[-1]
     sizes = matrices[0].norm(dim=0)
@@ -62,29 +46,8 @@ def rotation_of(matrices: Tensor, positions: Tensor) -> Rotation | None:
         return None
     first, second = torch.tensor(pairs).T
     angles = torch.atan2(turned[:, second, first], turned[:, first, first])
-    rows = positions[None] if positions.ndim == 1 else positions
-    by_axis = torch.stack([_frequencies(angles, row, rows) for row in rows])
-    axes = by_axis.abs().argmax(0)
     reorders = not torch.equal(matrices[0].abs().argmax(0), torch.arange(width))
-    return Rotation(
-        width,
-        tuple(pairs),
-        by_axis.gather(0, axes[None])[0],
-        float(sizes[first].mean()),
-        None if len(rows) == 1 else tuple(axes.tolist()),
-        reorders,
-    )
-
-
-def _frequencies(angles: Tensor, row: Tensor, rows: Tensor) -> Tensor:
-    """How fast each pair follows one axis, by positions at which the others are 0."""
-    alone = [i for i in range(len(row)) if row[i] > 0 and rows[:, i].sum() == row[i]]
-    alone.sort(key=lambda i: int(row[i]))
-    found = angles[alone[0]] / row[alone[0]]
-    for i in alone[1:]:
-        near = found.abs() * row[i] < pi / 2
-        found = torch.where(near, angles[i] / row[i], found)
-    return found
+    return Rotation(width, tuple(pairs), angles, float(sizes[first].mean()), reorders)
 
 
 def matrices_of(turn: Callable[[Tensor], Tensor], like: Tensor, seq: int) -> Tensor | None:

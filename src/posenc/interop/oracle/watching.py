@@ -14,10 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.interop.oracle.rotation import POSITIONS, Rotation, matrices_of, rotation_of
+from posenc.interop.oracle.rotation import Rotation, matrices_of, rotation_of
 
 FUNCTION = re.compile(r"apply.*(rot|rope|pos_emb|position_emb)|^(_?rotate_|rotary)|apply_2d")
 """Names of functions that rotate."""
+
+POSITIONS = (0, 1, 8, 64, 512, 4096, 32768)
+"""Near, where every pair tells how fast it is, and far, where slow ones tell it precisely."""
 
 LENGTHS = ("original_max_position_embeddings", "max_position_embeddings", "n_positions")
 
@@ -45,7 +48,7 @@ class Rotated:
             matrices = matrices_of(self.turn, heads, positions.shape[-1])
         except Exception:  # whatever it raises of other heads than its own
             return None
-        return None if matrices is None else rotation_of(matrices, positions)
+        return None if matrices is None else rotation_of(matrices)
 
 
 def _first(out: Any) -> Any:
