@@ -24,17 +24,13 @@ HELD = "posenc_biases"
 
 @dataclass(eq=False)
 class BiasPatch(Undoable):
-    """What ``patch_biases`` did, and how to undo it; as a context manager it undoes itself.
-
-    Attributes:
-        model: The model.
-        biases: The encodings, one for each that the model has of its own.
-        own_error: How far the model's own bias lies from ours at most, in the rows it was held
-            against: 0 for T5; for ALiBi what the model's rounding of slope × position costs it.
-    """
+    """What ``patch_biases`` did, and how to undo it; as a context manager it undoes itself."""
 
     model: nn.Module
+    #: The encodings, one for each that the model has of its own.
     biases: list[ALiBi | T5Bias] = field(default_factory=list)
+    #: How far the model's own bias lies from ours at most, in the rows it was compared in: 0 for
+    #: T5; for ALiBi what the model's rounding of slope × position costs it.
     own_error: float = 0.0
 
     def undo(self) -> None:

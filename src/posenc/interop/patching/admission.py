@@ -32,22 +32,13 @@ class Unlike(ValueError):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured in one place, for layers of one type.
+    """What was measured in one place, for layers of one type."""
 
-    Attributes:
-        path: Of the place in the model.
-        layer_type: Of the layers; None where all are alike.
-        positions: Where it was measured.
-        difference: The largest that was found in a cosine or sine, the float32 error of the model
-            at far positions included.
-        form: The name of the arrangement.
-    """
-
-    path: str
-    layer_type: str | None
-    positions: tuple[int, ...]
-    difference: float
-    form: str
+    path: str  #: of the place in the model
+    layer_type: str | None  #: of the layers; None where all are alike
+    positions: tuple[int, ...]  #: where it was measured
+    difference: float  #: the largest in a cosine or sine, with the float32 error of the model
+    form: str  #: the name of the arrangement
 
 
 @dataclass(frozen=True)

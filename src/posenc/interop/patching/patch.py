@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import isclose
 from typing import Any
 
@@ -26,22 +27,14 @@ HELD = "posenc_rotary"
 
 @dataclass(eq=False, repr=False)
 class Patch(Undoable):
-    """What ``patch`` did, and how to undo it; as a context manager it undoes itself.
-
-    Attributes:
-        model: The model.
-        angles: The modules that were put in; for attention that keeps a table of its own, what
-            filled that.
-        measurements: What was measured in each place before it was replaced.
-        why_not: Why the configuration does not say the same; None where it does.
-        left: Places that make angles of positions and were left alone, each with the reason.
-    """
+    """What ``patch`` did, and how to undo it; as a context manager it undoes itself."""
 
     model: nn.Module
+    #: That were put in; for attention that keeps a table of its own, what filled that.
     angles: list[ExactAngles]
-    measurements: tuple[Measurement, ...]
-    why_not: str | None
-    left: dict[str, str]
+    measurements: tuple[Measurement, ...]  #: of each place before it was replaced
+    why_not: str | None  #: why the configuration does not say the same; None where it does
+    left: dict[str, str]  #: places that make angles and were left alone, each with the reason
 
     @property
     def config_follows(self) -> bool:
@@ -54,17 +47,13 @@ class Patch(Undoable):
 
     def __repr__(self) -> str:
         seen = dict.fromkeys(f"{m.path}: {m.form}" for m in self.measurements)
-        for ours in self.angles:
-            if len(ours.rotaries) > 1:
-                seen |= {f"{kind}: {_said(each)}": None for kind, each in ours.rotaries.items()}
+        several = [each.rotaries.items() for each in self.angles if len(each.rotaries) > 1]
+        for kind, rotary in chain.from_iterable(several):
+            schedule: Any = bare(rotary).frequencies  # type: ignore[arg-type]
+            factor = getattr(schedule, "factor", None)
+            times = f" × {factor:g}" if factor else ""
+            seen[f"{kind}: {type(schedule).__name__}{times}"] = None
         return f"Patch({', '.join(seen)}, config_follows={self.config_follows})"
-
-
-def _said(rotation: Any) -> str:
-    """The schedule of a rotation and its factor, as ``Linear × 8``."""
-    schedule: Any = bare(rotation).frequencies
-    factor = getattr(schedule, "factor", None)
-    return type(schedule).__name__ + (f" × {factor:g}" if factor else "")
 
 
 def patch(model: nn.Module, *, rotary: Wanted | None = None, length: int | None = None) -> Patch:

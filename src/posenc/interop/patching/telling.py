@@ -12,11 +12,11 @@ from posenc.frequencies import Geometric
 from posenc.interop.changes import Changes
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
-from posenc.interop.oracle.encodings import bare, same_angles
+from posenc.interop.oracle.encodings import same_angles
 from posenc.interop.patching import modules
 from posenc.interop.patching.admission import ALL, GROWING, Admitted, Unlike, measured
-from posenc.interop.patching.wanted import OUTSIDE, completed
-from posenc.interop.rope_layers import rope_dictionary
+from posenc.interop.patching.wanted import completed
+from posenc.interop.rope_layers import START, rope_dictionary
 from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type
 
@@ -60,7 +60,7 @@ def _sayings(found: Admitted, layers: Layers) -> Iterator[dict[str, dict[str, An
     for kind, layer in layers.items():
         own, said = found.layers[kind], layer.rope.values
         if layer is not own and layer.rope is own.rope:  # it was given as a schedule
-            said = rope_dictionary(bare(layer.encoding).frequencies, layer.rope.head_dim)
+            said = rope_dictionary(layer.rotary.frequencies, layer.rope.head_dim)
         plain[kind] = lists[kind] if said is None else said
     for each in (plain, lists):
         if None not in each.values():
@@ -72,7 +72,7 @@ def _as_lists(config: Configuration, layer: RotaryLayer) -> dict[str, Any] | Non
 
     Both of its lists are the same, so that no length switches them. None where a pair stands still.
     """
-    rotary, rope = bare(layer.encoding), layer.rope
+    rotary, rope = layer.rotary, layer.rope
     turns, factor = rotary.frequencies.turns(), rotary.frequencies.attention_factor
     if 0 in turns:
         return None
@@ -84,7 +84,7 @@ def _as_lists(config: Configuration, layer: RotaryLayer) -> dict[str, Any] | Non
         "long_factor": divisors,
         "factor": 1.0,
         "attention_factor": factor,
-        OUTSIDE: rope.trained_length or rope.longest,
+        START: rope.trained_length or rope.longest,
     }
     # Phi-3.5-MoE reads the factor by two other names.
     scales = {"short_mscale": factor, "long_mscale": factor}
@@ -97,9 +97,9 @@ def _whole(config: Configuration, layer: RotaryLayer, said: Mapping[str, Any]) -
     whole.pop("type", None)  # the old spelling
     kind = whole.setdefault("rope_type", layer.rope.kind)
     if layer.rope.kind == kind and layer.rope.rope_type.keeps_trained_length:
-        whole.setdefault(OUTSIDE, layer.rope.trained_length)
+        whole.setdefault(START, layer.rope.trained_length)
     if config.facts.get("partly") and not config.get("qk_rope_head_dim"):
-        share = bare(layer.encoding).rotated_dim / layer.rope.head_dim
+        share = layer.rotary.rotated_dim / layer.rope.head_dim
         whole.setdefault("partial_rotary_factor", share)
     return whole
 
@@ -108,7 +108,7 @@ def stretched_length(layers: Layers) -> int:
     """The longest sequence for which layers are stretched; 0 if none are."""
     reaches = [0]
     for layer in layers.values():
-        schedule: Any = bare(layer.encoding).frequencies
+        schedule: Any = layer.rotary.frequencies
         trained = getattr(schedule, "trained_length", None) or layer.rope.trained_length
         if layer.rope.kind not in GROWING and isinstance(trained, int):
             reaches.append(int(trained * getattr(schedule, "factor", 1)))
@@ -120,10 +120,10 @@ def _write(config: Any, said: dict[str, dict[str, Any]], reach: int, changes: Ch
     # Nested, there may be types of which the model has no layers; these stay.
     rope = said.get(ALL) or {**(config.rope_parameters or {}), **said}
     changes.set(config, "rope_parameters", copy.deepcopy(rope))
-    changes.note(config, OUTSIDE)  # PhiMoE sets it from the dictionary as it is saved
-    if OUTSIDE in rope and hasattr(config, OUTSIDE):
-        setattr(config, OUTSIDE, rope[OUTSIDE])
-    states = any(OUTSIDE in each for each in said.values())
+    changes.note(config, START)  # PhiMoE sets it from the dictionary as it is saved
+    if START in rope and hasattr(config, START):
+        setattr(config, START, rope[START])
+    states = any(START in each for each in said.values())
     if states and reach > (getattr(config, LONGEST, None) or reach):
         # Or generation warns of longer rows. Without a trained length, this field is that.
         changes.set(config, LONGEST, reach)

@@ -18,16 +18,13 @@ from posenc.interop.oracle.encodings import (
     with_frequencies,
 )
 from posenc.interop.patching.admission import GROWING, Admitted
-from posenc.interop.rope_layers import rope_of, rope_type_of
+from posenc.interop.rope_layers import START, rope_of, rope_type_of
 from posenc.interop.rope_models import softmax_scale, temperature_keys
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 
 Single = Rotary | MultimodalRotary | Schedule | Mapping[str, Any]
 Wanted = Single | Mapping[str, Single]
 """One for all layers, or by layer type. A mapping is Hugging Face's if ``rope_type`` is in it."""
-
-OUTSIDE = "original_max_position_embeddings"
-"""Phi-3 keeps the trained length beside its rope dictionary, and there it counts first."""
 
 NAMES = {"rope_type", "type"}
 
@@ -75,11 +72,8 @@ def _from_dictionary(
     for key in temperature_keys(config):
         if given.get(key) is not None and given[key] != rope.values.get(key, given[key]):
             raise ValueError(f"{config.family} reads the temperature of queries from {key}, too.")
-    counts = new.name in GROWING and not new.keeps_trained_length
-    if counts and rope.trained_length != rope.longest:
-        raise ValueError(f"{new.name!r} stretches from {rope.longest}, not {rope.trained_length}.")
-    if given.get(OUTSIDE):  # Phi-3's stands beside the dictionary, and would count before it
-        plain = {key: value for key, value in config.values.items() if key != OUTSIDE}
+    if given.get(START):  # Phi-3's stands beside the dictionary, and would count before it
+        plain = {key: value for key, value in config.values.items() if key != START}
         config = replace(config, values=plain)
     values = completed(own, given, config)
     layer = layer_of(config, own.layer_type, rope_of(config, own.layer_type, values), length)
@@ -101,7 +95,7 @@ def completed(own: RotaryLayer, given: Mapping[str, Any], config: Configuration)
     stays = {"rope_theta": rope.base}
     stays |= {key: rope.values[key] for key in COMMON - NAMES if key in rope.values}
     if new.keeps_trained_length and rope.rope_type.keeps_trained_length and rope.trained_length:
-        stays[OUTSIDE] = rope.trained_length
+        stays[START] = rope.trained_length
     said = {key: value for key, value in given.items() if value is not None or key not in stays}
     kept = {key: rope.values[key] for key in temperature_keys(config) if key in rope.values}
     return {**stays, **said, **kept}
