@@ -5,7 +5,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -77,8 +77,36 @@ def watched(model: nn.Module) -> Record:
 def watching(model: nn.Module, positions: Tensor) -> Iterator[Record]:
     """A record that fills while a model runs on tokens at these positions."""
     record = Record(positions)
-    with _hooked(model, record), _wrapped(model, record):
+
+    def enter(name: str, _: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+        record.path.append(name)
+        record.given.setdefault(name, (args, kwargs))
+
+    with ExitStack() as undo:
+        for name, module in model.named_modules():
+            entering = module.register_forward_pre_hook(partial(enter, name), with_kwargs=True)
+            leaving = module.register_forward_hook(lambda *_: record.path.pop() and None)
+            undo.callback(entering.remove)
+            undo.callback(leaving.remove)
+        for owner, name, held in _rotating(model):
+            undo.callback(setattr, owner, name, held)
+            static = isinstance(held, staticmethod)
+            noting = _noting(record, name, held.__func__ if static else held)
+            setattr(owner, name, staticmethod(noting) if static else noting)
         yield record
+
+
+def _rotating(model: nn.Module) -> list[tuple[Any, str, Any]]:
+    """The functions that rotate, wherever the model's code keeps them: owner, name and function."""
+    kinds = {type(each) for each in model.modules()}
+    owners = [*{sys.modules[kind.__module__] for kind in kinds}, *kinds]
+    return [
+        (owner, name, held)
+        for owner in owners
+        if getattr(owner, "__module__", owner.__name__).startswith("transformers.")
+        for name, held in vars(owner).items()
+        if isinstance(held, types.FunctionType | staticmethod) and FUNCTION.search(name)
+    ]
 
 
 def inputs_of(
@@ -115,48 +143,6 @@ def _trained(model: nn.Module) -> float:
     rope = getattr(config, "rope_parameters", None) or {}
     given = [getattr(config, name, None) for name in LENGTHS] + [rope.get(LENGTHS[0])]
     return min((n for n in given if type(n) is int and n > 1), default=inf)
-
-
-@contextmanager
-def _hooked(model: nn.Module, record: Record) -> Iterator[None]:
-    """The path of the module that runs, and what modules are given."""
-    handles = []
-
-    def enter(name: str, _: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
-        record.path.append(name)
-        record.given.setdefault(name, (args, kwargs))
-
-    for name, module in model.named_modules():
-        entering = partial(enter, name)
-        handles.append(module.register_forward_pre_hook(entering, with_kwargs=True))
-        handles.append(module.register_forward_hook(lambda *_: record.path.pop() and None))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-@contextmanager
-def _wrapped(model: nn.Module, record: Record) -> Iterator[None]:
-    """Functions that rotate note their calls, wherever the model's code keeps them."""
-    kinds = {type(each) for each in model.modules()}
-    owners = [*{sys.modules[kind.__module__] for kind in kinds}, *kinds]
-    undo = []
-    for owner in owners:
-        if not getattr(owner, "__module__", owner.__name__).startswith("transformers."):
-            continue
-        for name, value in list(vars(owner).items()):
-            plain = value.__func__ if isinstance(value, staticmethod) else value
-            if isinstance(plain, types.FunctionType) and FUNCTION.search(name):
-                undo.append((owner, name, value))
-                noting = _noting(record, name, plain)
-                setattr(owner, name, staticmethod(noting) if plain is not value else noting)
-    try:
-        yield
-    finally:
-        for owner, name, value in undo:
-            setattr(owner, name, value)
 
 
 def _noting(record: Record, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
