@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
-from posenc.interop.patching import modules
-from posenc.interop.patching.modules import Place
+from posenc.interop.oracle.encodings import Encoding, bare, points_of
+from posenc.interop.patching.modules import ALL, FORMS, TABLE, Angles, Place, rows_of, sound
 from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
 
-ALL = "all"
-"""The name of the encoding of all layers, where they are alike."""
+POSITIONS = (0, 1, 2, 3, 7, 30, 129, 511, 4_097, 65_537, 1_000_003)
+"""Near, where every pair tells its frequency; and far, where slow ones do."""
+
+FREQUENCY, VALUE = 4e-6, 2e-6
+"""How far float32 frequencies of a model may be off, as a share; and its cosines and sines."""
 
 GROWING = ("dynamic", "longrope")
 """Rope types that a model switches by the longest position it has seen."""
@@ -55,7 +59,7 @@ class Admitted:
 def admitted(place: Place, length: int | None) -> Admitted:
     """What stands in a place, measured."""
     config, layers = _meant(place, length)
-    module = modules.sound(place.module, place.config)
+    module = sound(place.module, place.config)
     if place.takes_layer_type and set(layers) != {None}:
         wanted = {str(kind): [layer] for kind, layer in layers.items()}
     else:  # it may stand for any of them; some have a base of their own, layer by layer
@@ -87,13 +91,13 @@ def measured(
     """The first of the candidates that a module gives the angles of."""
     told, layer_type = [], None if kind == ALL else kind
     for layer in candidates:
-        longest: Any = modules.rows_of(module)
+        longest: Any = rows_of(module)
         if layer.rope.kind in GROWING:  # beyond it, model and configuration differ
             longest = length or layer.rope.trained_length
-        positions = modules.positions_for(layer.encoding, longest)
+        positions = _positions_for(layer.encoding, longest)
         try:
-            given = modules.angles_of(module, positions, layer_type)
-            form, difference = modules.compared(given, layer.encoding, positions)
+            given = _angles_of(module, positions, layer_type)
+            form, difference = _compared(given, layer.encoding, positions)
         except Exception as error:  # whatever the code of a model raises
             told.append(str(error))
             continue
@@ -109,7 +113,77 @@ def measured(
 def _dtype(module: nn.Module, layers: Mapping[str, RotaryLayer]) -> torch.dtype | None:
     """The dtype in which a module gives angles whatever it is asked in; None: in that."""
     kind, layer = next(iter(layers.items()))
-    positions = modules.positions_for(layer.encoding, 8)
-    given = modules.angles_of(module, positions, None if kind == ALL else kind, torch.bfloat16)
-    dtype = modules.real(given).dtype
+    positions = _positions_for(layer.encoding, 8)
+    given = _angles_of(module, positions, None if kind == ALL else kind, torch.bfloat16)
+    dtype = _real(given).dtype
     return None if dtype == torch.bfloat16 else dtype
+
+
+def _positions_for(encoding: Encoding, longest: int | None) -> Tensor:
+    """Where to measure, ``[1, seq]`` or ``[axes, 1, seq]``: up to ``longest`` − 1."""
+    near = POSITIONS if longest is None else [p for p in POSITIONS if p < longest - 1]
+    row = torch.tensor([*near, *([] if longest is None else [longest - 1])])
+    if not isinstance(encoding, MultimodalRotary):
+        return row[None]
+    return torch.stack([row.roll(2 * axis) for axis in range(len(encoding.sections))])[:, None]
+
+
+def _angles_of(
+    module: nn.Module, positions: Tensor, layer_type: str | None, dtype: torch.dtype = torch.float32
+) -> Angles:
+    """What a module gives for a hidden state of a dtype, or its table has."""
+    if (table := module._buffers.get(TABLE)) is not None:
+        return table[positions]
+    x = torch.zeros(1, positions.shape[-1], 1, dtype=dtype)
+    named = {} if layer_type is None else {"layer_type": layer_type}
+    with torch.no_grad():
+        return module(x, positions, **named)
+
+
+def _real(angles: Angles) -> Tensor:
+    """One tensor of real numbers: ``[2, …]`` where cosines and sines are apart, else ``[1, …]``."""
+    if isinstance(angles, Tensor):
+        return torch.stack((angles.real, angles.imag)) if angles.is_complex() else angles[None]
+    return torch.stack([*angles])
+
+
+def _compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str, float]:
+    """The form in which angles are those of an encoding, and how far they are off.
+
+    Raises:
+        ValueError: They are not, in no form.
+    """
+    table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
+    allowed = _allowance(encoding, positions)
+    theirs, tried = _real(given).detach().cpu().double(), []
+    for name, form in FORMS.items():
+        arranged = form(*table.unbind(-2))
+        if _shape(arranged) == _shape(given):
+            ours = _real(arranged)
+            apart = (ours - theirs).abs()
+            tried.append((name, ours, apart, apart - _real(form(allowed, allowed))))
+    if not tried:
+        raise ValueError(f"it gives {_shape(given)[-1]}, which is no form of angles")
+    name, ours, apart, excess = min(tried, key=lambda each: float(each[-1].max()))
+    if excess.max() <= 0:
+        return name, float(apart.max())
+    place = tuple(map(int, torch.unravel_index(excess.argmax(), excess.shape)))
+    where = positions[..., place[-2]].flatten().tolist()
+    raise ValueError(
+        f"channel {place[-1]} of its angles at {where} is {theirs[place]:.6g}, and by its "
+        f"configuration {ours[place]:.6g}"
+    )
+
+
+def _allowance(encoding: Encoding, positions: Tensor) -> Tensor:
+    """How far float32 may be off, for each position and pair."""
+    schedule = bare(encoding).frequencies
+    speed = torch.tensor([abs(float(each)) for each in schedule.radians()], dtype=torch.float64)
+    reach = positions.double() if positions.ndim == 2 else positions.double().amax(0)
+    return schedule.attention_factor * (FREQUENCY * reach[..., None] * speed + VALUE)
+
+
+def _shape(angles: Angles) -> tuple[bool, bool, tuple[int, ...]]:
+    """Whether cosines and sines are one tensor, and a complex one, and its shape."""
+    one = angles if isinstance(angles, Tensor) else angles[0]
+    return one is angles, one.is_complex(), tuple(one.shape)

@@ -1,22 +1,21 @@
-"""The modules of a live model that make angles of positions, and in which form they give them."""
+"""The modules of a model that make angles of positions, and ours that stands in their place."""
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Int64
 from torch import Tensor, nn
 
-from posenc.encodings.queries_keys.multimodal import MultimodalRotary
-from posenc.interop.oracle.encodings import Encoding, bare, points_of
+from posenc.guards import demand, graph_looks, may_look
+from posenc.interop.oracle.encodings import Encoding, points_of
+from posenc.transformer.tables import Tables
 
-POSITIONS = (0, 1, 2, 3, 7, 30, 129, 511, 4_097, 65_537, 1_000_003)
-"""Near, where every pair tells its frequency; and far, where slow ones do."""
-
-FREQUENCY, VALUE = 4e-6, 2e-6
-"""How far float32 frequencies of a model may be off, as a share; and its cosines and sines."""
+ALL = "all"
+"""The name of the encoding of all layers, where they are alike."""
 
 TAKEN = {"x", "hidden_states", "position_ids", "layer_type"}
 """What the forward pass of a rotary module takes."""
@@ -94,93 +93,20 @@ def rows_of(module: nn.Module) -> int | None:
     return None if table is None else len(table)
 
 
-def positions_for(encoding: Encoding, longest: int | None) -> Tensor:
-    """Where to measure, ``[1, seq]`` or ``[axes, 1, seq]``: up to ``longest`` − 1."""
-    near = POSITIONS if longest is None else [p for p in POSITIONS if p < longest - 1]
-    row = torch.tensor([*near, *([] if longest is None else [longest - 1])])
-    if not isinstance(encoding, MultimodalRotary):
-        return row[None]
-    return torch.stack([row.roll(2 * axis) for axis in range(len(encoding.sections))])[:, None]
-
-
-def angles_of(
-    module: nn.Module, positions: Tensor, layer_type: str | None, dtype: torch.dtype = torch.float32
-) -> Angles:
-    """What a module gives for a hidden state of a dtype, or its table has."""
-    if (table := module._buffers.get(TABLE)) is not None:
-        return table[positions]
-    x = torch.zeros(1, positions.shape[-1], 1, dtype=dtype)
-    named = {} if layer_type is None else {"layer_type": layer_type}
-    with torch.no_grad():
-        return module(x, positions, **named)
-
-
-def real(angles: Angles) -> Tensor:
-    """One tensor of real numbers: ``[2, …]`` where cosines and sines are apart, else ``[1, …]``."""
-    if isinstance(angles, Tensor):
-        return torch.stack((angles.real, angles.imag)) if angles.is_complex() else angles[None]
-    return torch.stack([*angles])
-
-
-def compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str, float]:
-    """The form in which angles are those of an encoding, and how far they are off.
-
-    Raises:
-        ValueError: They are not, in no form.
-    """
-    table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
-    allowed = _allowance(encoding, positions)
-    theirs, tried = real(given).detach().cpu().double(), []
-    for name, form in FORMS.items():
-        arranged = form(*table.unbind(-2))
-        if _shape(arranged) == _shape(given):
-            ours = real(arranged)
-            apart = (ours - theirs).abs()
-            tried.append((name, ours, apart, apart - real(form(allowed, allowed))))
-    if not tried:
-        raise ValueError(f"it gives {_shape(given)[-1]}, which is no form of angles")
-    name, ours, apart, excess = min(tried, key=lambda each: float(each[-1].max()))
-    if excess.max() <= 0:
-        return name, float(apart.max())
-    place = tuple(map(int, torch.unravel_index(excess.argmax(), excess.shape)))
-    where, which = positions[..., place[-2]].flatten().tolist(), ("cosines", "sines")[place[0]]
-    own, meant = theirs[place], ours[place]
-    raise ValueError(
-        f"channel {place[-1]} of its {which} is {own:.6g} at {where}, and {meant:.6g} is meant"
-    )
-
-
-def _allowance(encoding: Encoding, positions: Tensor) -> Tensor:
-    """How far float32 may be off, for each position and pair."""
-    schedule = bare(encoding).frequencies
-    speed = torch.tensor([abs(float(each)) for each in schedule.radians()], dtype=torch.float64)
-    reach = positions.double() if positions.ndim == 2 else positions.double().amax(0)
-    return schedule.attention_factor * (FREQUENCY * reach[..., None] * speed + VALUE)
-
-
-def _shape(angles: Angles) -> tuple[bool, bool, tuple[int, ...]]:
-    """Whether cosines and sines are one tensor, and a complex one, and its shape."""
-    one = angles if isinstance(angles, Tensor) else angles[0]
-    return one is angles, one.is_complex(), tuple(one.shape)
-
-
 def sound(module: nn.Module, config: Any) -> nn.Module:
     """A copy on the CPU; built anew where casts or the meta device took its frequencies."""
     stored = {n: b for n, b in module.named_buffers() if b.is_floating_point()}
-    if any(b.is_meta or _is_cast_of(b, b) for b in stored.values()):
-        anew = rebuilt(module, config)
-        fresh = {} if anew is None else dict(anew.named_buffers())
-        if anew is not None and all(n in fresh and _lost(b, fresh[n]) for n, b in stored.items()):
+    if any(_lost(b, b) for b in stored.values()) and (anew := rebuilt(module, config)) is not None:
+        fresh = dict(anew.named_buffers())
+        if all(n in fresh and _lost(b, fresh[n]) for n, b in stored.items()):
             return anew
     return copy.deepcopy(module).cpu()
 
 
 def _lost(stored: Tensor, fresh: Tensor) -> bool:
     """Whether a buffer may be what is left of another."""
-    return stored.is_meta or stored.dtype in CASTS or _is_cast_of(stored, fresh)
-
-
-def _is_cast_of(stored: Tensor, fresh: Tensor) -> bool:
+    if stored.is_meta or stored.dtype in CASTS:
+        return True
     return any(torch.equal(fresh.to(d).to(stored), stored) for d in CASTS)
 
 
@@ -193,3 +119,66 @@ def rebuilt(module: nn.Module, config: Any) -> nn.Module | None:
             return type(module)(config, **named)
     except Exception:  # whatever a class raises of what it does not know
         return None
+
+
+class ExactAngles(nn.Module):
+    """cos and sin of exact phases, in the form that was measured.
+
+    It owns no tensors, so casts, checkpoints and the meta device leave it as it is. Rows are kept
+    in ``tables``, outside of the state dict, and gathered by position.
+
+    Attributes:
+        rotaries: One encoding for all layers (under ``"all"``), or one a layer type.
+        form: The arrangement in which the model takes cosines and sines, of ``FORMS``.
+        dtype: Of what is returned; None for that of the hidden state.
+        tables: The kept rows.
+        replaced: The module that stood here before.
+        reach: By layer type, the position from which on the model would rotate otherwise, or None.
+    """
+
+    def __init__(
+        self,
+        rotaries: Mapping[str, Encoding],
+        form: str,
+        replaced: nn.Module,
+        config: Any,
+        dtype: torch.dtype | None,
+        reach: Mapping[str, int | None],
+    ):
+        super().__init__()
+        self.rotaries = nn.ModuleDict(rotaries)
+        self.form, self.dtype, self.config, self.reach = form, dtype, config, reach
+        self.tables = Tables()
+        # Not a submodule: its buffers must not be cast or saved with ours.
+        object.__setattr__(self, "replaced", replaced)
+
+    @torch.no_grad()
+    def forward(
+        self,
+        x: Tensor,
+        position_ids: Int64[Tensor, "*axes rows seq"],
+        layer_type: str | None = None,
+    ) -> Angles:
+        """cos and sin at ``[rows, seq]`` or ``[axes, rows, seq]``, rounded once to the dtype."""
+        kind = ALL if ALL in self.rotaries else str(layer_type)
+        rotary = self.rotaries[kind]
+        if (reach := self.reach[kind]) is not None:
+            _check_reach(position_ids, reach)
+        points = points_of(rotary, position_ids)
+        table = self.tables.rows(rotary, points, dtype=self.dtype or x.dtype)  # type: ignore[arg-type]
+        return FORMS[self.form](*table.unbind(-2))
+
+    def _save_to_state_dict(self, *given: Any, **named: Any) -> None:
+        # ESM saves its frequencies; a checkpoint of a patched model has all keys of the model.
+        self.replaced._save_to_state_dict(*given, **named)  # type: ignore[attr-defined]
+
+    def _load_from_state_dict(self, *given: Any, **named: Any) -> None:
+        self.replaced._load_from_state_dict(*given, **named)  # type: ignore[attr-defined]
+
+
+def _check_reach(position_ids: Tensor, reach: int) -> None:
+    said = f"The angles of this patched model hold for {reach} positions. Patch it with length=…."
+    if graph_looks(position_ids):
+        demand((position_ids < reach).all(), said)
+    elif may_look(position_ids) and (position_ids >= reach).any():
+        raise ValueError(said)

@@ -1,25 +1,34 @@
 """Our rotary encoding inside a model of ``transformers``, and out of it again."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from math import isclose
 from typing import Any
 
+import torch
 from torch import nn
 
-from posenc.frequencies import FromCheckpoint
 from posenc.interop.changes import Changes, Undoable, undo_kept
 from posenc.interop.configurations import read
 from posenc.interop.fields import check_length
-from posenc.interop.oracle.encodings import bare, with_frequencies
-from posenc.interop.patching.admission import Admitted, Measurement, Unlike, Unread, admitted
-from posenc.interop.patching.angles import ExactAngles, put
-from posenc.interop.patching.modules import places_of
-from posenc.interop.patching.telling import Layers, told
-from posenc.interop.patching.wanted import Wanted, extended
-from posenc.interop.rotary_config import RotaryLayer
+from posenc.interop.oracle.encodings import bare
+from posenc.interop.patching.admission import (
+    GROWING,
+    Admitted,
+    Measurement,
+    Unlike,
+    Unread,
+    admitted,
+)
+from posenc.interop.patching.modules import TABLE, ExactAngles, places_of
+from posenc.interop.patching.telling import Layers, stretched_length, told
+from posenc.interop.patching.wanted import Wanted, extended, stilled
+from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
+
+FAR = 2**20
+"""Times a length: there every type that grows has grown."""
 
 HELD = "posenc_rotary"
 """Where a patched model keeps its changes."""
@@ -130,15 +139,7 @@ def drop_rotary(model: nn.Module) -> Patch:
         True
         >>> dropped.undo()
     """
-
-    def still(found: Admitted) -> dict[str, RotaryLayer]:
-        made = {}
-        for kind, layer in found.layers.items():
-            zeros = FromCheckpoint([0.0] * len(layer.rotary.sincos))
-            made[kind] = replace(layer, encoding=with_frequencies(layer.encoding, zeros))
-        return made
-
-    return _replaced(model, still)
+    return _replaced(model, stilled)
 
 
 def unpatch(model: nn.Module) -> None:
@@ -163,7 +164,7 @@ def _replaced(
         for each, layers in by_config.values():
             _rescale(model, each, layers, changes)
             why = told(model, each, layers, changes) or why
-        angles = [put(each, layers, length, changes) for each, layers in pairs]
+        angles = [_put(each, layers, length, changes) for each, layers in pairs]
     except Exception:
         changes.undo()
         raise
@@ -216,3 +217,37 @@ def _rescale(model: nn.Module, found: Admitted, layers: Layers, changes: Changes
             raise ValueError(f"No attention of this model has the softmax scale {before:.6g}.")
         for module, name in held:
             changes.set(module, name, after)
+
+
+def _put(found: Admitted, layers: Layers, length: int | None, changes: Changes) -> ExactAngles:
+    """Put ours in one place."""
+    place = found.place
+    angles = ExactAngles(
+        {kind: layer.encoding for kind, layer in layers.items()},
+        found.measurements[0].form,
+        place.module,
+        place.config,
+        found.dtype,
+        {kind: _holds_until(found, each, length) for kind, each in layers.items()},
+    )
+    if place.keeps_rows:
+        before: Any = place.module._buffers[TABLE]
+        rows = max(stretched_length(layers), length or 0, len(before))
+        table = angles(before, torch.arange(rows, device=before.device))
+        changes.set(place.module, TABLE, table)
+    else:
+        changes.set(place.parent, place.name, angles)
+    return angles
+
+
+def _holds_until(found: Admitted, layer: RotaryLayer, length: int | None) -> int | None:
+    """From which position on the model itself would take other frequencies; None: from none."""
+    longest = layer.rope.trained_length or layer.rope.longest
+    if layer.rope.kind not in GROWING or longest is None:
+        return None
+
+    def at(n: int | None) -> str:
+        return repr(layer_of(found.config, layer.layer_type, layer.rope, n).encoding)
+
+    reach = max(length or 0, longest)
+    return reach if at(length) == repr(layer.encoding) != at(FAR * reach) else None

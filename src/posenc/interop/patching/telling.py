@@ -13,8 +13,8 @@ from posenc.interop.changes import Changes
 from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.oracle.encodings import same_angles
-from posenc.interop.patching import modules
-from posenc.interop.patching.admission import ALL, GROWING, Admitted, Unlike, measured
+from posenc.interop.patching.admission import GROWING, Admitted, Unlike, measured
+from posenc.interop.patching.modules import ALL, rebuilt
 from posenc.interop.patching.wanted import completed
 from posenc.interop.rope_layers import START, rope_dictionary
 from posenc.interop.rope_models import checked
@@ -143,7 +143,7 @@ def _check_read_back(root: Any, found: Admitted, layers: Layers) -> None:
         raise Unlike("the model keeps a copy of its configuration there, not saved with it")
     if not _means(checked(read(again)), layers):
         raise Unlike("its configuration, saved and loaded, is read as something else")
-    module = modules.rebuilt(found.place.module, again)
+    module = rebuilt(found.place.module, again)
     if module is None:
         name = type(found.place.module).__name__
         raise Unlike(f"{name} cannot be built from a configuration alone")

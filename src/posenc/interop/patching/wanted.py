@@ -6,7 +6,7 @@ from typing import Any
 
 from posenc.encodings.queries_keys.multimodal import MultimodalRotary
 from posenc.encodings.queries_keys.rotary import Rotary
-from posenc.frequencies import Schedule
+from posenc.frequencies import FromCheckpoint, Schedule
 from posenc.frequencies.huggingface import COMMON
 from posenc.interop.fields import Configuration
 from posenc.interop.oracle.encodings import (
@@ -45,6 +45,15 @@ def extended(
             factor = bare(encoding).frequencies.softmax_factor
             scale = softmax_scale(found.config, own.rotary.head_dim, factor)
             made[kind] = replace(own, encoding=encoding, softmax_scale=scale)
+    return made
+
+
+def stilled(found: Admitted) -> dict[str, RotaryLayer]:
+    """Every pair of every layer stands still."""
+    made = {}
+    for kind, layer in found.layers.items():
+        zeros = FromCheckpoint([0.0] * len(layer.rotary.sincos))
+        made[kind] = replace(layer, encoding=with_frequencies(layer.encoding, zeros))
     return made
 
 
