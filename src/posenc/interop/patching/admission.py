@@ -26,12 +26,8 @@ GROWING = ("dynamic", "longrope")
 """Rope types that a model switches by the longest position it has seen."""
 
 
-class Unread(TypeError):
-    """A configuration does not say what a place gives."""
-
-
 class Unlike(ValueError):
-    """What a place gives is not what its configuration means."""
+    """What a place gives is not what its configuration means, or that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +73,11 @@ def _meant(place: Place, length: int | None) -> tuple[Configuration, dict[Any, R
         config = checked(read(place.config))
         layers = layers_by_type(config, length)
     except (ValueError, TypeError) as error:
-        raise Unread(f"{place.path} cannot be read: {error}") from None
+        raise Unlike(f"{place.path} cannot be read: {error}") from None
     used = {None, *(layer_types(config) or layers)}
     layers = {kind: layer for kind, layer in layers.items() if kind in used}
     if not layers:
-        raise Unread(f"{place.path}: its configuration has no layers that rotate")
+        raise Unlike(f"{place.path}: its configuration has no layers that rotate")
     return config, layers
 
 

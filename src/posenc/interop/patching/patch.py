@@ -13,14 +13,7 @@ from posenc.interop.changes import Changes, Undoable, undo_kept
 from posenc.interop.configurations import read
 from posenc.interop.fields import check_length
 from posenc.interop.oracle.encodings import bare
-from posenc.interop.patching.admission import (
-    GROWING,
-    Admitted,
-    Measurement,
-    Unlike,
-    Unread,
-    admitted,
-)
+from posenc.interop.patching.admission import GROWING, Admitted, Measurement, Unlike, admitted
 from posenc.interop.patching.modules import TABLE, ExactAngles, places_of
 from posenc.interop.patching.telling import Layers, stretched_length, told
 from posenc.interop.patching.wanted import Wanted, extended, stilled
@@ -93,8 +86,8 @@ def patch(model: nn.Module, *, rotary: Wanted | None = None, length: int | None 
 
     Raises:
         TypeError: Nothing in the model makes angles of positions as is known here.
-        ValueError: It is patched already, what it gives is not what its configuration means, or
-            ``rotary`` does not fit.
+        ValueError: It is patched already, its configuration cannot be read or means something else
+            than it gives, or ``rotary`` does not fit.
 
     Example:
         >>> import torch
@@ -189,7 +182,7 @@ def _admitted(
     for place in places_of(model):
         try:
             found.append(admitted(place, length))
-        except (Unread, Unlike) as error:
+        except Unlike as error:
             if _type_of(place.config) == kind:
                 raise  # of the language model itself: no other part may stand for it
             left[place.path] = str(error)
