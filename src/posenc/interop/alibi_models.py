@@ -113,9 +113,9 @@ def forward(
     if "position_bias" in named and isinstance(mask, Tensor):
         mask = ~mask  # in MPT true hides a key
     dropout = family.dropout(layer) if layer.training else 0.0
-    weights: Any = {"output_attentions": named.get("output_attentions")}
+    asked: Any = {"position_bias": told, "output_attentions": named.get("output_attentions")}
     scale = getattr(layer, family.scale)
-    out, _ = attend(layer, query, key, value, mask, dropout, scale, position_bias=told, **weights)
+    out, _ = attend(layer, query, key, value, mask, dropout, scale, **asked)
     return family.out(layer, out.flatten(2), residual), None
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from posenc.encodings.positional import Positional
 from posenc.encodings.tokens import Learned
-from posenc.interop.taken_over import Taken, take_over
+from posenc.interop.torch import Taken, take_over
 from posenc.transformer import Encoder, TokenEmbedding
 
 

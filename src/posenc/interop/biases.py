@@ -1,6 +1,6 @@
 """ALiBi and T5's biases of loaded ``transformers`` models, by ours and without their matrices."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,10 +28,10 @@ class BiasPatch(Undoable):
 
     model: nn.Module
     #: The encodings, one for each that the model has of its own.
-    biases: list[ALiBi | T5Bias] = field(default_factory=list)
+    biases: list[ALiBi | T5Bias]
     #: How far the model's own bias lies from ours at most, in the rows it was compared in: 0 for
     #: T5; for ALiBi what the model's rounding of slope × position costs it.
-    own_error: float = 0.0
+    own_error: float
 
     def undo(self) -> None:
         """Put everything back."""
@@ -79,14 +79,13 @@ def patch_biases(model: nn.Module) -> BiasPatch:
     if not layers:
         raise TypeError(f"{type(model).__name__} has no layers with ALiBi or T5's biases to patch.")
     register_attention()
-    made, changes = BiasPatch(model), _Changes()
+    changes, own_error = _Changes(), 0.0
     before = _outputs(model) if alibi else torch.empty(0)
     try:
-        for layer in t5:
-            _t5(layer, made, changes)
+        biases: list[ALiBi | T5Bias] = [bias for layer in t5 if (bias := _take_t5(layer, changes))]
         if alibi:
-            bias, made.own_error = alibi_models.take(model, alibi, changes)
-            made.biases.append(bias)
+            bias, own_error = alibi_models.take(model, alibi, changes)
+            biases.append(bias)
         for part in model.modules():
             config = getattr(part, "config", None)
             told = getattr(config, "_attn_implementation_internal", NAME) == NAME
@@ -98,7 +97,7 @@ def patch_biases(model: nn.Module) -> BiasPatch:
         changes.undo()
         raise
     vars(model)[HELD] = changes
-    return made
+    return BiasPatch(model, biases, own_error)
 
 
 @torch.no_grad()
@@ -124,13 +123,13 @@ class _Changes(Changes):
         register_attention()
 
 
-def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
-    """Say what the layer adds to scores, and draw nothing."""
+def _take_t5(layer: Any, changes: Changes) -> T5Bias | None:
+    """Say what the layer adds to scores, and draw nothing; its bias, if it has one of its own."""
     if not layer.has_relative_attention_bias:
         # Of another layer, handed on, or none: then it would draw zeros.
         changes.set(layer, "has_relative_attention_bias", True)
         changes.set(layer, "compute_bias", partial(_told_t5, layer, None))
-        return
+        return None
     bias = T5Bias(
         layer.n_heads,
         layer.relative_attention_num_buckets,
@@ -138,8 +137,8 @@ def _t5(layer: Any, made: BiasPatch, changes: Changes) -> None:
         bidirectional=not layer.is_decoder,
     )
     _check_buckets(layer, bias)
-    made.biases.append(bias)
     changes.set(layer, "compute_bias", partial(_told_t5, layer, bias))
+    return bias
 
 
 def _told_t5(

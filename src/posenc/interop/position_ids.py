@@ -109,9 +109,7 @@ def _merged(grids: Any, frames: int, side: int) -> list[tuple[int, int, int]]:
     found = []
     for t, h, w in [] if grids is None else torch.as_tensor(grids, device="cpu").tolist():
         if h % side or w % side or t % frames:
-            raise ValueError(
-                f"A grid of {t} × {h} × {w} patches cannot be merged by {frames} × {side} × {side}."
-            )
+            raise ValueError(f"{t} × {h} × {w} patches cannot be merged by {frames} × {side}².")
         found.append((t // frames, h // side, w // side))
     return found
 

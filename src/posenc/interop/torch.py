@@ -4,7 +4,8 @@ What rotates takes and gives what its namesake does, and differs only in being e
 those of integer phases, rounded once, at any position.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,13 +17,20 @@ from posenc.encodings.queries_keys.rotary import Rotary
 from posenc.encodings.queries_keys.rotation import rotate_heads
 from posenc.frequencies import Geometric, Llama3, Schedule, YaRN
 from posenc.guards import demand, graph_looks, may_look
-from posenc.interop.taken_over import Taken, take_over
 from posenc.kernels.rotary.front import RotaryLayout, rotate
 from posenc.kernels.rows import rows_at
 from posenc.numerics.pairing import Pairing
 from posenc.positions import checked, consecutive
 from posenc.transformer import Encoder
 from posenc.transformer.tables import Tables
+
+
+class Taken(NamedTuple):
+    """Where a parameter comes from."""
+
+    of: Tensor  # another one
+    part: int = 0  # which of so many equal parts of its rows
+    parts: int = 1  # how many there are
 
 
 def encoder_from_torch(
@@ -97,6 +105,25 @@ def _held(part: nn.Module, layer: nn.TransformerEncoderLayer) -> dict[str, Taken
         like, shape = layer.linear1.weight.detach(), part.normalized_shape
         held = {"weight": like.new_ones(shape), "bias": like.new_zeros(shape), **held}
     return {name: Taken(each) for name, each in held.items()}
+
+
+def take_over(model: nn.Module, given: Mapping[str, Taken]) -> None:
+    """Give ``model`` copies of parameters: their numbers, dtype, device, and whether they learn.
+
+    What was one parameter in several places is one here, too.
+    """
+    own = dict(model.named_parameters(remove_duplicate=False))
+    if own.keys() != given.keys():
+        unlike = ", ".join(sorted(own.keys() ^ given.keys()))
+        raise ValueError(f"{unlike}: there or here alone; parameters are taken over one for one.")
+    copies: dict[tuple[int, int, int], nn.Parameter] = {}
+    for name, (of, part, parts) in given.items():
+        key = (id(of), part, parts)
+        if key not in copies:
+            numbers = of.detach().chunk(parts)[part].clone()
+            copies[key] = nn.Parameter(numbers, requires_grad=of.requires_grad)
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, copies[key])
 
 
 def rotary_embedding(

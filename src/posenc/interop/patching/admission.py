@@ -12,7 +12,7 @@ from posenc.interop.configurations import read
 from posenc.interop.fields import Configuration
 from posenc.interop.layer_types import layer_types
 from posenc.interop.oracle.encodings import Encoding, bare, points_of
-from posenc.interop.patching.modules import ALL, FORMS, TABLE, Angles, Place, rows_of, sound
+from posenc.interop.patching.modules import ALL, FORMS, TABLE, Angles, Place, rows_of, sound, takes
 from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import RotaryLayer, layers_by_type, read_layers_of
 
@@ -56,7 +56,7 @@ def admitted(place: Place, length: int | None) -> Admitted:
     """What stands in a place, measured."""
     config, layers = _meant(place, length)
     module = sound(place.module, place.config)
-    if place.takes_layer_type and set(layers) != {None}:
+    if "layer_type" in takes(place.module) and set(layers) != {None}:
         wanted = {str(kind): [layer] for kind, layer in layers.items()}
     else:  # it may stand for any of them; some have a base of their own, layer by layer
         several = [*layers.values(), *filter(None, read_layers_of(config, length))]

@@ -31,14 +31,11 @@ Angles = tuple[Tensor, Tensor] | Tensor
 FORMS: dict[str, Callable[[Tensor, Tensor], Angles]] = {
     # Llama and most others
     "both halves": lambda cos, sin: (torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)),
-    # gpt-oss
-    "half width": lambda cos, sin: (cos, sin),
+    "half width": lambda cos, sin: (cos, sin),  # gpt-oss
     # Cohere
     "repeated": lambda cos, sin: (cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)),
-    # Llama 4, DeepSeek-V2
-    "complex": torch.complex,
-    # GPT-J and CodeGen, whose attention keeps a table
-    "rows of a table": lambda cos, sin: torch.cat((sin, cos), -1),
+    "complex": torch.complex,  # Llama 4, DeepSeek-V2
+    "rows of a table": lambda cos, sin: torch.cat((sin, cos), -1),  # GPT-J and CodeGen
 }
 """From cos and sin, one a pair, to what the model's code expects; which it is, is measured."""
 
@@ -58,11 +55,6 @@ class Place:
         """Whether this is attention with a table of its own."""
         return rows_of(self.module) is not None
 
-    @property
-    def takes_layer_type(self) -> bool:
-        """Whether it is asked for layers of a type."""
-        return "layer_type" in _taken(self.module)
-
 
 def places_of(model: nn.Module) -> Iterator[Place]:
     """All places of a model."""
@@ -76,14 +68,15 @@ def places_of(model: nn.Module) -> Iterator[Place]:
 
 def _makes_angles(module: nn.Module) -> bool:
     """Whether a module takes position ids, and has no parameters or keeps a table."""
-    names = _taken(module)
+    names = takes(module)
     if "position_ids" not in names or rows_of(module) is not None:
         return "position_ids" in names
     empty = next(module.parameters(), None) is None and next(module.children(), None) is None
     return empty and names <= TAKEN and len(names) > 1
 
 
-def _taken(module: nn.Module) -> set[str]:
+def takes(module: nn.Module) -> set[str]:
+    """The names of what the forward pass of a module takes."""
     return set(inspect.signature(type(module).forward).parameters) - {"self"}
 
 

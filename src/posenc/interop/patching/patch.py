@@ -20,9 +20,6 @@ from posenc.interop.patching.wanted import Wanted, extended, stilled
 from posenc.interop.rotary_config import RotaryLayer, layer_of
 from posenc.interop.weights.models import check_turned
 
-FAR = 2**20
-"""Times a length: there every type that grows has grown."""
-
 HELD = "posenc_rotary"
 """Where a patched model keeps its changes."""
 
@@ -243,4 +240,5 @@ def _holds_until(found: Admitted, layer: RotaryLayer, length: int | None) -> int
         return repr(layer_of(found.config, layer.layer_type, layer.rope, n).encoding)
 
     reach = max(length or 0, longest)
-    return reach if at(length) == repr(layer.encoding) != at(FAR * reach) else None
+    far = 2**20 * reach  # where every type that grows has grown
+    return reach if at(length) == repr(layer.encoding) != at(far) else None
