@@ -86,10 +86,8 @@ class ToldMask:
 
     @classmethod
     def __torch_function__(cls, function: Any, *_: Any, **__: Any) -> Any:
-        raise TypeError(
-            f"{getattr(function, '__name__', 'A function')} got a ToldMask: this model computes "
-            f"with its mask, and with attn_implementation='posenc' masks are no tensors."
-        )
+        name = getattr(function, "__name__", "A function")
+        raise TypeError(f"{name} got a ToldMask: with 'posenc' attention, masks are no tensors.")
 
 
 def told_or_drawn(

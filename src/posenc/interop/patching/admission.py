@@ -99,11 +99,8 @@ def measured(
             continue
         seen = tuple(positions.reshape(-1, positions.shape[-1])[0].tolist())
         return layer, Measurement(place.path, layer_type, seen, difference, form)
-    layers = f", of layers of type {layer_type}," if layer_type else ""
-    raise Unlike(
-        f"{place.path} ({type(place.module).__name__}){layers} is not what its configuration "
-        f"means: {'; '.join(told)}."
-    )
+    where = f"{place.path} ({type(place.module).__name__}, {kind} layers)"
+    raise Unlike(f"{where} is not what its configuration means: {'; '.join(told)}.")
 
 
 def _dtype(module: nn.Module, layers: Mapping[str, RotaryLayer]) -> torch.dtype | None:
@@ -144,11 +141,7 @@ def _real(angles: Angles) -> Tensor:
 
 
 def _compared(given: Angles, encoding: Encoding, positions: Tensor) -> tuple[str, float]:
-    """The form in which angles are those of an encoding, and how far they are off.
-
-    Raises:
-        ValueError: They are not, in no form.
-    """
+    """The form in which angles are those of an encoding, and how far off; or a ValueError."""
     table = encoding.table(points_of(encoding, positions), dtype=torch.float64)  # type: ignore[arg-type]
     allowed = _allowance(encoding, positions)
     theirs, tried = _real(given).detach().cpu().double(), []

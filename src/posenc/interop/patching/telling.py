@@ -145,8 +145,7 @@ def _check_read_back(root: Any, found: Admitted, layers: Layers) -> None:
         raise Unlike("its configuration, saved and loaded, is read as something else")
     module = rebuilt(found.place.module, again)
     if module is None:
-        name = type(found.place.module).__name__
-        raise Unlike(f"{name} cannot be built from a configuration alone")
+        raise Unlike(f"{type(found.place.module).__name__} takes more than a configuration")
     for kind, layer in layers.items():
         measured(found.place, module, kind, [layer], None)
 
