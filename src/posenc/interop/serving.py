@@ -20,8 +20,6 @@ from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import refuse, rotating_model
 from posenc.positions import checked, consecutive
 
-TARGET = "A choice by length"
-
 Form = Literal["cos_sin_cache", "cos_sin", "complex", "halves", "pairs"]
 
 
@@ -132,7 +130,7 @@ def requests_from_config(
         >>> [length for length, _ in by_length.steps]
         [32768, 65536, 131072]
     """
-    model = rotating_model(config, TARGET, part=part)
+    model = rotating_model(config, part=part)
     rotary = model.plain(model.alike())
     rope = model.rope_of(rotary)
     trained = rope.length("trained_length")
@@ -143,7 +141,7 @@ def requests_from_config(
     if isinstance(schedule, Geometric):
         schedule = YaRN(schedule, 1, trained)
     if not isinstance(schedule, YaRN) or schedule.attention is not None:
-        refuse(TARGET, f"what {schedule!r} is at other factors does not follow from it")
+        refuse(f"what {schedule!r} is at other factors does not follow from it")
     schedules = [replace(schedule, factor=factor) for factor in factors]
     return rotary, ByLength(extended(schedule.of, trained, schedules))
 

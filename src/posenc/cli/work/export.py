@@ -42,7 +42,7 @@ def export(asked: Any) -> None:
             (exports.write_npz if asked.to == "npz" else exports.write_safetensors)(arrays, file)
         return
     if asked.to == "onnx":
-        model = subject.rotating_model(config, "An ONNX program", part=part, length=length)
+        model = subject.rotating_model(config, part=part, length=length)
         subject.check_reach(config, longest=longest, length=length)
         program = exports.onnx_program(model.only(), longest=longest, operator=asked.operator)
         made = program.model_proto.SerializeToString()

@@ -18,8 +18,6 @@ from posenc.interop.configurations import Config
 from posenc.interop.exports.subject import check_reach, depends_on_length, only_part, refuse
 from posenc.interop.oracle.encodings import bare
 
-TARGET = "An export of arrays"
-
 
 @dataclass(frozen=True)
 class Arrays:
@@ -68,7 +66,7 @@ def arrays(
     """
     if longest is not None:
         check_reach(config, longest=longest, length=length)
-    chosen = only_part(config, TARGET, part=part, length=length)
+    chosen = only_part(config, part=part, length=length)
     notes = list(chosen.notes)
     if depends_on_length(config):
         told = "short sequences" if length is None else f"sequences of {length} tokens"
@@ -103,7 +101,7 @@ def _arrays(entry: Any, longest: int | None) -> tuple[dict[str, Tensor], dict[st
             raise ValueError(f"{entry!r} is a table; pass its length as longest.")
         return {"table": entry.table(torch.arange(longest))}, {}
     if not isinstance(entry, Rotary | MultimodalRotary):
-        refuse(TARGET, f"it has {entry!r}")
+        refuse(f"it has {entry!r}")
     rotary = bare(entry)
     schedule, layout = rotary.frequencies, ("pairing", "rotated", "rotated_dim", "head_dim")
     about: dict[str, Any] = {name: getattr(rotary, name) for name in layout}

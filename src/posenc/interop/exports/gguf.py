@@ -23,8 +23,6 @@ from posenc.interop.exports.subject import (
     rotating_model,
 )
 
-TARGET = "GGUF metadata"
-
 Value = int | float | str
 
 
@@ -66,7 +64,7 @@ def gguf_keys(
         qwen2.rope.freq_base 1000000.0
         qwen2.rope.scaling.type none
     """
-    model = rotating_model(config, TARGET, part=part)
+    model = rotating_model(config, part=part)
     names = {kind: name for name, facts in architectures().items() for kind in facts["types"]}
     architecture = architecture or names.get(model.model_type)
     if architecture is None:
@@ -76,15 +74,15 @@ def gguf_keys(
     rope = model.rope_of(rotary)
     model.check_pairing(rotary)
     if "whole_heads" in program and rotary.rotated_dim != rotary.head_dim:
-        refuse(TARGET, f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
+        refuse(f"{rotary.rotated_dim} of {rotary.head_dim} channels rotate")
     longrope = rope.kind == "longrope"
     said, tensors = _lists(rotary, rope) if longrope else _scaling(rotary.frequencies)
     needed = "lists" if longrope else "rope_freqs"
     if tensors and needed not in program:
-        refuse(TARGET, f"{architecture!r} reads no {needed}; {rotary.frequencies!r} needs them")
+        refuse(f"{architecture!r} reads no {needed}; {rotary.frequencies!r} needs them")
     metadata: dict[str, Value] = {"dimension_count": rotary.rotated_dim, **said}
     if sliding is not None and "scaling.attn_factor" in said:
-        refuse(TARGET, "sliding layers would have the attention factor of full ones")
+        refuse("sliding layers would have the attention factor of full ones")
     if sliding is not None and "freq_base_swa" in program:
         metadata["freq_base_swa"] = float(sliding.base)
     keys = {f"{architecture}.rope.{name}": value for name, value in metadata.items()}
@@ -109,11 +107,12 @@ def _layers(model: RotatingModel, program: Mapping[str, Any]) -> tuple[Rotary, G
     count = len(model.layers)
     if "full_layers" not in program:
         every, depth = program.get("unturned", (1, 0))
-        return model.only(range(every - 1, count, every) if depth in (None, count) else ()), None
+        unturned = range(every - 1, count, every) if depth in (None, count) else ()
+        return model.only(unturned), None
     every, which = program["full_layers"]
     full = [layer.layer_type == "full_attention" for layer in model.layers]
     if full != [index % every == which for index in range(count)]:
-        refuse(TARGET, f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
+        refuse(f"of each {every} layers, number {which} (from 0) is full in llama.cpp")
     rotations = dict(zip(full, map(model.plain, filter(None, model.rotations)), strict=True))
     held, plain = rotations.get(True, rotations[False]), rotations[False].frequencies
     # Where the program fixes the base of sliding layers, it leaves them unscaled too; elsewhere
@@ -122,7 +121,7 @@ def _layers(model: RotatingModel, program: Mapping[str, Any]) -> tuple[Rotary, G
     alone = usual is not None or isinstance(held.frequencies, Geometric)
     if alone and isinstance(plain, Geometric) and usual in (None, float(plain.base)):
         return held, plain
-    refuse(TARGET, f"full layers have {held.frequencies!r} and sliding ones {plain!r}")
+    refuse(f"full layers have {held.frequencies!r} and sliding ones {plain!r}")
 
 
 def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
@@ -130,7 +129,7 @@ def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
         return _yarn(schedule), {}
     base = powers_under(schedule)
     if base is None:
-        refuse(TARGET, f"{schedule!r} is not on powers of a base")
+        refuse(f"{schedule!r} is not on powers of a base")
     said: dict[str, Value] = {"freq_base": float(base.base), "scaling.type": "none"}
     if schedule is base:
         return said, {}
@@ -144,7 +143,7 @@ def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
     with localcontext(PRECISION):
         scaled = schedule.radians()
         if len(scaled) != len(base) or not all(scaled):
-            refuse(TARGET, f"{schedule!r} has pairs that do not rotate, or fewer pairs")
+            refuse(f"{schedule!r} has pairs that do not rotate, or fewer pairs")
         divisors = as_float32(w / s for w, s in zip(base.radians(), scaled, strict=True))
     return said, {"rope_freqs.weight": divisors}
 
@@ -152,7 +151,7 @@ def _scaling(schedule: Schedule) -> tuple[dict[str, Value], dict[str, Tensor]]:
 def _yarn(schedule: YaRN) -> dict[str, Value]:
     borders = (schedule.beta_fast, schedule.beta_slow, schedule.truncate)
     if borders != (32.0, 1.0, True):
-        refuse(TARGET, "its ramp has beta_fast {}, beta_slow {}, truncate {}".format(*borders))
+        refuse(f"(beta_fast, beta_slow, truncate) are {borders} and not (32, 1, True)")
     share = beside_yarns(schedule)
     return {
         "freq_base": float(schedule.of.base),
@@ -168,7 +167,7 @@ def _lists(rotary: Rotary, rope: Rope) -> tuple[dict[str, Value], dict[str, Tens
     given = rope.values
     scales = {given.get("short_mscale"), given.get("long_mscale")}
     if len(scales) > 1:
-        refuse(TARGET, f"its lists have attention factors {scales}, and llama.cpp has one")
+        refuse(f"its lists have attention factors {scales}, and llama.cpp has one")
     lists = {name: as_float32(given[f"{name}_factor"]) for name in ("short", "long")}
     said: dict[str, Value] = {
         "freq_base": float(rope.base),

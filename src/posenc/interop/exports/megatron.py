@@ -17,8 +17,6 @@ from posenc.interop.exports.subject import (
 )
 from posenc.interop.oracle.encodings import bare
 
-TARGET = "Megatron-LM's command line"
-
 
 def megatron_arguments(config: Config, *, part: str | None = None) -> tuple[str, ...]:
     """The arguments of Megatron-LM for the positions of this model.
@@ -37,20 +35,20 @@ def megatron_arguments(config: Config, *, part: str | None = None) -> tuple[str,
         >>> print(*megatron_arguments(llama))
         --position-embedding-type rope --kv-channels 16 --rotary-base 500000 --rotary-percent 1.0
     """
-    chosen = only_part(config, TARGET, part=part)
+    chosen = only_part(config, part=part)
     entries = [entry for layer in chosen.layers for entry in layer.encodings]
     if not entries:
         return ("--position-embedding-type", "none")
     if all(type(entry) is Learned for entry in entries):
         return _learned(entries[0], chosen.notes)
-    return _rotation(rotating_model(config, TARGET, part=part))
+    return _rotation(rotating_model(config, part=part))
 
 
 def _learned(table: Learned, notes: tuple[str, ...]) -> tuple[str, ...]:
     if notes:
-        refuse(TARGET, f"beside its table, {notes[0]}")
+        refuse(f"beside its table, {notes[0]}")
     if table.offset:
-        refuse(TARGET, f"its table {table!r} starts at another row than 0")
+        refuse(f"its table {table!r} starts at another row than 0")
     kind = "--position-embedding-type", "learned_absolute"
     return *kind, "--max-position-embeddings", str(table.max_len)
 
@@ -64,14 +62,14 @@ def _rotation(model: RotatingModel) -> tuple[str, ...]:
     kind = "mrope" if found is not rotary else "yarn" if yarn else "rope"
     plain = schedule if isinstance(schedule, Geometric) else getattr(schedule, "of", None)
     if not isinstance(plain, Geometric):
-        refuse(TARGET, f"its frequencies are those of {schedule!r}")
+        refuse(f"its frequencies are those of {schedule!r}")
     said = ["--position-embedding-type", kind, "--kv-channels", str(rotary.head_dim)]
     said += ["--rotary-base", str(_whole("base", float(plain.base)))]
-    said += ["--rotary-percent", str(share_of(rotary, TARGET))]
+    said += ["--rotary-percent", str(share_of(rotary))]
     said += _yarn(schedule, rotary) if yarn else _scaling(schedule)
     if isinstance(found, MultimodalRotary):
         if found.arrangement != "contiguous" or not isinstance(schedule, Geometric):
-            refuse(TARGET, f"its axes are {found.arrangement!r} over {schedule!r}")
+            refuse(f"its axes are {found.arrangement!r} over {schedule!r}")
         said += ["--mrope-section", *map(str, found.sections)]
     if rotary.pairing == "interleaved":
         said.append("--rotary-interleaved")
@@ -83,7 +81,7 @@ def _rotation(model: RotatingModel) -> tuple[str, ...]:
 
 def _whole(name: str, value: Any) -> int:
     if value != int(value):
-        refuse(TARGET, f"its {name} is {value}, which is not whole")
+        refuse(f"its {name} is {value}, which is not whole")
     return int(value)
 
 
@@ -95,16 +93,16 @@ def _scaling(schedule: Schedule) -> list[str]:
     if isinstance(schedule, Llama3):
         borders = (schedule.trained_length, schedule.low, schedule.high)
         if borders != (8192, 1.0, 4.0):
-            refuse(TARGET, f"(trained_length, low, high) are {borders} and not (8192, 1, 4)")
+            refuse(f"(trained_length, low, high) are {borders} and not (8192, 1, 4)")
         return ["--use-rope-scaling", "--rope-scaling-factor", str(float(schedule.factor))]
-    refuse(TARGET, f"its frequencies are those of {schedule!r}")
+    refuse(f"its frequencies are those of {schedule!r}")
 
 
 def _yarn(schedule: YaRN, rotary: Rotary) -> list[str]:
     if rotary.rotated_dim != rotary.head_dim or rotary.pairing == "interleaved":
-        refuse(TARGET, "its YaRN is partial or interleaved")
+        refuse("its YaRN is partial or interleaved")
     if beside_yarns(schedule) != 1:
-        refuse(TARGET, f"its attention factor is {schedule.attention_factor}, another than YaRN's")
+        refuse(f"its attention factor is {schedule.attention_factor}, another than YaRN's")
     rounds = "" if schedule.truncate else "no-"
     return [
         "--rotary-scaling-factor", str(float(schedule.factor)),

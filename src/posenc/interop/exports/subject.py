@@ -16,9 +16,9 @@ from posenc.interop.setup import LayerSetup, Part
 from posenc.interop.setup_reading import positional_setup
 
 
-def refuse(target: str, what: str) -> NoReturn:
+def refuse(what: str) -> NoReturn:
     """Raise the error of a target that cannot express something."""
-    raise ValueError(f"{target} cannot express this model: {what}.")
+    raise ValueError(f"The target cannot express this model: {what}.")
 
 
 def depends_on_length(config: Config, *lengths: int | None) -> bool:
@@ -37,21 +37,19 @@ def check_reach(config: Config, *, longest: int, length: int | None) -> None:
         )
 
 
-def only_part(
-    config: Config, target: str, *, part: str | None = None, length: int | None = None
-) -> Part:
+def only_part(config: Config, *, part: str | None = None, length: int | None = None) -> Part:
     """The only part of a configuration, or the one that is named."""
     parts = {each.name: each for each in positional_setup(config, length=length)}
     names = ", ".join(parts)
     if part is None and len(parts) > 1:
-        refuse(target, f"it has the parts {names}; name one of them")
+        refuse(f"it has the parts {names}; name one of them")
     chosen = next(iter(parts.values())) if part is None else parts.get(part)
     if chosen is None:
         raise ValueError(f"There is no part {part!r}; this model has {names}.")
     if chosen.strays:
-        refuse(target, chosen.notes[-1])
+        refuse(chosen.notes[-1])
     if not chosen.layers or any(layer.positional is None for layer in chosen.layers):
-        refuse(target, f"no encoding of the library says what {chosen.model_type} does")
+        refuse(f"no encoding of the library says what {chosen.model_type} does")
     return chosen
 
 
@@ -61,7 +59,6 @@ class RotatingModel:
 
     model_type: str  # as the configuration names it
     layers: tuple[LayerSetup, ...]  # what each layer does
-    target: str  # what it is exported to, for messages
 
     @property
     def rotations(self) -> list[Encoding | None]:
@@ -73,7 +70,7 @@ class RotatingModel:
         kinds = {repr(layer.encodings): layer for layer in self.layers if layer.encodings}
         if len(kinds) > 1:
             told = ", ".join(str(layer.layer_type) for layer in kinds.values())
-            refuse(self.target, f"layers of types {told} rotate differently")
+            refuse(f"layers of types {told} rotate differently")
         return next(filter(None, self.rotations))
 
     def only(self, unturned: Sequence[int] = ()) -> Rotary:
@@ -81,55 +78,55 @@ class RotatingModel:
         rotation = self.alike()
         skipped = [index for index, each in enumerate(self.rotations) if each is None]
         if skipped != list(unturned):
-            refuse(self.target, f"layers {skipped} do not rotate, there {[*unturned]}")
+            refuse(f"layers {skipped} do not rotate, there {[*unturned]}")
         return self.plain(rotation)
 
     def plain(self, rotation: Encoding) -> Rotary:
         """The rotation, if it is by one position a token."""
         if isinstance(rotation, MultimodalRotary):
-            refuse(self.target, f"its pairs are dealt out to axes by {rotation.sections}")
+            refuse(f"its pairs are dealt out to axes by {rotation.sections}")
         return rotation
 
     def rope_of(self, rotation: Encoding) -> Rope:
         """The rope dictionary of a rotation, where frequencies and dictionary tell all of it."""
-        rope: Any = next(x.rope for x in self.layers if repr(x.encodings) == repr([rotation]))
+        rope: Any = next(x.rope for x in self.layers if x.encodings == [rotation])
         rotary = bare(rotation)
         powers = powers_under(rotary.frequencies)
         if rope.kind == "dynamic" and (rope.factor or 1.0) != 1.0:
-            refuse(self.target, "its NTK factor follows the length")
+            refuse("its NTK factor follows the length")
         if rotary.rotated == "suffix":  # those of latent attention, with a softmax factor or not
-            refuse(self.target, "its heads rotate the last channels alone")
+            refuse("its heads rotate the last channels alone")
         if powers is not None and powers.dim % 2:
-            refuse(self.target, f"its frequencies are powers over an odd width, {powers!r}")
+            refuse(f"its frequencies are powers over an odd width, {powers!r}")
         return rope
 
     def check_pairing(self, rotary: Rotary) -> None:
         """Refuse weights in another pairing than that of the model's code, which no key tells."""
         if rotary.pairing != pairing_of_code(Configuration({}, self.model_type)):
-            refuse(self.target, f"its weights have the pairing {rotary.pairing!r}")
+            refuse(f"its weights have the pairing {rotary.pairing!r}")
 
 
 def rotating_model(
-    config: Config, target: str, *, part: str | None = None, length: int | None = None
+    config: Config, *, part: str | None = None, length: int | None = None
 ) -> RotatingModel:
     """The layers of a model that rotates and does nothing else with positions."""
-    chosen = only_part(config, target, part=part, length=length)
+    chosen = only_part(config, part=part, length=length)
     if chosen.name == "text":
         check_unheeded(of_its_own_code(read(config)), length)
     encodings = [each for layer in chosen.layers for each in layer.encodings]
     for each in encodings:
         if not isinstance(each, Rotary | MultimodalRotary):
-            refuse(target, f"it has {each!r} besides a rotation")
+            refuse(f"it has {each!r} besides a rotation")
     if not encodings:
-        refuse(target, "none of its layers rotates queries and keys")
-    return RotatingModel(chosen.model_type, chosen.layers, target)
+        refuse("none of its layers rotates queries and keys")
+    return RotatingModel(chosen.model_type, chosen.layers)
 
 
-def share_of(rotary: Rotary, target: str) -> float:
+def share_of(rotary: Rotary) -> float:
     """How much of a head rotates, as a fraction that programs multiply and truncate."""
     share = rotary.rotated_dim / rotary.head_dim
     if int(rotary.head_dim * share) != rotary.rotated_dim:
-        refuse(target, f"no fraction gives {rotary.rotated_dim} of {rotary.head_dim} channels")
+        refuse(f"no fraction gives {rotary.rotated_dim} of {rotary.head_dim} channels")
     return share
 
 

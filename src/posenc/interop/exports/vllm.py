@@ -9,7 +9,6 @@ from posenc.interop.exports.subject import beside_yarns, refuse, rotating_model,
 from posenc.interop.fields import Configuration
 from posenc.interop.rope_layers import rope_dictionary
 
-TARGET = "vLLM's --hf-overrides"
 KNOWN = frozenset({"default", "linear", "llama3", "yarn"})
 """The rope types that vLLM reads as transformers does, besides LongRoPE."""
 
@@ -33,7 +32,7 @@ def vllm_overrides(config: Config) -> dict[str, Any]:
         ...     "rope_theta": 5e5, "rope_scaling": {"rope_type": "linear", "factor": 2.0}})
         {'rope_parameters': {'rope_type': 'linear', 'rope_theta': 500000.0, 'factor': 2.0}}
     """
-    model = rotating_model(config, TARGET)
+    model = rotating_model(config)
     rotary = model.only()
     rope = model.rope_of(rotary)
     model.check_pairing(rotary)
@@ -55,8 +54,8 @@ def _dictionary(rotary: Rotary) -> dict[str, Any]:
     schedule = rotary.frequencies
     said = rope_dictionary(schedule, rotary.head_dim)
     if said is None or said["rope_type"] not in KNOWN:
-        refuse(TARGET, f"vLLM has no rope type for {schedule!r}")
-    share_of(rotary, TARGET)
+        refuse(f"vLLM has no rope type for {schedule!r}")
+    share_of(rotary)
     if isinstance(schedule, YaRN):
         for name in ("mscale", "mscale_all_dim", "attention_factor"):
             said.pop(name, None)
@@ -66,7 +65,7 @@ def _dictionary(rotary: Rotary) -> dict[str, Any]:
 
 def _longrope(rotary: Rotary, given: Any, trained_length: int) -> dict[str, Any]:
     if (given.get("short_mscale") is None) != (given.get("long_mscale") is None):
-        refuse(TARGET, "only one of its lists has an mscale")
+        refuse("only one of its lists has an mscale")
     factor = rotary.frequencies.attention_factor
     width = rotary.rotated_dim / rotary.head_dim
     return {

@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -129,8 +129,7 @@ def _turned(model: nn.Module, to: Pairing) -> RowOrders:
         for module in filter(calls_others, model.modules()):
             del vars(module)["forward"]
         return orders
-    own = replace(known, values={k: v for k, v in known.values.items() if k != MARK})
-    layers: Any = read_layers_of(own)
+    layers: Any = read_layers_of(known)
     places = {each["attention"]: each["layer"] for each in map(PLACE.match, orders) if each}
     modules, functions, path = {}, {}, type(model).__name__
     try:
@@ -150,10 +149,11 @@ def _turned(model: nn.Module, to: Pairing) -> RowOrders:
 
 @dataclass(frozen=True)
 class OtherPairing:
-    """A model's function that rotates, for channels that come in the other pairing."""
+    """A model's function that rotates, for channels that come in the pairing ``to``."""
 
     function: Callable[..., Any]
     layer: Rotary
+    to: Pairing
     keeps_order: bool  # of channels; a function that does not pairs neighbors and gives halves
     contents: tuple[str, ...]  # the names of the arguments that it rotates
 
@@ -161,11 +161,11 @@ class OtherPairing:
         """The contents rotated, whole heads or their rotated part; channels keep their order."""
         layer, bound = self.layer, inspect.signature(self.function).bind(*args, **kwargs)
         convert = partial(convert_channels, rotated_dim=layer.rotated_dim, rotated=layer.rotated)
+        code: Pairing = "half" if self.to == "interleaved" else "interleaved"
         for name in self.contents:
-            bound.arguments[name] = convert(bound.arguments[name], layer.pairing)
+            bound.arguments[name] = convert(bound.arguments[name], code)
         out = self.function(*bound.args, **bound.kwargs)
-        other: Pairing = "half" if layer.pairing == "interleaved" else "interleaved"
-        return tree_map(partial(convert, to=other), out) if self.keeps_order else out
+        return tree_map(partial(convert, to=self.to), out) if self.keeps_order else out
 
 
 @torch.no_grad()
@@ -180,8 +180,8 @@ def _measured(
     for call in record.rotated:
         rotates = call.path == path and call.name in named
         if rotates and (rotation := call.rotation(record.positions)) is not None:
-            made = OtherPairing(call.function, rotary, not rotation.reorders, call.contents)
-            functions[call.name] = made
+            how = not rotation.reorders, call.contents
+            functions[call.name] = OtherPairing(call.function, rotary, to, *how)
     if not functions:
         raise ValueError("its forward pass calls no function that rotates")
     args, kwargs = tree_map(_wide, record.given[path])
