@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isclose
 from typing import Literal
 
 import torch
@@ -122,16 +123,21 @@ def scaling_of(
     """
     before, after = plain.wavelengths(), scaled.wavelengths()
     growth = [1.0 if a == b else b / a for a, b in zip(before, after, strict=True)]
-    most = max(growth)  # infinite where a pair no longer turns
-    bands: list[Band] = [
-        "kept" if abs(g - 1) < 1e-6
-        else "stretched" if g == most or abs(g / most - 1) < 1e-6
-        else "mixed"
-        for g in growth
-    ]  # fmt: skip
+    most = max(growth)
     turns = tuple(trained_length / abs(wavelength) for wavelength in before)
-    unseen = sum(each < 1 for each in turns)
-    unseen_after = sum(abs(wavelength) > target_length for wavelength in after)
     return Scaling(
-        before, after, tuple(bands), turns, unseen, unseen_after, scaled.attention_factor
+        before,
+        after,
+        bands=tuple(_band(each, most) for each in growth),
+        turns=turns,
+        unseen=sum(each < 1 for each in turns),
+        unseen_after=sum(abs(wavelength) > target_length for wavelength in after),
+        attention_factor=scaled.attention_factor,
     )
+
+
+def _band(growth: float, most: float) -> Band:
+    """``most`` is infinite where a pair no longer turns."""
+    if isclose(growth, 1, rel_tol=1e-6):
+        return "kept"
+    return "stretched" if isclose(growth, most, rel_tol=1e-6) else "mixed"

@@ -109,9 +109,7 @@ def _of_layer(
 
 
 HELD = {
-    "Learned": (TABLES, "{} rows of {}"),
-    "Sinusoidal": (TABLES, "{} rows of {}"),
-    "LearnedGrid": (TABLES, "{} rows of {}"),
+    **dict.fromkeys(("Learned", "Sinusoidal", "LearnedGrid"), (TABLES, "{} rows of {}")),
     "T5Bias": (r"relative_attention_bias\.weight$", "{} buckets of {} heads"),
     "SwinBias": (r"relative_position_bias_table$", "{} displacements of {} heads"),
     "DeBERTa": (r"rel_embeddings\.weight$", "{} rows of {}"),

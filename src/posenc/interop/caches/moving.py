@@ -156,12 +156,12 @@ def _targets(new: Any, model: Any, storage: list[KeyStorage]) -> list[Schedule |
     wanted = new if isinstance(new, Mapping) else dict.fromkeys(types, new)
     if unknown := wanted.keys() - types:
         raise ValueError(f"new is for {[*unknown]}; the layers that rotate are {[*types]}.")
-    return [
-        bare(fitting(wanted[layer.layer_type], layer.encoding)).frequencies
-        if layer and layer.layer_type in wanted
-        else None
-        for layer in layers
-    ]
+    targets: list[Schedule | None] = [None] * len(layers)
+    for index, layer in enumerate(layers):
+        if layer and layer.layer_type in wanted:
+            fits = fitting(wanted[layer.layer_type], layer.encoding)
+            targets[index] = bare(fits).frequencies
+    return targets
 
 
 @torch.no_grad()
