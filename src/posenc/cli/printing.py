@@ -84,11 +84,15 @@ def print_folded(lines: Iterable[str]) -> None:
         print(line if is_code else textwrap.fill(line, 98, subsequent_indent=deeper, **how))
 
 
-def sparkline(values: Sequence[float], screen: "Console") -> str:
-    """A mark for each value: the lowest at −1, the highest at +1."""
-    marks = STEPS if only_ascii(screen) else BARS
+def marked(values: Iterable[float], marks: str) -> str:
+    """A mark for each value: the first at −1, the last at +1."""
     places = (int((value + 1) / 2 * len(marks)) for value in values)
     return "".join(marks[min(len(marks) - 1, max(0, place))] for place in places)
+
+
+def sparkline(values: Iterable[float], screen: "Console") -> str:
+    """Bars for values of −1 … 1."""
+    return marked(values, STEPS if only_ascii(screen) else BARS)
 
 
 def legend(screen: "Console", low: str = "-1", high: str = "+1") -> str:

@@ -80,8 +80,7 @@ def _words_in(file: Path) -> dict[str, int]:
 
 def _word_level(words: dict[str, int], lowercase: bool) -> Tokenizer:
     unknown = next((name for name in UNKNOWN if name in words), None)
-    told = {} if unknown is None else {"unk_token": unknown}
-    tokenizer = Tokenizer(models.WordLevel(words, **told))
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token=unknown))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()  # type: ignore[assignment]
     if lowercase:
         tokenizer.normalizer = normalizers.Lowercase()  # type: ignore[assignment]

@@ -56,7 +56,8 @@ def explore(asked: Any) -> None:
         content = page().encode()
         with placed(asked.output) as file:
             file.write(content)
-        return print(f"wrote {asked.output} ({len(content) / 1000:.0f} kB); open it in a browser")
-    from posenc.explorer.serving import serve
+        print(f"wrote {asked.output} ({len(content) / 1000:.0f} kB); open it in a browser")
+    else:
+        from posenc.explorer.serving import serve
 
-    serve(asked.port, browser=not asked.no_browser)
+        serve(asked.port, browser=not asked.no_browser)

@@ -87,8 +87,9 @@ def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> tuple[in
     """The width of vectors, and where they come from: drawn from the words, or of a file."""
     file, dim = asked.embeddings, asked.dim
     if file is None:
-        dim, named = 64 if dim is None else dim, {number: word for word, number in words.items()}
-        return dim, partial(_drawn, named, dim, asked.seed, padding)
+        dim = dim or 64
+        by_id = {number: word for word, number in words.items()}
+        return dim, partial(_drawn, by_id, dim, asked.seed, padding)
     if file.suffix == ".npy":  # read where it is needed
         held: Any = np.load(file, mmap_mode="r")
         floats = held.dtype.kind == "f"
@@ -101,16 +102,14 @@ def _vectors(asked: Any, words: dict[str, int], padding: int | None) -> tuple[in
         floats = held.is_floating_point()
     else:
         raise UserError(f"{file}: --embeddings takes .safetensors or .npy")
-    if not floats or held.ndim != 2:
-        told = "expected floating-point numbers [tokens, dim]"
-        raise UserError(f"{file} holds {held.dtype} of shape {list(held.shape)}; {told}")
-    (count, width), most = held.shape, max(words.values()) + 1
-    if dim not in (None, width) or count < most:
-        told = f"expected [{most} or more, {dim or width}]"
-        raise UserError(f"{file} holds [{count}, {width}]; {told}")
+    count = max(words.values()) + 1
+    fits = held.ndim == 2 and len(held) >= count and dim in (None, held.shape[1])
+    if not (floats and fits):
+        told = f"expected floating-point numbers [{count} or more, {dim or 'dim'}]"
+        raise UserError(f"{file} holds {list(held.shape)} of {held.dtype}; {told}")
     if isinstance(held, Tensor):
-        return width, held.__getitem__
-    return width, lambda ids: torch.from_numpy(held[ids.numpy()].astype(np.float64))
+        return held.shape[1], held.__getitem__
+    return held.shape[1], lambda ids: torch.from_numpy(held[ids.numpy()].astype(np.float64))
 
 
 def _drawn(words: dict[int, str], dim: int, seed: int, padding: int | None, ids: Tensor) -> Tensor:

@@ -124,12 +124,10 @@ def _show_two(paths: Sequence[Path], *models: SetupNumbers) -> None:
         parts = [held.get(name) for held in named]
         before = f"{name}, " if max(map(len, named)) > 1 else ""
         pairs = zip_longest(*(part.layers if part else () for part in parts))
-        found = {
-            before + _named(places): [
-                _words_of(layer, typed=True) if layer else {} for layer in pair
-            ]
-            for places, pair in grouped(list(pairs))
-        }
+        found = {}
+        for places, pair in grouped(list(pairs)):
+            words = [_words_of(layer, typed=True) if layer else {} for layer in pair]
+            found[before + _named(places)] = words
         found[name] = [{"besides": "; ".join(part.notes) or "–"} if part else {} for part in parts]
         for title, (one, other) in found.items():
             rows = [(label, one.get(label, "–"), other.get(label, "–")) for label in one | other]

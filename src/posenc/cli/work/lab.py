@@ -32,8 +32,9 @@ def lab(asked: Any) -> int | None:
         raise UserError(f"there is no folder {folder}; run a grid, or name it by --folder")
     store = Store(folder)
     if action == "clean":
-        gone = store.clean()
-        return print(", ".join(f"{count} {name}" for name, count in gone.items()) + " removed")
+        gone = ", ".join(f"{count} {name}" for name, count in store.clean().items())
+        print(f"{gone} removed")
+        return None
     if action == "show":
         return _show(asked, store)
     grid = grid_from(asked.target or "", asked.encoding or (), check=action in ("plan", "run"))

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from posenc import Rotary, Sinusoidal
 from posenc.cli import encodings
-from posenc.cli.encodings import Rows, chosen, is_plain, learns, name_of, print_rows, rows_of
+from posenc.cli.encodings import Rows, chosen, learns, name_of, print_rows, rows_of
 from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
-from posenc.cli.printing import console, legend, only_ascii, sparkline
+from posenc.cli.printing import console, legend, marked, only_ascii, sparkline
 
 STOPS = [
     parse_rgb_hex(each)
@@ -36,12 +36,9 @@ def heatmap(asked: Any) -> None:
     if is_bias:
         rows = encodings.bias_rows(encoding, asked.head, start, length)
     check_one_of("--first-dimension", asked.first_dimension, len(rows.names))
-    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
-        name = f"Sinusoidal, {encoding.convention.name}"
-        title = f"{name}: {length} positions, d = {encoding.dim}, n = {encoding.base:g}"
-    else:
-        name = name_of(encoding) + f", head {asked.head}" * is_bias
-        title = f"{name}: {length} positions" + ", not trained" * learns(encoding)
+    head = f", head {asked.head}" if is_bias else ""
+    trained = ", not trained" if learns(encoding) else ""
+    title = f"{name_of(encoding)}{head}: {length} positions{trained}"
     if asked.output is not None:
         _draw_heatmap(asked, rows, title)
     if asked.format != "text":
@@ -90,8 +87,7 @@ def _print_heatmap(rows: Rows, title: str, start: int, length: int, left: int) -
                 ground = None if lower is None else _color(lower)
                 line.append("▀", Style(color=_color(upper), bgcolor=ground))
         else:
-            steps = (min(6, max(0, int((value + 1) / 2 * 7))) for value in values[row])
-            line.append("".join(SIGNS[step] for step in steps))
+            line.append(marked(values[row], SIGNS))
         screen.print(line)
     blocks = [("█", Style(color=_color(step / 14 - 1))) for step in range(29)]
     scale = blocks if color else [" ".join(SIGNS)]
