@@ -169,9 +169,9 @@ def _write(asked: Any, manifest: Manifest, made: Iterable[Batch]) -> None:
         else:
             write_text(file, manifest, made, output.suffix[1:])
     of = f"{manifest.tokens:,} vectors of {manifest.dim}, {asked.dtype}"
-    told = [f"{manifest.sentences:,} sentences", f"{manifest.rows:,} rows"]
-    told += [f"{manifest.unknown:,} unknown words"] * bool(manifest.unknown)
-    print(f"wrote {output}: {of}; {', '.join(told)}; {decimal(output.stat().st_size)}")
+    read = f"{manifest.sentences:,} sentences, {manifest.rows:,} rows"
+    unknown = f", {manifest.unknown:,} unknown words" if manifest.unknown else ""
+    print(f"wrote {output}: {of}; {read}{unknown}; {decimal(output.stat().st_size)}")
 
 
 def _show(batch: Batch, encoding: Sinusoidal, manifest: Manifest) -> None:

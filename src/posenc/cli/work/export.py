@@ -34,30 +34,35 @@ def export(asked: Any) -> None:
     names = {name for names in TAKES.values() for name in names}
     check_heeded(asked, **{n: n not in TAKES[asked.to] and f"to {asked.to}" for n in names})
     if output is not None:
-        check(output, *([f".{asked.to}"] if asked.to in BINARY else []), CONFIG=config)
-    part, length, longest = asked.part, asked.length, asked.longest
-    if asked.to in ("npz", "safetensors"):
-        arrays = exports.arrays(config, part=part, length=length, longest=longest)
-        with placed(asked.output) as file:
-            (exports.write_npz if asked.to == "npz" else exports.write_safetensors)(arrays, file)
-        return
-    if asked.to == "onnx":
-        model = subject.rotating_model(config, part=part, length=length)
-        subject.check_reach(config, longest=longest, length=length)
-        program = exports.onnx_program(model.only(), longest=longest, operator=asked.operator)
-        made = program.model_proto.SerializeToString()
-    else:
-        made = f"{_text(asked, config)}\n".encode()
+        suffixes = [f".{asked.to}"] if asked.to in BINARY else []
+        check(output, *suffixes, CONFIG=config)
+    given = {name: getattr(asked, name) for name in TAKES[asked.to]}
     with nullcontext(sys.stdout.buffer) if output is None else placed(output) as file:
-        file.write(made)
+        if asked.to == "npz":
+            exports.write_npz(exports.arrays(config, **given), file)
+        elif asked.to == "safetensors":
+            exports.write_safetensors(exports.arrays(config, **given), file)
+        elif asked.to == "onnx":
+            file.write(_program(config, **given))
+        else:
+            file.write(f"{_text(asked.to, config, given)}\n".encode())
 
 
-def _text(asked: Any, config: Path) -> str:
-    if asked.to == "vllm-overrides":
+def _program(
+    config: Path, part: str | None, longest: int, length: int | None, operator: Any
+) -> bytes:
+    model = subject.rotating_model(config, part=part, length=length)
+    subject.check_reach(config, longest=longest, length=length)
+    program = exports.onnx_program(model.only(), longest=longest, operator=operator)
+    return program.model_proto.SerializeToString()
+
+
+def _text(to: str, config: Path, given: dict[str, Any]) -> str:
+    if to == "vllm-overrides":
         return json.dumps(exports.vllm_overrides(config))
-    if asked.to == "megatron":
-        return shlex.join(exports.megatron_arguments(config, part=asked.part))
-    keys = exports.gguf_keys(config, part=asked.part, architecture=asked.architecture)
+    if to == "megatron":
+        return shlex.join(exports.megatron_arguments(config, **given))
+    keys = exports.gguf_keys(config, **given)
     for note in keys.notes:
         print(f"posenc: {note}", file=sys.stderr)
     tensors = {name: tensor.tolist() for name, tensor in keys.tensors.items()}

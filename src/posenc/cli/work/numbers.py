@@ -55,7 +55,8 @@ def distance(asked: Any) -> None:
         scores = _scores(encoding, length).tolist()
         names = [f"head_{head}" for head in range(len(scores))] if len(scores) > 1 else ["score"]
         lines = dict(zip(names, scores, strict=True))
-        quantity = "score of equal query and key" + ", the key at 0," * (not encoding.is_relative)
+        quantity = "score of equal query and key"
+        quantity += "" if encoding.is_relative else ", the key at 0,"
     else:
         relative = isinstance(encoding, RelativeBias)
         distances = range(1 - length if relative else 0, length)
@@ -107,8 +108,8 @@ def shift(asked: Any) -> None:
     rows = enumerate(found.matrix[:MOST, :MOST].tolist())
     cells = [[str(index), *map(number, row)] for index, row in rows]
     grid(["to \\ from", *map(str, range(len(cells)))], cells)
-    if len(cells) < (width := len(found.matrix)):
-        print(f"{MOST} of {width} rows and columns are shown; --format csv gives all.")
+    if len(cells) < len(found.matrix):
+        print(f"{MOST} of {len(found.matrix)} rows and columns are shown; --format csv gives all.")
     same = torch.allclose(found.matrix, queries.matrix, 0, ROUNDING)
     maps = {"": found} if same else {"key: ": found, "query: ": queries}
     for side, each in maps.items():
