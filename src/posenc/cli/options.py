@@ -45,7 +45,6 @@ def named(metavar: str, *aliases: str) -> Any:
 
 Whole = Annotated[int, named("N")]
 SomeWhole = Annotated[Optional[int], named("N")]
-Number = Annotated[float, named("X")]
 Words = Union[None, tuple[str, ...]]
 Name = Annotated[Optional[str], named("NAME")]
 Python = Annotated[Optional[str], named("PYTHON")]
@@ -61,7 +60,7 @@ Expression = Annotated[
     named("EXPRESSION"),
     Doc('Any, as "ALiBi(8)" or "Rotary(64, base=5e5)" (default: sinusoidal, of --dim and others).'),
 ]
-Base = Annotated[Number, Doc("The base of the wavelengths.")]
+Base = Annotated[float, named("X"), Doc("The base of the wavelengths.")]
 Convention = Annotated[
     Literal[
         "paper", "concatenated", "tensor2tensor", "timestep", "per_dimension_one_based",

@@ -34,7 +34,7 @@ def convert(asked: Any) -> None:
         check(asked.output, "", ".safetensors", config=config)
     values = dict(read_whole(config).values)
     headers = {name: read_header(folder / name) for name in names}
-    values = _with_mark(values, _marked(headers, values))
+    _mark(values, _marked(headers, values))
     now = stored_pairing(read_whole(values))
     to: Any = asked.to or ("half" if now == "interleaved" else "interleaved")
     check_convertible(values, to)
@@ -49,7 +49,8 @@ def convert(asked: Any) -> None:
                 (growing / name).parent.mkdir(parents=True, exist_ok=True)
                 _write(folder / name, growing / name, header, orders, to, mark)
             shutil.copyfile(index, growing / index.name)
-            told = json.dumps(_with_mark(values, mark), indent=2, ensure_ascii=False)
+            _mark(values, mark)
+            told = json.dumps(values, indent=2, ensure_ascii=False)
             (growing / "config.json").write_text(told + "\n", encoding="utf-8")
     print(f"{len(orders)} of {len(shapes)} tensors were brought from {now} to {to}.")
 
@@ -91,10 +92,8 @@ def _text(values: dict[str, Any]) -> dict[str, Any]:
     return values if nested is None else _text(values[nested])
 
 
-def _with_mark(values: dict[str, Any], mark: str | None) -> dict[str, Any]:
-    copy = json.loads(json.dumps(values))
-    text = _text(copy)
+def _mark(values: dict[str, Any], mark: str | None) -> None:
+    text = _text(values)
     text.pop(MARK, None)
     if mark is not None:
         text[MARK] = mark
-    return copy

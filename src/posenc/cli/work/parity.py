@@ -84,7 +84,8 @@ def _lines(found: audit.Parity) -> list[str]:
     made += [_told(stage) for stage in found.stages]
     for part in (found.q, found.k):
         ones = f"{part.by_one:,} of these by 1 ulp of {found.dtype}"
-        made.append(_told(part) + f" ({part.largest:.3g} at most, {ones})" * (not part.is_none))
+        most = "" if part.is_none else f" ({part.largest:.3g} at most, {ones})"
+        made.append(_told(part) + most)
     where = f"positions 0 to {found.length - 1:,}, {found.dtype}"
     if found.is_equal:
         return [*made, f"Equal bits: {found.a[0]} and {found.b[0]}, {where}."]
