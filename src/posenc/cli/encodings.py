@@ -56,12 +56,17 @@ def name_of(encoding: Encoding) -> str:
 
 def described(encoding: Encoding) -> dict[str, object]:
     """What JSON says of an encoding."""
-    name = name_of(encoding)
     if isinstance(encoding, Sinusoidal):
         said = described_sinusoid(encoding)
-        plain = Sinusoidal(encoding.dim, encoding.base, encoding.convention)
-        return said if name == name_of(plain) else {**said, "encoding": name}
-    return {"encoding": name, "note": NOT_TRAINED} if learns(encoding) else {"encoding": name}
+        return said if is_plain(encoding) else {**said, "encoding": name_of(encoding)}
+    note = {"note": NOT_TRAINED} if learns(encoding) else {}
+    return {"encoding": name_of(encoding), **note}
+
+
+def is_plain(encoding: Sinusoidal) -> bool:
+    """Whether its width, base and convention are all that it was given."""
+    plain = Sinusoidal(encoding.dim, encoding.base, encoding.convention)
+    return plain.extra_repr() == encoding.extra_repr()
 
 
 def print_note(encoding: Encoding) -> None:

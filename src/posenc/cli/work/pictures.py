@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc import Rotary, Sinusoidal
 from posenc.cli import encodings
-from posenc.cli.encodings import Rows, chosen, learns, name_of, print_rows, rows_of
+from posenc.cli.encodings import Rows, chosen, is_plain, learns, name_of, print_rows, rows_of
 from posenc.cli.errors import check_heeded, check_one_of
 from posenc.cli.files import check_figure, write_figure
 from posenc.cli.printing import console, legend, marked, only_ascii, sparkline
@@ -39,6 +39,9 @@ def heatmap(asked: Any) -> None:
     head = f", head {asked.head}" if is_bias else ""
     trained = ", not trained" if learns(encoding) else ""
     title = f"{name_of(encoding)}{head}: {length} positions{trained}"
+    if isinstance(encoding, Sinusoidal) and is_plain(encoding):
+        name = f"Sinusoidal, {encoding.convention.name}"
+        title = f"{name}: {length} positions, d = {encoding.dim}, n = {encoding.base:g}"
     if asked.output is not None:
         _draw_heatmap(asked, rows, title)
     if asked.format != "text":
@@ -157,7 +160,7 @@ def _draw_curves(
         distances = range(start, start + asked.length)
         axes = bias(values[:, list(picked)].mT, distances, heads=picked, random=drawn, **how)
     else:
-        how["title"] += ", not trained" * drawn
+        how["title"] += ", not trained" if drawn else ""
         axes = curves(values, start=start, dimensions=picked, labels=labels, **how)
     write_figure(axes, asked.output, asked.dpi, asked.format)
 
