@@ -70,29 +70,23 @@ class GridTask:
     name: str  # how the report calls it
     kind: str
     task: Task
-    training: Training  # its learning rate is one of ``rates``
-    rates: tuple[float, ...]
+    training: Training  # its learning rate is one of those of ``tuning``
+    tuning: Tuning
     encodings: tuple[str, ...] = ()  # those that are run on it; all if none
 
 
-class GridFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a grid takes from its file as it is."""
+class Grid(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that is to be run."""
 
     name: str
+    folder: Path  # where paths as ``mine.py`` begin
     seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)]  # of the reported runs
+    tasks: Annotated[tuple[GridTask, ...], Meta(min_length=1)]
     encodings: Annotated[tuple[GridEncoding, ...], Meta(min_length=1)]
     about: str = ""
     models: tuple[ModelSize, ...] = (ModelSize(),)
     extensions: tuple[GridExtension, ...] = ()
     gaps: tuple[Gap, ...] = ()  # expected orderings
-
-
-class Grid(GridFile, frozen=True, kw_only=True):
-    """Everything that is to be run."""
-
-    folder: Path  # where paths as ``mine.py`` begin
-    tasks: tuple[GridTask, ...]
-    tuning: Tuning
 
     def cells(self) -> Iterator[tuple[GridTask, ModelSize, GridEncoding]]:
         """Each encoding with each task that it is run on, and each body."""

@@ -71,13 +71,14 @@ def _runs(
     """The runs of one encoding on one task; None for each that waits."""
     task, model, encoding = cell
     names = (task.name, encoding.name, grid.model_name(model))
-    rate: float | None = task.rates[0]
-    if len(task.rates) > 1:
-        seeds = range(TUNING_SEED, TUNING_SEED + grid.tuning.tuning_seeds)
-        few = {} if grid.tuning.tuning_steps is None else {"steps": grid.tuning.tuning_steps}
+    rates, steps = task.tuning.learning_rates, task.tuning.tuning_steps
+    rate: float | None = rates[0]
+    if len(rates) > 1:
+        seeds = range(TUNING_SEED, TUNING_SEED + task.tuning.tuning_seeds)
+        few = {} if steps is None else {"steps": steps}
         tuning = [
             configured(task, encoding, model, seed, learning_rate=each, **few)
-            for each, seed in product(task.rates, seeds)
+            for each, seed in product(rates, seeds)
         ]
         yield from (Planned(each, "tuning", *names, each.id) for each in tuning)
         rate = _chosen_rate(tuning, store, result)

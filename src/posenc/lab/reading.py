@@ -6,14 +6,13 @@ from contextlib import chdir
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct
 
 from posenc.lab.configuration import Configuration, Training, converted, made_task
-from posenc.lab.grid import Grid, GridFile, GridTask, Rates, Tuning, configured, extended
+from posenc.lab.grid import Grid, GridTask, Tuning, configured, extended
 from posenc.lab.training import untrained
 
 BUDGET = set(Training.__struct_fields__) - {"learning_rate"}
@@ -24,18 +23,10 @@ class GridError(ValueError):
     """What is wrong with a grid, with its file and field."""
 
 
-class _File(GridFile, frozen=True, kw_only=True):
-    """A grid as its file holds it."""
-
-    tasks: Annotated[list[dict[str, Any]], Meta(min_length=1)]
-    training: dict[str, Any] = field(default_factory=dict)
-
-
 class _TaskNames(Struct):
     task: str
     name: str = ""
     encodings: tuple[str, ...] = ()
-    learning_rates: Rates | None = None
 
 
 def shipped() -> list[str]:
@@ -86,16 +77,15 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
             task.get("encodings", []).append(name)
     if isinstance(values.get("seeds"), int):
         values["seeds"] = list(range(values["seeds"]))
-    known = asdict(converted(values, _File))
-    tables, training = known.pop("tasks"), known.pop("training")
+    training = converted(values.pop("training", {}), dict[str, Any])
     budget = _taken(training, BUDGET)
-    tuning = _at("training", converted, training, Tuning)
+    _at("training", converted, training, Tuning)
     _at("training", converted, budget, Training)
-    tasks = tuple(
-        _at(f"tasks[{index}]", _task, each, budget, tuning.learning_rates)
-        for index, each in enumerate(tables)
-    )
-    grid = Grid(**known, folder=folder, tasks=tasks, tuning=tuning)
+    tables = converted(values.pop("tasks", []), list[dict[str, Any]])
+    tasks = [
+        _at(f"tasks[{index}]", _task, each, budget, training) for index, each in enumerate(tables)
+    ]
+    grid = converted(values | {"folder": folder, "tasks": tasks}, Grid)
     _check_names(grid)
     return grid
 
@@ -107,13 +97,14 @@ def _list_single(table: dict[str, Any], lists: set[str]) -> None:
             table[name] = [table[name]]
 
 
-def _task(values: dict[str, Any], budget: dict[str, Any], rates: tuple[float, ...]) -> GridTask:
-    """The task with its options; its own budget comes before that of the grid."""
-    own = _taken(values, BUDGET)
+def _task(values: dict[str, Any], budget: dict[str, Any], tuning: dict[str, Any]) -> GridTask:
+    """The task with its options; its own budget and rates come before those of the grid."""
     asked = converted(_taken(values, _TaskNames.__struct_fields__), _TaskNames)
+    budget = budget | _taken(values, BUDGET)
+    tuning = tuning | _taken(values, {"learning_rates"})
     task = made_task(asked.task, values)
-    training = converted({"steps": task.steps, **budget, **own}, Training)
-    name, rates = asked.name or asked.task, asked.learning_rates or rates
+    training = converted({"steps": task.steps} | budget, Training)
+    name, rates = asked.name or asked.task, converted(tuning, Tuning)
     return GridTask(name, asked.task, task, training, rates, asked.encodings)
 
 
