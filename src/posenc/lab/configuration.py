@@ -5,27 +5,28 @@ from dataclasses import fields
 from hashlib import sha256
 from json import dumps
 from math import cos, pi
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
-from posenc.arguments import check_number, check_positive_number, check_whole
 from posenc.lab.tasks import TASKS, Task
 
 FORMAT = 1  # raised when training itself changes, so that all runs are made anew
 
 Kind = TypeVar("Kind")
+Count = Annotated[int, Meta(ge=1)]
+Positive = Annotated[float, Meta(gt=0)]
 
 
 class ModelSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body: pre-norm blocks, GELU, no dropout."""
 
-    dim: int = 64
-    heads: int = 4
-    depth: int = 2  # NoPE needs two, since a single causal block cannot tell places
+    dim: Count = 64
+    heads: Count = 4
+    depth: Count = 2  # NoPE needs two, since a single causal block cannot tell places
 
     def __post_init__(self):
-        check_whole(dim=self.dim, heads=self.heads, depth=self.depth)
         if self.dim % self.heads:
             raise ValueError(f"dim is {self.dim}; it must be a multiple of heads, {self.heads}.")
 
@@ -33,19 +34,13 @@ class ModelSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Training(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The budget, in steps: AdamW, a linear warm-up, a cosine to 0, clipped gradients."""
 
-    steps: int = 1000
-    batch: int = 32  # rows in each
-    learning_rate: float = 2e-3  # the largest one
-    warm_up: int = 100  # steps; a tenth of all where that is less
-    clip: float = 1.0  # the largest norm of gradients
-    weight_decay: float = 0.01
-    examined: int = 256  # rows of each length that are scored
-
-    def __post_init__(self):
-        check_whole(steps=self.steps, batch=self.batch, examined=self.examined)
-        check_whole(0, warm_up=self.warm_up)
-        check_positive_number(learning_rate=self.learning_rate, clip=self.clip)
-        check_number(0.0, weight_decay=self.weight_decay)
+    steps: Count = 1000
+    batch: Count = 32  # rows in each
+    learning_rate: Positive = 2e-3  # the largest one
+    warm_up: Annotated[int, Meta(ge=0)] = 100  # steps; a tenth of all where that is less
+    clip: Positive = 1.0  # the largest norm of gradients
+    weight_decay: Annotated[float, Meta(ge=0)] = 0.01
+    examined: Count = 256  # rows of each length that are scored
 
     def rate(self, step: int) -> float:
         """The learning rate of update ``step``, from 0 on."""

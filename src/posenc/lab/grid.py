@@ -10,12 +10,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from posenc.lab import encodings as naming
-from posenc.lab.configuration import Configuration, Extension, ModelSize, Training, as_json
+from posenc.lab.configuration import Configuration, Count, Extension, ModelSize, Training, as_json
 from posenc.lab.tasks import Task
 
 TUNING_SEED = 1_000_003  # seeds of tuning begin here, so that no reported run has tuned itself
 
-Count = Annotated[int, Meta(ge=1)]
 Rates = Annotated[tuple[Annotated[float, Meta(gt=0)], ...], Meta(min_length=1)]
 Seed = Annotated[int, Meta(ge=0, lt=TUNING_SEED)]
 

@@ -6,7 +6,6 @@ from typing import Unpack
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import FixedLocator, FuncFormatter
 from numpy.typing import ArrayLike
 
 from posenc.plots.style import DASHES, Shown, numbers, opened
@@ -67,7 +66,7 @@ def bias(
     sizes = np.abs(values).max(axis=1)
     if sizes.min() > 0 and sizes.max() / sizes.min() > APART:
         ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(sizes.min() / 4)), linscale=0.6)
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}".replace("-", "−")))
+        ax.yaxis.set_major_formatter("{x:g}")
         ylabel += "; logarithmic"
     drawing.legend_beside()
     return drawing.finished(xlabel, ylabel)
@@ -77,7 +76,7 @@ def _bend_distances(ax: Axes, places: np.ndarray) -> None:
     """Makes the axis logarithmic beyond the near distances."""
     ax.set_xscale("symlog", base=2, linthresh=NEAR, linscale=2.0)
     powers = [2**n for n in range(1, int(np.abs(places).max()).bit_length())]
-    ax.xaxis.set_major_locator(FixedLocator([*(-power for power in powers[::-1]), 0, *powers]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}".replace("-", "−")))
+    ax.set_xticks([*(-power for power in powers[::-1]), 0, *powers])
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.set_xlim(places.min(), places.max())
     ax.tick_params(axis="x", labelsize="small")

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import DASHES, MARKS, Shown, in_float64, numbers, opened
+from posenc.plots.style import MARKS, Shown, in_float64, numbers, opened
 
 # Up to this many numbers each one has a dot: an encoding lives at whole positions only.
 DOTTED = 120
@@ -49,8 +49,7 @@ def curves(
     ax, colors, drawing = opened(9.0, 4.5, **shown)
     for turn, (index, name) in enumerate(zip(chosen, names, strict=True)):
         # Where colors repeat, the line differs: color never carries the meaning alone.
-        style = {"linestyle": DASHES[turn // len(colors.lines) % 4], "label": name}
-        _trace(ax, start, values[:, index], color=colors.line(turn), **style)
+        _trace(ax, start, values[:, index], label=name, **colors.told_apart(turn))
     far = max(float(np.nanmax(np.abs(in_float64(line.get_ydata())))) for line in ax.lines)
     edge = 1.08 * (max(far, 1.0) if far > 0.5 else far)
     ax.set_ylim(-edge, edge)

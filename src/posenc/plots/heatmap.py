@@ -84,8 +84,8 @@ def heatmap(
             red, green, blue, _ = shades.to_rgba(value)
             bright = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
             place = first_column + column, start + each * (row + 0.5) - 0.5
-            ax.text(*place, _written(float(value), largest), ha="center", va="center", fontsize=8,
-                    color="#111111" if bright else "#ffffff")  # fmt: skip
+            style = {"fontsize": 8, "color": "#111111" if bright else "#ffffff"}
+            drawing.write(*place, _written(float(value), largest), **style)
     if each > 1:
         xlabel += f"\neach pixel is the mean of {each:,} rows"
     # A long title begins at the left edge, where it has the whole width.

@@ -38,9 +38,8 @@ class Look:
         return {"color": self.line(turn), "linestyle": DASHES[turn % 4]}
 
     def told_apart(self, turn: int) -> dict[str, Any]:
-        """Color, marker and dashes of one of many curves; no two of the first 24 are alike."""
-        more = turn // len(self.lines) % 4
-        return {"color": self.line(turn), "marker": MARKS[more], "linestyle": DASHES[more]}
+        """Color and dashes of one of many curves; no two of the first 24 are alike."""
+        return {"color": self.line(turn), "linestyle": DASHES[turn // len(self.lines) % 4]}
 
 
 SIGNED_STOPS = {
@@ -114,7 +113,7 @@ class Drawing:
     def write(self, x: float, y: float, text: str, **options: Any) -> None:
         """Small words in the picture, centered at a point."""
         how: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
-        self.ax.text(x, y, text, color=self.colors.ink, **how | options)
+        self.ax.text(x, y, text, **how | {"color": self.colors.ink} | options)
 
     def picture(
         self,

@@ -6,7 +6,7 @@ from typing import Literal, Unpack
 import numpy as np
 from matplotlib.axes import Axes
 
-from posenc.plots.style import Drawing, Shown, numbers, opened
+from posenc.plots.style import MARKS, Drawing, Shown, numbers, opened
 
 Interval = tuple[float, float, float]
 SPREAD = 0.06  # octaves between the encodings of one length, which stand side by side
@@ -38,17 +38,18 @@ def length_curve(
     ax, colors, drawing = opened(7.0, 4.2, **shown)
     named = []
     for turn, (name, by_ratio) in enumerate(scores.items()):
-        shift, style = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2)), colors.told_apart(turn)
+        shift = 2 ** (SPREAD * (turn - (len(scores) - 1) / 2))
+        marker, style = MARKS[turn // len(colors.lines) % 4], colors.told_apart(turn)
         points = [(ratio, each) for ratio, seeds in sorted(by_ratio.items()) for each in seeds]
         x, y = numbers(points, f"scores of {name}", 2).T
-        dots = {"color": style["color"], "marker": style["marker"], "alpha": 0.6, "linewidths": 0}
+        dots = {"color": colors.line(turn), "marker": marker, "alpha": 0.6, "linewidths": 0}
         # A little to the left, so that the interval does not cover them.
         ax.scatter(x * shift * 2**-ASIDE, y, s=16, **dots)
         if middle := sorted(middles.get(name, {}).items()):
             places = [ratio * shift for ratio, _ in middle]
             values, ends = _intervals([interval for _, interval in middle])
-            style |= {"label": name, "markersize": 5, "linewidth": 1.5, "capsize": 2}
-            named.append(ax.errorbar(places, values, yerr=ends, **style))
+            style |= {"marker": marker, "markersize": 5, "linewidth": 1.5, "capsize": 2}
+            named.append(ax.errorbar(places, values, yerr=ends, label=name, **style))
     ratios = sorted({ratio for by_ratio in scores.values() for ratio in by_ratio})
     ax.set_xscale("log", base=2)
     ax.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
@@ -110,7 +111,6 @@ def loss_curves(
     ax, colors, drawing = opened(7.0, 3.6, **shown)
     for turn, (name, seeds) in enumerate(curves.items()):
         style = colors.told_apart(turn)
-        style.pop("marker")
         drawn = [numbers(points, f"a seed of {name}", 2) for points in seeds]
         for points in drawn:
             ax.plot(*points.T, linewidth=0.6, alpha=0.4, **style)
