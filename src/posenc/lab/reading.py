@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Callable, Collection, Sequence
 from contextlib import chdir
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,16 +142,16 @@ def _check_names(grid: Grid) -> None:
 def _check_encodings(grid: Grid) -> None:
     """Builds every encoding for every task and calls it, at the longest length, once."""
     for task, model, each in grid.cells():
-        asked = partial(configured, task, each, model, 0)
-        base = _at(f"encodings {each.name!r} on {task.name}", _called, asked)
+        place = f"encodings {each.name!r} on {task.name}"
+        base = _at(place, _called, configured, task, each, model, 0)
         for extension in grid.extending(each):
             for factor in extension.factors:
-                asked = partial(extended, base, extension, factor, 0)
-                _at(f"extensions {extension.name!r} on {task.name}", _called, asked)
+                place = f"extensions {extension.name!r} on {task.name}"
+                _at(place, _called, extended, base, extension, factor, 0)
 
 
-def _called(configured: Callable[[], Configuration]) -> Configuration:
-    asked = configured()
+def _called(make: Callable[..., Configuration], *given: Any) -> Configuration:
+    asked = make(*given)
     task = asked.made_task()
     with torch.random.fork_rng(devices=()), torch.no_grad():
         model = untrained(asked, task)

@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from posenc.plots.style import Drawing, Shown, Theme, in_float64, look, numbers, opened, reach
+from posenc.plots.style import Drawing, Shown, in_float64, look, numbers, opened, reach
 
 DPI = 100
 # Pixels that a figure of its own wants for its cells, and the most that it takes.
@@ -33,11 +33,9 @@ def heatmap(
     limit: float | None = 1.0,
     xlabel: str = "dimension (index)",
     ylabel: str = "position (token)",
-    title: str | None = None,
-    ax: Axes | None = None,
-    theme: Theme = "light",
     annotate: bool | None = None,
     dpi: int | None = None,
+    **shown: Unpack[Shown],
 ) -> Axes:
     """Draws ``table`` in colors that are centered at zero and end at −1 and 1.
 
@@ -60,7 +58,8 @@ def heatmap(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('dimension (index)', 'position (token)')
     """
-    values, colors, side = in_float64(table), look(theme), None
+    values, colors, side = in_float64(table), look(shown.get("theme", "light")), None
+    ax, title = shown.get("ax"), shown.get("title")
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     most = limit or largest or 1.0
     annotate = values.size <= 80 and each == 1 if annotate is None else annotate

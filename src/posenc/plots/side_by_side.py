@@ -54,10 +54,8 @@ def binary_comparison(sines: ArrayLike, *, bits: int | None = None, **shown: Unp
     digits = max(1, (len(values) - 1).bit_length()) if bits is None else bits
     binary = 2.0 * (np.arange(len(values))[:, None] >> np.arange(digits) & 1) - 1
     ax, _, drawing = opened(8.0, max(3.0, 0.2 * len(values) + 1.2), **shown)
-    parts, most = (
-        {"binary digits, lowest first": binary, "waves, fastest first": values},
-        reach(values),
-    )
+    parts = {"binary digits, lowest first": binary, "waves, fastest first": values}
+    most = reach(values)
     _draw_beside(drawing, parts, [(-most, most)] * 2)
     drawing.bar(ax.images[-1], "value; digits 0 and 1 stand at −1 and 1")
     return drawing.finished("column (each block from 0)", "position (token)", pad=22)

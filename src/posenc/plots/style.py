@@ -113,7 +113,8 @@ class Drawing:
     def write(self, x: float, y: float, text: str, **options: Any) -> None:
         """Small words in the picture, centered at a point."""
         how: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
-        self.ax.text(x, y, text, **how | {"color": self.colors.ink} | options)
+        how["color"] = self.colors.ink
+        self.ax.text(x, y, text, **how | options)
 
     def picture(
         self,

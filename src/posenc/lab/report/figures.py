@@ -43,7 +43,8 @@ def drawn(task: TaskComparison) -> dict[str, Axes]:
             {name: astuple(pair.interval) for name, pair in pairs.items()},
             label=f"difference in {kind.measure}\nat {task.length}, in favor of the first",
         )
-    if curves := {e.name: led for e in encodings if (led := [c for c in e.curves.values() if c])}:
+    curves = {e.name: [seed for seed in e.curves.values() if seed] for e in encodings}
+    if curves := {name: seeds for name, seeds in curves.items() if seeds}:
         axes["training losses, a thin line a seed"] = loss_curves(curves)
     axes["processor time of a training step"] = costs(
         {e.name: list(e.milliseconds.values()) for e in encodings if e.milliseconds},
