@@ -133,7 +133,7 @@ class RayRunner:
             raise ValueError("--engine ray needs Ray: pip install 'posenc[ray]'") from None
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        make = ray.remote(num_cpus=1, max_retries=MOST_ATTEMPTS)(_ran)
+        make = ray.remote(num_cpus=1, max_retries=MOST_ATTEMPTS, retry_exceptions=True)(_ran)
         pending: dict[Any, Planned] = {}
         while True:
             plan = planned(self.grid, self.store)
@@ -157,9 +157,12 @@ class RayRunner:
 
 
 def _ran(words: list[str], log: str) -> int:
-    """What a node does."""
+    """What a node does; Ray begins again what a signal ended."""
     with open(log, "ab") as file:
-        return subprocess.run(words, stdout=file, stderr=file, check=False).returncode
+        status = subprocess.run(words, stdout=file, stderr=file, check=False).returncode
+    if status < 0:
+        raise RuntimeError(f"its process was killed by signal {-status}")
+    return status
 
 
 def is_left(run: Planned, store: Store) -> bool:
