@@ -76,11 +76,11 @@ def _grid(values: dict[str, Any], more: Sequence[str], folder: Path) -> Grid:
             task.get("encodings", []).append(name)
     if isinstance(values.get("seeds"), int):
         values["seeds"] = list(range(values["seeds"]))
-    training = converted(values.pop("training", {}), dict[str, Any])
+    training = _at("training", converted, values.pop("training", {}), dict[str, Any])
     budget = _taken(training, BUDGET)
     _at("training", converted, training, Tuning)
     _at("training", converted, budget, Training)
-    tables = converted(values.pop("tasks", []), list[dict[str, Any]])
+    tables = _at("tasks", converted, values.pop("tasks", []), list[dict[str, Any]])
     tasks = [
         _at(f"tasks[{index}]", _task, each, budget, training) for index, each in enumerate(tables)
     ]
