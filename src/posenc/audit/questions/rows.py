@@ -48,10 +48,11 @@ def beyond(table: Tensor, line: Tensor, what: str) -> Fault | None:
         name, words = ("stops", "nothing is encoded") if zero else ("clamped", f"{what} stays")
         return fault(name, f"from position {p:,} on {words}: {p:,} and {last:,} are one", p)
     shared = f"positions {p:,} and {q:,} receive the same"
-    if p >= 256 and bool((line[still] >= 256).all()):
-        kind = torch.bfloat16 if p < 2048 else torch.float16
+    for kind in (torch.float32, torch.float16, torch.bfloat16):  # of fewest equal numbers first
         if _share_as_in(kind, line, still):
             said = f"{shared}: positions are held in {kind}, in which they are one number"
+            if kind == torch.float32:
+                return fault("precision-lost", said, p)
             return fault("positions-in-16-bits", said, p, severity="wrong")
     return fault("positions-shared", f"{shared}, and {len(still)} neighbors in all", p)
 
