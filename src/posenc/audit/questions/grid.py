@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.grid import NAMES, NEAR, Form, readings
-from posenc.audit.adapters.rotary import HEADS, Both, RotaryView
+from posenc.audit.adapters.rotary import Both, RotaryView
 from posenc.audit.identity.rotations import OF_SLIPS, Rotation, stretched
 from posenc.audit.questions import rows
 from posenc.audit.questions.asking import Answer, needed, question
@@ -54,20 +54,15 @@ class Axes:
     def points_off(self) -> tuple[float, list[int]]:
         """How far points are from what their coordinates turn one by one, and where most."""
         generator = torch.Generator().manual_seed(0)
-        probe = torch.randn(HEADS, self.view.dim, generator=generator)
+        probe = torch.randn(self.view.dim, generator=generator)
         drawn = [torch.randint(n, (LENGTH,), generator=generator) for n in self.limits]
         points = torch.stack(drawn, -1).unique(dim=0)
-        x = probe[None, :, None].expand(1, -1, len(points), -1).contiguous()
-        line = self.form.numbered(points)[None]
-        made = self.view.both(x, x[:, : self.view.kv_heads], line)
-        back = torch.linalg.pinv(self.near[0][0])
-        wanted = probe.double()[:, None].expand(-1, len(points), -1)
+        wanted, back = probe.double()[:, None], torch.linalg.pinv(self.near[0][0])
         for axis, each in enumerate(self.near):
-            turns = each[points[:, axis]] if axis == 0 else each[points[:, axis]] @ back
-            wanted = torch.einsum("nij,hnj->hni", turns, wanted)
-        sides = [side[0].double() for side in made if side is not None]
-        offs = [(side - wanted[: len(side)]).abs().amax((0, 2)) for side in sides]
-        off = torch.stack(offs).amax(0).nan_to_num(torch.inf)
+            wanted = each[points[:, axis]] @ (back @ wanted if axis else wanted)
+        numbers = self.form.numbered(points).tolist()
+        sides = [self.view.at(numbers, probe, side) for side in self.view.sides]
+        off = (torch.stack(sides) - wanted[..., 0]).abs().amax((0, 2)).nan_to_num(torch.inf)
         return float(off.max() / probe.abs().max()), points[int(off.argmax())].tolist()
 
 

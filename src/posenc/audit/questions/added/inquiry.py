@@ -184,7 +184,7 @@ class AddedInquiry(Inquiry):
     @cached_property
     def of_grid(self) -> str:
         """A grid encoding in words: each half of the channels is sinusoidal in one axis."""
-        if self.view.grid is None or self.view.dim % 2 or min(self.view.grid) < 4:
+        if self.view.grid is None:
             return ""
         table, names = self.view.added().double().unflatten(0, self.view.grid), ("height", "width")
         if varies(table.chunk(2, -1)[0], 1) >= ROUNDING:

@@ -174,8 +174,9 @@ def _slips(q: RotaryInquiry, found: rotations.Rotation) -> Iterator[Fault]:
     if shape.sense < 0:
         yield fault("turned-backwards", "queries and keys are turned by −p", -1.0, expected=1.0)
     if shape.begin != 0:
-        said = f"the first token is turned as position {shape.begin}: scores are the same"
-        yield fault("begins-elsewhere", said, shape.phases.abs().max().item())
+        first = shape.phases.abs().max().item()
+        said = f"the first token is turned by up to {first:.3g} radians: scores are the same"
+        yield fault("begins-elsewhere", said, first)
 
 
 @question(after=(*NO_LENGTH, *NO_STATE))
