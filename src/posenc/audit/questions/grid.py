@@ -129,18 +129,11 @@ def report_of(
     expected: Any = None,
 ) -> Report:
     """All that is found by the first reading whose axes are sound: these, and each as a line."""
-    best: tuple[Axes, Verdict] | None = None
-    for view, form in readings:
-        axes = Axes(view, form, length or LENGTH, expected)
-        if min(axes.limits) >= LEAST:
-            first = both_axes_turn.verdict(axes)
-            if best is None or first.outcome == "passed":
-                best = axes, first
-            if first.outcome == "passed":
-                break
-    if best is None:
+    found = [Axes(view, form, length or LENGTH, expected) for view, form in readings]
+    large = [(axes, both_axes_turn.verdict(axes)) for axes in found if min(axes.limits) >= LEAST]
+    if not large:
         raise CannotCheckError(f"its grid has fewer than {LEAST} rows or columns, too few to ask")
-    axes, first = best
+    axes, first = next((each for each in large if each[1].outcome == "passed"), large[0])
     understood = f"{axes.view.understood}; {axes.form.told}"
     if first.outcome != "passed":
         return Report(subject.name, "rotary", understood, "", [first], {}, axes.length)
