@@ -12,6 +12,8 @@ from posenc.audit.questions.added.inquiry import LARGEST, AddedInquiry
 from posenc.audit.questions.asking import Answer, compared, needed, question
 from posenc.audit.questions.faults import NO_LENGTH, NO_STATE, UNKNOWN, fault
 
+PADDING = ("with a mask and no padding", "behind 3 padding tokens", "before 3 padding tokens")
+
 
 @question(essential=True, after=(*NO_LENGTH, *NO_STATE, "positions-shared"))
 def is_a_known_function(q: AddedInquiry) -> Answer:
@@ -67,27 +69,21 @@ def keeps_the_size_of_content(q: AddedInquiry) -> Answer:
 @question(after=NO_LENGTH)
 def padding_moves_nothing(q: AddedInquiry) -> Answer:
     """Do padding tokens around a row leave the encodings of its tokens as they are?"""
-    view, seq, pad = q.view, 8, 3
+    view, seq = q.view, 8
     masked = needed(view.masked, "it is told of no padding mask")
-    rows = {
-        "with a mask and no padding": slice(0, seq),
-        f"behind {pad} padding tokens on the left": slice(pad, seq),
-        f"before {pad} padding tokens on the right": slice(seq - pad),
-    }
-    mask = torch.zeros(len(rows), seq, dtype=torch.long)
-    for row, real in zip(mask, rows.values(), strict=True):
-        row[real] = 1
+    mask = torch.ones(len(PADDING), seq, dtype=torch.long)
+    mask[1, :3], mask[2, -3:] = 0, 0
     # a mask is beside no positions
     plain = q.otherwise(view.unsaid or view.run).whole(q.content(seq))[0]
 
-    def padded(x: Tensor, row: int, real: slice) -> tuple[Tensor, Tensor]:
-        made = masked(view.subject.fresh(), x.repeat(len(rows), 1, 1), None, mask)[row]
-        added = (made.double() - (view.scale or 0.0) * x[0].double())[real]
+    def padded(x: Tensor, row: int) -> tuple[Tensor, Tensor]:
+        made = masked(view.subject.fresh(), x.repeat(len(mask), 1, 1), None, mask)[row]
+        added = (made.double() - (view.scale or 0.0) * x[0].double())[mask[row].bool()]
         return added, plain[: len(added)]
 
     ways = [
-        (where, q.dense, partial(padded, x, row, real))
+        (where, q.dense, partial(padded, x, row))
         for x in (q.content(seq), q.drawn(q.content(seq)))
-        for row, (where, real) in enumerate(rows.items())
+        for row, where in enumerate(PADDING)
     ]
     return compared(ways, "padding-shifts-positions", "away from a row without a mask")
