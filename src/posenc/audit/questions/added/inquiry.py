@@ -190,16 +190,12 @@ class AddedInquiry(Inquiry):
         if varies(table.chunk(2, -1)[0], 1) >= ROUNDING:
             table, names = table.transpose(0, 1), names[::-1]
         first, second = table.chunk(2, -1)
-        found = [sinusoids.identify(line) for line in (first[:, 0], second[0])]
-        said = [each.said for each in found if each is not None]
-        if max(varies(first, 1), varies(second, 0)) >= ROUNDING or len(said) < 2:
+        one, other = sinusoids.identify(first[:, 0]), sinusoids.identify(second[0])
+        if one is None or other is None or max(varies(first, 1), varies(second, 0)) >= ROUNDING:
             return ""
-        height, width = self.view.grid
-        each = f"each {said[0]}" if said[0] == said[1] else ", and ".join(said)
-        return (
-            f"a grid encoding: {names[0]} in the first half of the channels, {names[1]} in the "
-            f"second, {each}; at all of {height} × {width} points"
-        )
+        halves = f"{names[0]} in the first half of the channels, {names[1]} in the second"
+        each = f"each {one.said}" if one.said == other.said else f"{one.said}, and {other.said}"
+        return f"a grid encoding: {halves}, {each}"
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, Tensor, str, str]:
         """Positions, errors, how much these matter, and dtypes that hold frequencies and table."""
