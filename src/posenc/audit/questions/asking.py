@@ -69,7 +69,7 @@ class Inquiry(ABC):
 
     def batch(self, rows: int) -> int:
         """As many rows of a batch up to a number as its order of axes has."""
-        return 1 if getattr(self.view, "layout", None) in ("sd", *ONE_ROW) else rows
+        return 1 if self.view.layout in ("sd", *ONE_ROW) else rows
 
     def most(self, count: int) -> int:
         """As many tokens up to a number as it takes."""
@@ -115,7 +115,7 @@ class Question:
         """Python that finds the same again."""
         view = inquiry.view
         given = {"only": [self.name], "length": inquiry.length, **view.given}
-        if getattr(view, "declared", False):
+        if view.declared:
             given["layout"] = view.layout
         told = ", ".join(f"{name}={value!r}" for name, value in given.items())
         called = f"print(check(subject, {told}))  # called as {view.text}"

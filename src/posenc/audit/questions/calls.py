@@ -62,15 +62,14 @@ def _after_others(q: Any) -> Iterator[tuple[str, Given, Given]]:
     """Faults, and pairs of calls of which the second must not know of the first."""
     seq, far = q.most(29), q.longest
     x, line, other = q.content(seq), torch.arange(seq), min(100, far)
-    moves = getattr(q.view, "moves", None)
     yield "state-between-calls", (x, None), (x, None)
     if not q.view.fixed:
         yield "history-changes-result", (q.content(far), None), (x, None)
         yield "state-between-calls", (q.content(max(2, seq // 2)), None), (x, None)
         yield "state-between-calls", (q.content(other // 2), None), (q.content(other), None)
-        if moves:
+        if q.view.moves:
             yield "state-between-calls", (x, line + 5), (x, line)
-        if moves and moves != "offset":
+        if q.view.moves not in ("", "offset"):
             same_ends = torch.cat((line[:1], line[1:-1] // 2, line[-1:]))
             yield "state-between-calls", (x, same_ends), (x, line)
     for dtype in (torch.bfloat16, torch.float16):
