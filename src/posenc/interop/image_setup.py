@@ -15,7 +15,7 @@ from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.interop.families import diffusers
 from posenc.interop.fields import Configuration
-from posenc.interop.setup import LayerSetup, Part
+from posenc.interop.setup import LayerSetup, Part, alike
 from posenc.numerics.pairing import Pairing
 
 COORDINATES = "positions are (row, column) of a patch"
@@ -44,7 +44,7 @@ def image_part(config: Configuration, name: str) -> Part:
     if form == "":
         usual = "rotates by the two coordinates of a patch, in a form that was not held against it"
         words = facts.get("axial_words", usual)
-        return Part(name, config.model_type, (LayerSetup(None, None),) * count, notes=(words,))
+        return alike(name, config.model_type, count, None, notes=(words,))
     tokens, notes = _table(config)
     if form is not None:
         width = config.whole(facts.get("width", "hidden_size"), "hidden_size")
@@ -54,8 +54,7 @@ def image_part(config: Configuration, name: str) -> Part:
         base = next((each for each in given if each is not None), None)
         rotary, scale = [AxialRotary(head, base, form=form)], head**-0.5
         notes = (COORDINATES, *notes)
-    layer = LayerSetup(None, Positional(tokens=tokens, queries_keys=rotary), scale)
-    return Part(name, config.model_type, (layer,) * count, notes=notes)
+    return alike(name, config.model_type, count, Positional(tokens, rotary), scale, notes)
 
 
 def _table(config: Configuration) -> tuple[list[TokenEncoding], tuple[str, ...]]:
@@ -136,8 +135,7 @@ def foreign_part(values: Mapping[str, Any]) -> Part | None:
         besides = facts.get("besides", {}).items()
         notes = [facts["note"], *(words for name, words in besides if config.get(name))]
     scale = config.whole("attention_head_dim") ** -0.5
-    layers = (LayerSetup(None, held, scale),) * count
-    return Part("image" if "2D" in name else "video", name, layers, notes=tuple(notes))
+    return alike("image" if "2D" in name else "video", name, count, held, scale, tuple(notes))
 
 
 def _rotation(
@@ -172,5 +170,5 @@ def timm_part(values: Mapping[str, Any]) -> Part | None:
     if {*(values.get("model_args") or {})} - WITHOUT_PLACES or not told or image % patch:
         raise ValueError(f"{name} has sizes in its file that its name does not say.")
     table = LearnedGrid(width, (image // patch,) * 2, prefix=1, device="meta")
-    layers = (LayerSetup(None, Positional(tokens=table), head**-0.5),) * depth
-    return Part("vision", name, layers, notes=("one class token before the patches",))
+    notes = ("one class token before the patches",)
+    return alike("vision", name, depth, Positional(table), head**-0.5, notes)

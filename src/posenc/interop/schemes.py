@@ -6,12 +6,12 @@ weights: tables are on the meta device.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from posenc.encodings.base import ScoreEncoding, TokenEncoding
+from posenc.encodings.base import TokenEncoding
 from posenc.encodings.positional import Positional
 from posenc.encodings.scores.alibi import ALiBi
-from posenc.encodings.scores.deberta import DeBERTa
+from posenc.encodings.scores.deberta import DeBERTa, Term
 from posenc.encodings.scores.t5 import T5Bias
 from posenc.encodings.tokens.learned import Learned
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
@@ -19,7 +19,7 @@ from posenc.interop.fields import Configuration, finite
 from posenc.interop.image_setup import image_part, windowed_part
 from posenc.interop.rope_layers import width_of_head
 from posenc.interop.rope_models import rotates
-from posenc.interop.setup import LayerSetup, Part
+from posenc.interop.setup import Part, alike
 
 
 def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
@@ -36,23 +36,6 @@ def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
     return [_added(config, name)] if stacks else None
 
 
-def part_of(
-    config: Configuration,
-    name: str,
-    count: int,
-    tokens: TokenEncoding | None = None,
-    scores: ScoreEncoding | None = None,
-    *,
-    scale: float | None = None,
-    notes: tuple[str, ...] = (),
-) -> Part:
-    """A part whose layers are alike."""
-    held = Positional(tokens=tokens or (), scores=scores or ())
-    trained = tokens.max_len if isinstance(tokens, Learned) else None
-    layers = (LayerSetup(None, held, scale),) * count
-    return Part(name, config.model_type, layers, trained, notes=notes)
-
-
 def _notes(config: Configuration) -> tuple[str, ...]:
     """What there is to say; ``position_embedding_type`` may be for code of the file's own."""
     said = [config.facts["note"]] if "note" in config.facts else []
@@ -65,12 +48,12 @@ def _added(config: Configuration, name: str) -> Part:
     """Vectors added to the tokens, before a single stack of layers."""
     (said,) = config.facts["tokens"]
     field, sines = said.get("unless", ("", said))
-    tokens, scores = _tokens(config, sines if config.get(field) is False else said), None
+    tokens, scores = _tokens(config, sines if config.get(field) is False else said), []
     if config.facts.get("scores") == "mpnet":  # one table for all layers, beside the vectors
         buckets = config.whole("relative_attention_num_buckets")
-        scores = T5Bias(config.whole("heads"), buckets, 128, device="meta")
-    count = config.whole("l_layers", "layers")
-    part = part_of(config, name, count, tokens, scores, notes=_notes(config))
+        scores = [T5Bias(config.whole("heads"), buckets, 128, device="meta")]
+    count, held = config.whole("l_layers", "layers"), Positional(tokens, scores=scores)
+    part = alike(name, config.model_type, count, held, notes=_notes(config))
     if (turns := config.listed("attention_types")) is None:
         return part
     # GPT-Neo's layers, some of which see the last ``window_size`` keys alone.
@@ -99,18 +82,18 @@ def _encoder_decoder(config: Configuration) -> list[Part]:
     """Two stacks of tokens, or buckets of distance: both ways above, and backwards below."""
     above = config.whole("encoder_layers", "num_encoder_layers", "layers")
     below = config.whole("decoder_layers", "num_decoder_layers", "layers")
-    notes, scale, bias = _notes(config), None, (None, None)
-    tokens: list[Any] = [_tokens(config, each) for each in config.facts.get("tokens", ())]
     if config.facts.get("scores") == "buckets":
         count = config.whole("relative_attention_num_buckets")
-        far = config.whole("relative_attention_max_distance")
-        heads, tokens, scale = config.whole("heads"), [None, None], 1.0
+        far, heads = config.whole("relative_attention_max_distance"), config.whole("heads")
         bias = [T5Bias(heads, count, far, each, device="meta") for each in (True, False)]
-    said = notes if scale else (*filter(None, [config.facts.get("decoder_note")]),)
+        held, scale, said = [Positional(scores=each) for each in bias], 1.0, _notes(config)
+    else:
+        held = [Positional(_tokens(config, each)) for each in config.facts["tokens"]]
+        scale, said = None, (*filter(None, [config.facts.get("decoder_note")]),)
     return [
-        part_of(config, "encoder", above, tokens[0], bias[0], scale=scale, notes=notes),
-        part_of(config, "decoder", below, tokens[1], bias[1], scale=scale, notes=said),
-        part_of(config, "cross-attention", below, scale=scale),
+        alike("encoder", config.model_type, above, held[0], scale, _notes(config)),
+        alike("decoder", config.model_type, below, held[1], scale, said),
+        alike("cross-attention", config.model_type, below, Positional(), scale),
     ]
 
 
@@ -128,27 +111,23 @@ def _slopes(config: Configuration, name: str) -> Part:
         scale = finite("softmax_scale", attention["softmax_scale"])
     if config.model_type == "falcon":  # it scales biases with the products
         slopes = ALiBi(heads, slopes=[m * scale for m in slopes.slopes])
-    return part_of(config, name, config.whole("layers"), scores=slopes, scale=scale, notes=notes)
+    count, held = config.whole("layers"), Positional(scores=slopes)
+    return alike(name, config.model_type, count, held, scale, notes)
 
 
 def _deberta(config: Configuration, name: str) -> Part:
-    (said,), scores = config.facts["tokens"], None
-    tokens = _tokens(config, said) if config.values.get("position_biased_input", True) else None
+    (said,), scores = config.facts["tokens"], []
+    tokens = [_tokens(config, said)] if config.values.get("position_biased_input", True) else []
     terms = config.values.get("pos_att_type") or ()
     terms = terms.split("|") if isinstance(terms, str) else terms
     if config.get("relative_attention") and terms:
         longest, heads = config.get("max_relative_positions") or 0, config.whole("heads")
         longest = longest if longest > 0 else config.whole("longest")
         buckets = config.get("position_buckets") if config.model_type == "deberta-v2" else None
-        scores = DeBERTa(
-            heads,
-            config.whole("hidden_size") // heads,
-            buckets=buckets if buckets and buckets > 0 else longest,
-            max_distance=longest,
-            terms=tuple(terms),  # type: ignore[arg-type]
-            device="meta",
-        )
-    part = part_of(config, name, config.whole("layers"), tokens, scores)
+        buckets = buckets if buckets and buckets > 0 else longest
+        width, known = config.whole("hidden_size") // heads, cast(tuple[Term, ...], tuple(terms))
+        scores = [DeBERTa(heads, width, buckets, longest, terms=known, device="meta")]
+    part = alike(name, config.model_type, config.whole("layers"), Positional(tokens, scores=scores))
     return replace(part, trained_length=config.get("longest"))
 
 

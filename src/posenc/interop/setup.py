@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from posenc.encodings.positional import Positional
+from posenc.encodings.tokens.learned import Learned
 from posenc.frequencies.huggingface import Rope
 
 Certainty = Literal["verified", "read", "assumed"]
@@ -47,6 +48,20 @@ class Part:
     certainty: Certainty = "read"
     notes: tuple[str, ...] = ()  #: what else there is to say, in words
     strays: tuple[str, ...] = ()  #: fields beside the parts where the class does not look for them
+
+
+def alike(
+    name: str,
+    model_type: str,
+    count: int,
+    held: Positional | None,
+    scale: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> Part:
+    """A part whose layers are alike."""
+    rows = [each.max_len for each in held.tokens if isinstance(each, Learned)] if held else []
+    layers = (LayerSetup(None, held, scale),) * count
+    return Part(name, model_type, layers, rows[0] if rows else None, notes=notes)
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,11 @@ def _nested(config: Configuration, name: str, length: int | None) -> list[Part]:
             for part in _parts(inner, called, length):
                 within = part.name in own or (part.name != called and called != "text")
                 found.append(replace(part, name=f"{called}.{part.name}" if within else part.name))
-        elif words := config.facts.get("untyped", {}).get(field):
-            found.append(Part(called, inner.model_type, (), notes=(words,)))
         else:
-            words = f"its type is {inner.model_type or 'not named'}, and is not known here"
-            found.append(Part(called, inner.model_type, (), None, "assumed", (words,)))
+            words = config.facts.get("untyped", {}).get(field)
+            unknown = f"its type is {inner.model_type or 'not named'}, and is not known here"
+            sure = "read" if words else "assumed"
+            found.append(Part(called, inner.model_type, (), None, sure, (words or unknown,)))
     return found
 
 
@@ -98,14 +98,10 @@ def _own(config: Configuration, name: str, length: int | None) -> list[Part]:
     who = "the model does not look at it" if config.is_known else "it is not read here"
     said = (f"{field} stands in the file, and {who}" for field in unheeded(config))
     parts[0] = replace(parts[0], notes=(*parts[0].notes, *said))
-    if not config.facts.get("verified") or SHORT_ALONE in parts[0].notes:
-        return parts
-    return [
-        replace(part, certainty="verified")
-        if part.model_type == config.model_type and any(layer.positional for layer in part.layers)
-        else part
-        for part in parts
-    ]
+    objects = any(layer.positional for layer in parts[0].layers)
+    if objects and config.facts.get("verified") and SHORT_ALONE not in parts[0].notes:
+        return [replace(part, certainty="verified") for part in parts]
+    return parts
 
 
 def _read(config: Configuration, name: str, length: int | None) -> list[Part]:
