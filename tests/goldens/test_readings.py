@@ -43,6 +43,6 @@ def test_every_model_type_is_read_as_it_was():
 
 
 if __name__ == "__main__":
-    from posenc.interop.families import names
+    from posenc.interop.fields import names
 
     write("readings", {name: reading({"model_type": name}) for name in names()})

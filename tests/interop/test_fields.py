@@ -6,7 +6,7 @@ import pytest
 from transformers import CONFIG_MAPPING
 
 from posenc import Rotary
-from posenc.interop.families import known, names
+from posenc.interop.fields import known, names
 from posenc.interop.huggingface import positional_setup, rotaries_from_config, rotary_from_config
 
 PLAIN = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}

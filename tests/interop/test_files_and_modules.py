@@ -17,7 +17,7 @@ import torch
 from transformers import CONFIG_MAPPING
 
 from posenc.interop.configurations import read
-from posenc.interop.families import names
+from posenc.interop.fields import names
 from posenc.interop.rope_models import checked
 from posenc.interop.rotary_config import layers_by_type
 

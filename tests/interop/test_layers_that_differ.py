@@ -8,8 +8,7 @@ from transformers.models.molmo2.modeling_molmo2 import Molmo2RotaryEmbedding
 
 from posenc import Rotary
 from posenc.interop.configurations import read
-from posenc.interop.families import known, names
-from posenc.interop.fields import Configuration
+from posenc.interop.fields import Configuration, known, names
 from posenc.interop.huggingface import rotaries_from_config, rotary_from_config
 from posenc.interop.layer_types import layer_types
 

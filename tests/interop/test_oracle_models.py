@@ -9,7 +9,7 @@ from tests.oracle_models import writing
 from tests.oracle_models.agreeing import verdict
 from tests.oracle_models.measuring import measured
 
-from posenc.interop.families import known, names
+from posenc.interop.fields import known, names
 
 SECONDS = 8.0
 UNSEEN = {"gpt_neo", "lw_detr_vit", "rf_detr_dinov2"}

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from posenc.interop.families import known
+from posenc.interop.fields import known
 from posenc.interop.huggingface import (
     positional_setup,
     rotaries_from_config,

@@ -54,7 +54,7 @@ def main() -> int:
     import torch
     from transformers import logging
 
-    from posenc.interop.families import names
+    from posenc.interop.fields import names
 
     logging.set_verbosity_error()
     torch.set_num_threads(1)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.interop.families import names
+from posenc.interop.fields import names
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "models.md"

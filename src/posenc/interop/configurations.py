@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from posenc.interop.families import known, respelled, spelled
-from posenc.interop.fields import ALIASES, Configuration
+from posenc.interop.fields import ALIASES, Configuration, known, respelled, spelled
 
 Config = Any | dict[str, Any] | str | Path
 """A PreTrainedConfig, a dictionary, or the path of a config.json."""
@@ -108,11 +107,10 @@ def strays(config: Configuration) -> tuple[tuple[str, ...], str]:
         return (), ""
     told, done = {*facts.get("dropped", ())}, "left out"
     if not facts.get("flat"):
-        told, done = {"head_dim"}.union(*ALIASES.values()), "read as its own"
-        for name in nests:
-            kind = facts["parts"][name] or facts.get("usual", {}).get(name, "")
-            told |= Configuration({}, kind).own
-        told |= {name for name in config.values if "rope_" in name or "rotary_" in name}
+        kinds = [facts["parts"][name] or facts.get("usual", {}).get(name, "") for name in nests]
+        owned = [Configuration({}, kind).own for kind in kinds]
+        rope = {name for name in config.values if "rope_" in name or "rotary_" in name}
+        told, done = {"head_dim"}.union(rope, *ALIASES.values(), *owned), "read as its own"
         told -= config.own - {*facts.get("derived", ())} | {"pad_token_id"}
     found = tuple(n for n, value in config.values.items() if n in told and value is not None)
     words = f"transformers does not look for fields beside a missing text_config ({done} here)"

@@ -1,13 +1,34 @@
-"""The fields of one configuration, under the names that models have for the same thing."""
+"""The fields of one configuration, and what ``families.json`` knows of every model type.
 
+The file is written by ``python -m tests.oracle_models --write``, from the classes of transformers
+and from small models of them that ran. A type has, as far as it differs from most:
+
+``defaults names parts usual untyped flat dropped filled derived kept theta sense``
+    What its class has by default, how it calls its fields, and what its parts are.
+``pairing backwards sections scale temperature indexer refused refused_by rotates``
+    Its rotation: pairs, direction, axes, scales of scores, and whether it can be read.
+``by_type own unread by_length longest_if share partly share_inside share_needed``
+    The fields of its bases, lengths and shares, where they are not the usual ones.
+``rotary_dim head full_head_dim width``
+    Those of its widths.
+``layers listing nope nope_windowed ends_full one_by_one needs``
+    Which layers are alike, and which fields only its class in transformers fills in.
+``window switch slides halved window_words``
+    Which layers slide, and by which fields.
+``tokens scores patches axial axial_words none words note decoder_note verified``
+    What else it does, in objects or in words, and whether it was held against a running model.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from math import isfinite
 from typing import Any
 
 from posenc.arguments import check_whole
-from posenc.interop.families import known, respelled
 
 ALIASES = {
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
@@ -108,13 +129,13 @@ def _filled(config: Configuration) -> Configuration:
     a way of its own.
     """
     given = [name for name in ROPE if config.get(name) is not None]
-    needed = [
-        name
-        for name, instead in config.facts.get("needs", {}).items()
-        if not config.get(*(ROPE[:2] if name in ROPE else (name,)), *instead)
-    ]
-    if "by_type" in config.facts and (_is_partial(config) or {*ROPE[1:3]} < {*given}):
-        needed.append("rope_parameters")
+    needed = [names[0] for names in config.facts.get("needs", ()) if not config.get(*names)]
+    if "by_type" in config.facts:
+        nested = [x for x in config.dictionary(ROPE[0]).values() if isinstance(x, Mapping)]
+        beside = bool({*ROPE[1:]} & {*given})
+        partial = nested and (beside or any("rope_theta" not in each for each in nested))
+        if partial or {*ROPE[1:3]} < {*given}:
+            needed.append("rope_parameters")
     if not needed:
         return config
     try:
@@ -129,13 +150,6 @@ def _filled(config: Configuration) -> Configuration:
     kept = () if "rope_parameters" in needed else given
     made = {name: value for name, value in made.items() if value is not None and name not in kept}
     return replace(config, values={**config.values, **made})
-
-
-def _is_partial(config: Configuration) -> bool:
-    """Whether dictionaries by layer type leave something to what stands beside them."""
-    nested = [x for x in config.dictionary(ROPE[0]).values() if isinstance(x, Mapping)]
-    beside = config.field(*ROPE[1:]) is not None
-    return bool(nested) and (beside or any("rope_theta" not in each for each in nested))
 
 
 def check_length(length: int | None) -> None:
@@ -155,3 +169,54 @@ def has_own_class(config: Configuration) -> bool:
     """Whether a file names a class of its own, whatever ``model_type`` it has."""
     named = config.values.get("auto_map")
     return isinstance(named, Mapping) and any(str(name).startswith("AutoModel") for name in named)
+
+
+# What is known of model types ---------------------------------------------------------------------
+
+
+@cache
+def _file() -> Mapping[str, Any]:
+    return json.loads(files("posenc.interop").joinpath("families.json").read_text("utf-8"))
+
+
+def known(model_type: str) -> Mapping[str, Any]:
+    """What is known of a type; nothing of others."""
+    return _file()["types"].get(model_type, {})
+
+
+def names() -> tuple[str, ...]:
+    """Every type that transformers registers, in alphabetical order."""
+    return tuple(name for name, facts in _file()["types"].items() if "defaults" in facts)
+
+
+def respelled(model_type: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a file under the names that the class of its type has for them.
+
+    What a class makes of a field before it looks at another name of it stays: T5 has as many layers
+    in its decoder as ``num_layers`` says, whatever ``num_hidden_layers``.
+    """
+    facts = known(spelled(model_type))
+    _, old = _file()["spellings"].get(model_type, ("", {}))
+    fields = {**facts.get("names", {}), **old}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        today = fields.get(name, name)
+        if today != name and None not in (value, values.get(today)) and values[today] != value:
+            raise ValueError(f"{name} is {value!r} and {today} is {values[today]!r}; keep one.")
+        found[today] = found.get(today) if value is None else value
+    for name, kept in facts.get("kept", {}).items():
+        if values.get(name) is not None and values.get(fields[name]) is None:
+            found |= {field: own for field, own in kept.items() if found.get(field) is None}
+    return found
+
+
+def spelled(model_type: str) -> str:
+    """The name of a type as transformers has it."""
+    dashed = model_type.replace("_", "-")
+    named, _ = _file()["spellings"].get(model_type, (model_type, {}))
+    return next((name for name in (model_type, named, dashed) if name in _file()["types"]), named)
+
+
+def diffusers() -> Mapping[str, Any]:
+    """What is known of transformers in diffusers, by class: defaults, form of rotation, notes."""
+    return _file()["diffusers"]

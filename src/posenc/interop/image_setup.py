@@ -13,8 +13,7 @@ from posenc.encodings.queries_keys.ltx import LTXRotary
 from posenc.encodings.scores.swin import SwinBias, SwinV2Bias
 from posenc.encodings.tokens.axial import AxialSinusoidal
 from posenc.encodings.tokens.learned_grid import LearnedGrid
-from posenc.interop.families import diffusers
-from posenc.interop.fields import Configuration
+from posenc.interop.fields import Configuration, diffusers
 from posenc.interop.setup import LayerSetup, Part, alike
 from posenc.numerics.pairing import Pairing
 

@@ -54,8 +54,8 @@ def rotates(config: Configuration) -> bool:
     ``rotates`` of the facts has the fields that a model looks at, and their values if it does.
     """
     facts, values = config.facts, config.values
-    signs = {*SIGNS} & {*values} - {*strange(config)}
-    turns = "pairing" in facts or bool(signs) or "rope_parameters" in facts.get("derived", ())
+    signs = any(name in values for name in SIGNS) and not strange(config)
+    turns = "pairing" in facts or signs or "rope_parameters" in facts.get("derived", ())
     if not config.is_known:
         kind = config.get("position_embedding_type", "position_embeddings_type")
         off = values.get("alibi") is True or values.get("qk_rope_head_dim") == 0

@@ -67,9 +67,8 @@ def _added(config: Configuration, name: str) -> Part:
 def _tokens(config: Configuration, said: Mapping[str, Any]) -> TokenEncoding:
     """What ``tokens`` of the facts say of one stack: learned rows, or sines of a convention."""
     width, first = config.whole(said.get("width", "hidden_size")), said.get("first", 0)
-    if first == "context_length":  # Autoformer's decoder sees labels once more
-        again = config.get("label_length") if config.model_type == "autoformer" else 0
-        first = config.whole("context_length", "prediction_length") - (again or 0)
+    if isinstance(first, list):  # after the context, of which Autoformer's decoder repeats some
+        first = config.whole(*first) - (config.get(said.get("less", "")) or 0)
     elif isinstance(first, str):  # rows after that of padding
         first = int(finite(first, config.values.get(first))) + 1
     if "sines" in said:
