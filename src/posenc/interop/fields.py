@@ -15,7 +15,7 @@ and from small models of them that ran. A type has, as far as it differs from mo
     Which layers are alike, and which fields only its class in transformers fills in.
 ``window switch slides halved window_words``
     Which layers slide, and by which fields.
-``tokens scores patches axial axial_words none words note decoder_note verified``
+``tokens scores patches axial axial_words none words notes decoder_notes verified``
     What else it does, in objects or in words, and whether it was held against a running model.
 """
 

@@ -58,7 +58,7 @@ def image_part(config: Configuration, name: str) -> Part:
 
 def _table(config: Configuration) -> tuple[list[TokenEncoding], tuple[str, ...]]:
     """A table of patches, and notes."""
-    said = tuple(x for x in (config.facts.get("note"),) if x)
+    said = tuple(config.facts.get("notes", ()))
     if "patches" not in config.facts:
         return [], said
     if _heeded(config, "use_absolute_position_embeddings") is False:
@@ -126,30 +126,27 @@ def foreign_part(values: Mapping[str, Any]) -> Part | None:
         raise ValueError(f"_class_name is {name!r}; known are {', '.join(diffusers())}.")
     config = Configuration({**facts["defaults"], **values}, name)
     count = config.whole("num_layers") + (config.get("num_single_layers") or 0)
-    form, field = facts.get("form", (None, None))
-    held, notes = None, [SINES]
-    if form and (form != "cogvideox" or config.get("use_rotary_positional_embeddings")):
-        base = config.number("rope_theta") if "rope_theta" in facts["defaults"] else None
-        held = Positional(queries_keys=_rotation(config, form, field, base))
+    head, held, notes = config.whole("attention_head_dim"), None, [SINES]
+    switch = facts.get("rotates")
+    if "form" in facts and (switch is None or config.get(switch)):
+        held = Positional(queries_keys=_rotation(config, facts, head))
         besides = facts.get("besides", {}).items()
-        notes = [facts["note"], *(words for name, words in besides if config.get(name))]
-    scale = config.whole("attention_head_dim") ** -0.5
-    return alike("image" if "2D" in name else "video", name, count, held, scale, tuple(notes))
+        notes = [*facts["notes"], *(words for name, words in besides if config.get(name))]
+    called = "image" if "2D" in name else "video"
+    return alike(called, name, count, held, head**-0.5, tuple(notes))
 
 
-def _rotation(
-    config: Configuration, form: str, field: str | None, base: float | None
-) -> QueryKeyEncoding:
-    head = config.whole("attention_head_dim")
-    if form.startswith("ltx"):
-        heads = config.whole("num_attention_heads")
-        if form == "ltx":  # 25 frames a second, and 32 pixels a patch of its latents
-            pixels = Fraction(64, config.whole("patch_size"))
-            sizes = [Fraction(20 * 25, 8 * config.whole("patch_size_t")), pixels, pixels]
-            return LTXRotary(head, heads, sizes)
+def _rotation(config: Configuration, facts: Mapping[str, Any], head: int) -> QueryKeyEncoding:
+    form, field = facts["form"]
+    base = config.number("rope_theta") if "rope_theta" in facts["defaults"] else None
+    if form == "ltx":  # 25 frames a second, and 32 pixels a patch of its latents
+        pixels = Fraction(64, config.whole("patch_size"))
+        sizes = [Fraction(20 * 25, 8 * config.whole("patch_size_t")), pixels, pixels]
+        return LTXRotary(head, config.whole("heads"), sizes)
+    if form == "ltx2":
         sizes = [config.whole(n) for n in ("pos_embed_max_pos", "base_height", "base_width")]
         pairing: Pairing = "half" if config.get("rope_type") == "split" else "interleaved"
-        return LTXRotary(head, heads, sizes, base or 1e4, pairing=pairing)
+        return LTXRotary(head, config.whole("heads"), sizes, base or 1e4, pairing=pairing)
     split = tuple(config.listed(field) or ()) if field else None
     if form == "minimax_h3":
         split = (2 * config.whole("rope_freq_dim"),) * 3

@@ -5,7 +5,7 @@ from warnings import warn
 
 from posenc.interop.configurations import NESTS
 from posenc.interop.fields import Configuration, has_own_class
-from posenc.interop.rope_layers import FIELDS, TEMPERATURE, heeded, width_of_head
+from posenc.interop.rope_layers import FIELDS, heeded, width_of_head
 from posenc.numerics.pairing import Pairing
 
 SIGNS = (
@@ -127,9 +127,8 @@ def check_unheeded(config: Configuration, length: int | None) -> None:
 
 
 def temperature_keys(config: Configuration) -> tuple[str, ...]:
-    """``TEMPERATURE`` for models whose code reads it, whatever the type of the dictionary."""
-    read = config.facts.get("temperature", {}).get("fields", ())
-    return TEMPERATURE if TEMPERATURE[0] in read else ()
+    """From which a model reads its temperature, whatever the type of its rope dictionary."""
+    return tuple(config.facts.get("temperature", {}).get("fields", ()))
 
 
 def pairing_of_code(config: Configuration) -> Pairing:

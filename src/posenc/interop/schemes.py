@@ -38,7 +38,7 @@ def parts_of_schemes(config: Configuration, name: str) -> list[Part] | None:
 
 def _notes(config: Configuration) -> tuple[str, ...]:
     """What there is to say; ``position_embedding_type`` may be for code of the file's own."""
-    said = [config.facts["note"]] if "note" in config.facts else []
+    said = [*config.facts.get("notes", ())]
     if (named := config.values.get("position_embedding_type", "absolute")) != "absolute":
         said.append(f"transformers does not look at position_embedding_type, here {named!r}")
     return tuple(said)
@@ -88,7 +88,7 @@ def _encoder_decoder(config: Configuration) -> list[Part]:
         held, scale, said = [Positional(scores=each) for each in bias], 1.0, _notes(config)
     else:
         held = [Positional(_tokens(config, each)) for each in config.facts["tokens"]]
-        scale, said = None, (*filter(None, [config.facts.get("decoder_note")]),)
+        scale, said = None, tuple(config.facts.get("decoder_notes", ()))
     return [
         alike("encoder", config.model_type, above, held[0], scale, _notes(config)),
         alike("decoder", config.model_type, below, held[1], scale, said),
