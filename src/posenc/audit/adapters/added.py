@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from math import isqrt
 from typing import Any
@@ -131,7 +132,7 @@ def _views(
             views = [
                 _view(subject, way, moves, layout, said is not None, dim, seq)
                 for seq in (_lengths(thing) if fixed else usual)
-                if seq * dim <= 2**24 and (layout not in GRIDS or _grid(seq))
+                if seq * dim <= 2**24 and (layout not in GRIDS or min(_grid(seq)) > 1)
             ]
             if views:  # where it takes no length, it is refused with a reason
                 yield next((view for view in views if view.takes(view.seq)), views[-1])
@@ -145,34 +146,32 @@ def _lengths(thing: Any) -> Iterator[int]:
             yield n + 1
 
 
-def _grid(seq: int) -> tuple[int, int] | None:
-    """A grid of so many points."""
-    return next(((n, seq // n) for n in range(isqrt(seq), 1, -1) if seq % n == 0), None)
+def _grid(seq: int) -> tuple[int, int]:
+    """Height and width of the squarest grid of so many points."""
+    return next((n, seq // n) for n in range(isqrt(seq), 0, -1) if seq % n == 0)
 
 
 def _view(
     subject: Subject, call: Call, moves: str, layout: str, declared: bool, dim: int, seq: int
 ) -> Added:
-    grid = _grid(seq) or (1, seq)
-    run = lambda call: _runner(call, layout, grid)  # noqa: E731
-    is_grid, unplaced = layout in GRIDS or "grid" in call.required, call.unplaced()
+    run = partial(_runner, layout)
+    is_grid = layout in GRIDS or "grid" in call.required
     takes_mask = "mask" in call.roles and layout in ("bsd", "sd")
     return Added(
         subject=subject, run=run(call), text=call.text, dim=dim, layout=layout, declared=declared,
-        moves=moves, seq=seq, grid=grid if is_grid else None, fixed=is_grid,
+        moves=moves, seq=seq, grid=_grid(seq) if is_grid else None, fixed=is_grid,
         by_guess=call.by_guess,
         masked=run(call.using(*call.uses - PLACES, "mask")) if takes_mask else None,
-        unsaid=run(unplaced) if unplaced and "x" in call.said else None,
-        others=tuple((name, run(other)) for name, other in call.others()),
+        **call.beside(run),
     )  # fmt: skip
 
 
-def _runner(call: Call, layout: str, grid: tuple[int, int]) -> Callable[..., Tensor]:
+def _runner(layout: str, call: Call) -> Callable[..., Tensor]:
     taken: list[int] = []  # the shape of positions that it takes, once that is known
 
     def run(thing: Any, x: Tensor, positions: Tensor | None, mask: Tensor | None = None) -> Tensor:
         seq, dim = x.shape[1], x.shape[2]
-        here = grid if grid[0] * grid[1] == seq else (1, seq)
+        here = _grid(seq)
         line = torch.arange(seq) if positions is None else positions
         values = {
             "x": layouts.arranged(x.unflatten(1, here), "byxd", layouts.OF_EMBEDDINGS[layout]),

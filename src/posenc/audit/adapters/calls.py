@@ -1,6 +1,7 @@
 """Calls of what others wrote: by the roles of their parameters, guarded; the best is kept."""
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -92,15 +93,16 @@ class Call:
         if not PLACES & self.required:
             yield "", self.using(*plain)
 
-    def others(self) -> list[tuple[str, Self]]:
-        """The same with another parameter for positions, by its name."""
-        plain, unsaid = self.uses - PLACES, PLACES - self.said
-        return [(p.name, self.using(*plain, p.role)) for p in self.parameters if p.role in unsaid]
-
-    def unplaced(self) -> Self | None:
-        """The same without positions, where they are said and may be left out."""
-        may = self.uses & PLACES and not self.required & PLACES
-        return self.using(*self.uses - PLACES) if may else None
+    def beside(self, run: Callable[[Self], Callable[..., Any]]) -> dict[str, Any]:
+        """Of a view, what runs with other parameters for positions, and without any."""
+        plain = self.using(*self.uses - PLACES)
+        has_content = bool(self.said & {"x", "q"})
+        may_lack = has_content and self.uses & PLACES and not self.required & PLACES
+        others = [p for p in self.parameters if p.role in PLACES - self.said]
+        return {
+            "others": tuple((p.name, run(plain.using(*plain.uses, p.role))) for p in others),
+            "unsaid": run(plain) if may_lack else None,
+        }
 
     def __call__(self, thing: Any, values: Mapping[str, Any]) -> Any:
         """Call with a value for each role that is said."""
@@ -229,11 +231,7 @@ def answers(call: Callable[[], Any]) -> bool:
 
 def most_taken(takes: Callable[[int], bool], bound: int) -> int:
     """The largest number up to ``bound`` that is taken, where smaller ones are; 0 if none is."""
-    low, high = 0, bound
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if takes(middle) else (low, middle - 1)
-    return low
+    return bisect_left(range(1, bound + 1), True, key=lambda count: not takes(count))
 
 
 def first_answer(calls: Iterable[Callable[[], Any]]) -> Any:

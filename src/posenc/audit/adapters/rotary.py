@@ -39,7 +39,6 @@ class RotaryView(View):
     sees_keys: bool = False  # whether keys go through the call beside queries
     kv_heads: int  # key heads that it takes beside the query heads
     applied: str = ""  # who applies its cosines and sines, where it gives only these, in words
-    unheard: tuple[str, Run] | None = None  # a call that says a first position, without effect
     left: tuple[str, ...] = ()  # other parameters that may move positions, which are never said
     order: Tensor | None = None  # where each channel comes out, if in another order
     limit: int | None = None  # how many positions it takes, where that was seen
@@ -96,6 +95,11 @@ class RotaryView(View):
         if seq * self.dim * HEADS > 2**26:
             raise NotAskedError(f"a row of {seq:,} tokens is too long to be asked")
         return self.turned(content(seq), None, side, by)[0, 0, positions].double()
+
+    @property
+    def unheard(self) -> tuple[str, Run] | None:
+        """A call that says a first position, without effect."""
+        return self.others[0] if self.others and not self.moves else None
 
     @property
     def is_one_of_several(self) -> bool:
@@ -193,42 +197,27 @@ def _views(
     subject: Subject, ways: Iterable[Way], said: str | None, widths: tuple[int, ...]
 ) -> Iterator[RotaryView]:
     """Each way in every order of axes, at every width, with few keys and many."""
-    every = list(ways)
-    for way in every:
-        is_made = way.applied is not None
-        few = 2 if "k" in way.call.required or is_made else HEADS
+    for way in ways:
+        call, is_made = way.call, way.applied is not None
+        few = 2 if "k" in call.required or is_made else HEADS
+        beside = set() if is_made else {"mask", "length"} - call.said
+        left = tuple(p.name for p in call.parameters if p.role in beside)
         for layout in way.orders:
             # one row of heads takes a line of positions, as "bhsd" may
             if said not in (None, layout) or (way.moves, layout) == ("rows", "hsd"):
                 continue
-            run, beside = _runner(way, layout), {} if is_made else _beside(way, every, layout)
+            run = partial(_runner, way, layout)
             for dim, kv_heads in product(widths, dict.fromkeys((few, HEADS))):
                 yield RotaryView(
-                    subject=subject, run=run, text=way.call.text, dim=dim, layout=layout,
+                    subject=subject, run=run(call), text=call.text, dim=dim, layout=layout,
                     declared=said is not None, moves=way.moves, kv_heads=kv_heads,
-                    applied=way.applied or "", **beside,
+                    applied=way.applied or "", left=left, **call.beside(run),
                 )  # fmt: skip
 
 
-def _beside(way: Way, every: list[Way], layout: str) -> dict[str, Any]:
-    """What else may move positions: other parameters, and none at all."""
-    call = way.call
-    runs: dict[Call | None, Run] = {
-        other.call: _runner(other, layout) for other in every if other.moves != "line"
-    }
-    others = tuple((name, runs[other]) for name, other in call.others())
-    left = {"mask", "length"} - call.said
-    return {
-        "others": others if way.moves else (),
-        "unheard": others[0] if others and not way.moves else None,
-        "unsaid": runs.get(call.unplaced()),
-        "left": tuple(p.name for p in call.parameters if p.role in left),
-    }
-
-
-def _runner(way: Way, layout: str) -> Run:
+def _runner(way: Way, layout: str, call: Call) -> Run:
     """A call with queries and keys in one order of axes."""
-    call, pairs = way.call, {"q", "k"} <= way.call.roles
+    pairs = {"q", "k"} <= call.roles
 
     def run(thing: Any, q: Tensor, k: Tensor, positions: Tensor) -> Both:
         x = layouts.laid_out(q, layout)
