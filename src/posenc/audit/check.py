@@ -111,7 +111,7 @@ def check(
     said = Said(kind, layout, call, dim, length, config, asked_for)
     with torch.random.fork_rng(devices=[]):
         seed()
-        parts = models.parts(factory, config)
+        parts = models.parts(factory)
         if parts is not None:
             report = merged(name or models.named(factory), [_of_part(p, said) for p in parts])
         else:

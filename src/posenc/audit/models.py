@@ -40,7 +40,7 @@ def named(model: Any) -> str:
     return str(model) if isinstance(model, str | Path) else type(model).__name__
 
 
-def parts(given: Any, config: Any) -> list[Part] | None:
+def parts(given: Any) -> list[Part] | None:
     """The positional parts of a model, a configuration, or its file; None for anything else."""
     if isinstance(given, str | Path) or _is_config(given):
         model, config = _built(given)
@@ -108,8 +108,8 @@ def _found(model: nn.Module, config: Any, *, rebuilt: bool) -> Iterator[Part]:
             yield Part(told, build, own, "rotary", length, applied)
             continue
         for each in dict.fromkeys(getattr(own, "layer_types", None) or ()):
-            wrapped = lambda each=each, build=build: OfLayers(build(), each)  # noqa: E731
-            yield Part(f"{told} of {each}", wrapped, (own, each), "rotary", length, applied)
+            of_layers = partial(_of_layers, build, each)
+            yield Part(f"{told} of {each}", of_layers, (own, each), "rotary", length, applied)
     beside = inspect.getmodule(type(model))
     for name in ("build_alibi_tensor", "build_mpt_alibi_tensor"):
         function = getattr(beside, name, None)
@@ -156,16 +156,11 @@ def _likeness(module: nn.Module) -> tuple:
     return type(module), getattr(module, "config", None), plain, buffers
 
 
-class OfLayers(nn.Module):
+def _of_layers(build: Callable[[], nn.Module], layer_type: str) -> nn.Module:
     """A rotary module that is told of which layers it is asked."""
-
-    def __init__(self, wrapped: nn.Module, layer_type: str):
-        super().__init__()
-        self.wrapped, self.layer_type = wrapped, layer_type
-
-    def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> Any:
-        """Cosines and sines of these layers."""
-        return self.wrapped(x, position_ids, self.layer_type)
+    module = build()
+    module.forward = partial(module.forward, layer_type=layer_type)
+    return module
 
 
 def _rebuilt(module: nn.Module, config: Any) -> nn.Module:

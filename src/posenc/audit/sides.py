@@ -59,7 +59,7 @@ def side_of(
     """A profile by its name, or an own implementation called by what is said as of ``check``."""
     if isinstance(given, str) and given in PROFILES:
         return _profile(PROFILES[given], encoding)
-    parts, applied = models.parts(given, None), None
+    parts, applied = models.parts(given), None
     if parts is not None:
         found = [part for part in parts if part.kind == "rotary"]
         if len(found) != 1:

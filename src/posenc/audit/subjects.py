@@ -64,7 +64,7 @@ def subject_of(factory: Any, arguments: Mapping[str, Any], name: str | None) -> 
         build = partial(_copied, partial(factory, **arguments) if arguments else factory)
     fresh = _evaluating(build)
     # what stands beside the class of the thing, and beside the function that builds it
-    beside = _namespace(getattr(fresh(), "wrapped", fresh())) | _namespace(factory)
+    beside = _namespace(fresh()) | _namespace(factory)
     return Subject(name, fresh, build, guessed, beside, {**usual, **guessed, **arguments})
 
 
