@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from posenc.audit.identity import lines, lookups
+from posenc.audit.identity import biases
 from posenc.audit.questions.asking import Answer, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.bias.order import OTHERWISE
@@ -74,7 +74,7 @@ def has_known_buckets(q: BiasInquiry) -> Answer:
     return fault("buckets-off", said, found.off)
 
 
-def _of_sides(q: BiasInquiry, found: lookups.Buckets) -> str:
+def _of_sides(q: BiasInquiry, found: biases.Buckets) -> str:
     """What T5's buckets do to later keys, where these may be meant otherwise; empty if not."""
     later = found.later[1:]
     shows_none = bool((later < 0).all()) or _decodes(q)
@@ -103,7 +103,7 @@ def keeps_distances_apart(q: BiasInquiry) -> Answer:
     made, distance = q.visible_row(torch.bfloat16)
     count, rule = made.shape[1], torch.tensor(slopes.alibi(len(made)), dtype=torch.float64)
     exact, known = made.dtype == torch.float32, len(made[0].unique())
-    narrow = torch.bfloat16 in lines.of_16_bits(made) and count >= 512 and known < count // 2
+    narrow = torch.bfloat16 in biases.of_16_bits(made) and count >= 512 and known < count // 2
     if exact and not narrow:
         return f"float32, {known:,} different values of {count:,}"
     near, distance = made[:, -64:].double(), distance[-64:]

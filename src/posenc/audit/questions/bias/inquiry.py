@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc.audit.adapters.bias import SEQ, BiasView
 from posenc.audit.adapters.calls import answers, most_taken
-from posenc.audit.identity import lines, lookups, masks, windows
+from posenc.audit.identity import biases, patterns
 from posenc.audit.questions.asking import Inquiry
 from posenc.audit.report import NotAskedError
 
@@ -63,7 +63,7 @@ class BiasInquiry(Inquiry):
 
     def masked(self, q_len: int, k_len: int) -> Tensor:
         """What a softmax sees, with −∞ for all that it hides."""
-        hidden = masks.hidden(self.view.bias(q_len, k_len))
+        hidden = patterns.hidden(self.view.bias(q_len, k_len))
         return self.view.seen(q_len, k_len).masked_fill(hidden, -torch.inf)
 
     def _longest(self, call: Callable[[int], Tensor], most: int) -> Tensor:
@@ -74,11 +74,11 @@ class BiasInquiry(Inquiry):
         return call(most_taken(lambda seq: answers(lambda: call(seq)), most - 1))
 
     @cached_property
-    def mask(self) -> masks.Mask | None:
+    def mask(self) -> patterns.Mask | None:
         """Which keys it hides, where it gives numbers for each query."""
         if self.view.slopes_only or self.view.key_only or self.broken is not None:
             return None
-        return masks.mask(self.far_square.isneginf())
+        return patterns.mask(self.far_square.isneginf())
 
     # Along which differences it goes.
 
@@ -86,23 +86,23 @@ class BiasInquiry(Inquiry):
     def room(self) -> float:
         """What numbers of one diagonal may be apart, as a share of the largest."""
         seq, line = self.far_square.shape[-1], None
-        if (found := lines.linear(self.seen, self.given)) is not None:
+        if (found := biases.linear(self.seen, self.given)) is not None:
             line = found.fall[:, None] * torch.arange(seq)
-        return lines.room(self.view.bias(seq, seq), line)
+        return biases.room(self.view.bias(seq, seq), line)
 
     @cached_property
     def strays(self) -> int | None:
         """The head whose diagonals differ most, if they do by more than rounding."""
-        each, sizes = windows.along(self.far_square)
+        each, sizes = patterns.along(self.far_square)
         shares = each / sizes.masked_fill(sizes == 0, 1.0)  # a head may be 128 times another
         head = int(shares.argmax())
         return head if shares[head] > self.room else None
 
     @cached_property
-    def window(self) -> windows.Window | None:
+    def window(self) -> patterns.Window | None:
         """The window by whose sides it goes, where it does not by distance alone."""
         squares = () if self.strays is None else self._squares()
-        found = (windows.window(seen, self.room, oblong=oblong) for seen, oblong in squares)
+        found = (patterns.window(seen, self.room, oblong=oblong) for seen, oblong in squares)
         return next(filter(None, found), None)
 
     def _squares(self) -> Iterator[tuple[Tensor, bool]]:
@@ -143,20 +143,20 @@ class BiasInquiry(Inquiry):
         return self.window is not None and self.window.is_square
 
     @cached_property
-    def linear(self) -> lines.Linear | None:
+    def linear(self) -> biases.Linear | None:
         """Its slopes, if it falls linearly; the first row of a square alone does not count."""
-        return None if self.is_square else lines.linear(self.seen, self.given)
+        return None if self.is_square else biases.linear(self.seen, self.given)
 
     @cached_property
-    def buckets(self) -> lookups.Buckets | None:
+    def buckets(self) -> biases.Buckets | None:
         """The buckets by which it reads a table, if it does."""
         thing, fixed = self.view.subject.fresh(), self.view.fixed
         if not isinstance(thing, nn.Module) or self.is_square:
             return None
         with suppress(NotAskedError):
             made = self._longest(lambda seq: self.view.bias(seq, seq, by=thing), FAR_ROWS)
-            if (found := lookups.looked_up(made.double(), thing)) is not None:
-                rule, count = lookups.buckets(*found), made.shape[-1]
+            if (found := biases.looked_up(made.double(), thing)) is not None:
+                rule, count = biases.buckets(*found), made.shape[-1]
                 if rule.kind == "clipped" and (fixed or count < FAR_ROWS):  # it gives no more
                     return replace(rule, max_distance=min(rule.max_distance, count - 1))
                 return rule
@@ -174,7 +174,7 @@ class BiasInquiry(Inquiry):
     def visible_row(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The same without keys that are hidden from a head, and how far each stands away."""
         row = self.longest_row(dtype)
-        away = masks.hidden(row[:, None])[:, 0].any(0)
+        away = patterns.hidden(row[:, None])[:, 0].any(0)
         distance = torch.arange(row.shape[-1] - 1, -1, -1, dtype=torch.float64)
         return row[:, ~away], distance[~away]
 
@@ -190,7 +190,7 @@ class BiasInquiry(Inquiry):
         """Where a linear bias leaves its line, if it does; None too where no long row is given."""
         if self.linear is None or self.view.slopes_only or self.view.fixed:
             return None
-        return lines.parting(*self.visible_row(torch.float32), self.linear.fall)
+        return biases.parting(*self.visible_row(torch.float32), self.linear.fall)
 
     @property
     def identity(self) -> str:
@@ -207,7 +207,7 @@ class BiasInquiry(Inquiry):
         kind = "a learned bias" if self.numbers else ""
         return f"{kind or 'a bias'} {self.window.said}" if self.window and self.is_square else kind
 
-    def _of_slopes(self, found: lines.Linear, slips: str) -> str:
+    def _of_slopes(self, found: biases.Linear, slips: str) -> str:
         """What it equals, if it does so in all heads and at every distance looked at."""
         parts = (self.parting, self.strays, self.broken)
         if bool((found.fall < 0).any()) or any(part is not None for part in parts):
@@ -215,8 +215,8 @@ class BiasInquiry(Inquiry):
         said = f"{found.said}: equal to {found.ours} within {100 * found.off:.1g} % of a slope"
         row, distance = self.visible_row(torch.float32)
         line = found.fall[:, None] * distance
-        if lines.rounding(row, line):
+        if biases.rounding(row, line):
             said += ", as far as numbers of 16 bits tell"
-        if slips or lines.knows_later_keys(self.seen, self.given, found.fall):
+        if slips or biases.knows_later_keys(self.seen, self.given, found.fall):
             return said + slips
         return f"{said}, for keys up to the query's; those after it receive another bias"

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from posenc.audit.adapters.bias import SEQ
-from posenc.audit.identity import windows
-from posenc.audit.identity.lines import HIDDEN
+from posenc.audit.identity import patterns
+from posenc.audit.identity.biases import HIDDEN
 from posenc.audit.questions.asking import Answer, Way, compared, needed, question
 from posenc.audit.questions.bias.inquiry import BiasInquiry
 from posenc.audit.questions.calls import gradients
@@ -37,7 +37,7 @@ def tells_distances_apart(q: BiasInquiry) -> Answer:
     if (lost := q.broken) is not None:
         return fault("not-a-number", f"at distance {lost:,} it is infinite or no number", lost)
     later = torch.ones(q.seen.shape[1:], dtype=torch.bool).triu(1)
-    spread = windows.spread(q.seen.masked_fill(later, -torch.inf), 2).nan_to_num(0.0).amax(1)
+    spread = patterns.spread(q.seen.masked_fill(later, -torch.inf), 2).nan_to_num(0.0).amax(1)
     hides = (q.seen.isneginf() & ~later).any(2).any(1)  # a window tells near keys from far ones
     silent = int(((spread == 0) & ~hides).sum())
     if silent or not spread.any():
@@ -55,7 +55,7 @@ def knows_distance_alone(q: BiasInquiry) -> Answer:
             said = f"{pair[0]} and {pair[1]} rows and columns apart share one number"
             return fault("values-shared", said, 2.0, expected=1)
         return f"{window.said}; {window.off:.1g} apart"
-    (each, sizes), head = windows.along(q.far_square), q.strays
+    (each, sizes), head = patterns.along(q.far_square), q.strays
     if head is not None:
         if count := q.view.fixed:  # of an image, perhaps, or one number for each pair
             known = isqrt(count) ** 2 == count and q.numbers < q.far_square.numel()
