@@ -1,4 +1,4 @@
-"""Which keys a bias hides, and by which differences it goes: of one axis, or of a window's sides."""
+"""Which keys a bias hides, and by which differences it goes: along a line, or in a window."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
