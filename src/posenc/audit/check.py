@@ -34,14 +34,9 @@ from posenc.audit.subjects import Subject, applied_alone, subject_of
 from posenc.audit.understanding import KNOWN, understood
 from posenc.testing.cases import seed
 
-KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}
-"""Older names of kinds."""
-
-LENGTH = 8_192
-"""Up to where precision is judged where nothing says what a subject is built for."""
-
-FAULTS = frozenset(REMEDIES) | NOTES
-"""The names of all faults and notes."""
+KINDS: dict[str, str] = {"tokens": "added", "pairs": "rotary"}  # older names of kinds
+LENGTH = 8_192  # up to where precision is judged where nothing says what a subject is built for
+FAULTS = frozenset(REMEDIES) | NOTES  # the names of all faults and notes
 
 INQUIRIES = {"added": AddedInquiry, "rotary": RotaryInquiry, "bias": BiasInquiry}
 ORDERS = {*layouts.LAYOUTS, *layouts.OF_EMBEDDINGS}

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-QUERIES = 64
-"""So many queries, evenly spread and the last among them, look at all keys before them."""
+QUERIES = 64  # so many queries, evenly spread and the last among them, look at all keys before them
 
 
 @dataclass(frozen=True)

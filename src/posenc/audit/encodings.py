@@ -18,11 +18,8 @@ from posenc.encodings.tokens.learned_grid import LearnedGrid
 from posenc.testing.battery import Check, battery
 from posenc.testing.cases import Case
 
-NEAR = 2**18
-"""Where encodings that round their angles (learned generators) still keep what they claim."""
-
+NEAR = 2**18  # where encodings that round angles, as learned generators, keep what they claim
 WEAKER = "within a few roundings, for positions below 2^18"
-
 INTERFACES = (TokenEncoding, QueryKeyEncoding, ScoreEncoding)
 
 

@@ -19,11 +19,8 @@ from posenc.numerics.pairing import split
 
 LENGTH = 8_192
 LONGEST = 1 << 20
-NEAR = 64
-"""So many positions are compared with a model's own code."""
-
-RESOLVING = ("transformers", "exact")
-"""Profiles whose way with frequencies by the length of a row is known."""
+NEAR = 64  # so many positions are compared with a model's own code
+RESOLVING = ("transformers", "exact")  # whose frequencies by the length of a row are known
 
 
 @dataclass

@@ -8,9 +8,7 @@ from typing import Any, Literal, get_args
 Severity = Literal["wrong", "lossy", "note"]
 Outcome = Literal["passed", "failed", "not asked"]
 
-
-LEVELS = {"wrong": "error", "lossy": "warning", "note": "note"}
-"""What SARIF calls each severity."""
+LEVELS = {"wrong": "error", "lossy": "warning", "note": "note"}  # what SARIF calls each severity
 
 
 class CannotCheckError(Exception):

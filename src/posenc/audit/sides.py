@@ -18,8 +18,7 @@ from posenc.encodings.queries_keys import MultimodalRotary, Rotary
 from posenc.numerics.arithmetic import PROFILES, Profile
 from posenc.numerics.pairing import Pairing, convert_channels
 
-HEADS = 4
-"""So many heads of queries are compared."""
+HEADS = 4  # so many heads of queries are compared
 
 EVIDENCE = {
     "run": "held bit for bit against the package's own files",

@@ -13,9 +13,4 @@ def test_contract(check):
 from posenc.testing.battery import Check, batteries, battery
 from posenc.testing.cases import Case
 
-__all__ = [
-    "Case",
-    "Check",
-    "batteries",
-    "battery",
-]
+__all__ = ["Case", "Check", "batteries", "battery"]

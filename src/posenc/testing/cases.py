@@ -15,8 +15,7 @@ from posenc.positions import Coordinates, consecutive
 Tensors = tuple[Tensor, ...]
 Rows = slice | list[int] | Tensor
 
-FEWEST = 13
-"""Positions that every check needs: 8 tokens in a row, from 5 on at the latest."""
+FEWEST = 13  # positions that every check needs: 8 tokens in a row, from 5 on at the latest
 
 
 def seed(number: int = 0) -> None:
@@ -67,7 +66,7 @@ class Case:
     def subject(self) -> "Subject":
         """A new encoding, with how to run it in its place."""
         module = self.module()
-        for interface, driver in DRIVERS.items():
+        for interface, driver in DRIVERS:
             if isinstance(module, interface):
                 return driver(self, module)
         raise TypeError(f"{type(module).__name__} is no encoding")
@@ -132,21 +131,17 @@ class Subject:
 
     def run(self, content: Tensors, positions: Any = None) -> Tensors:
         """The results of one call, then of the methods that attention and caches call besides."""
-        made, beside = self.call(content, positions), self.beside()
+        made, kind = self.call(content, positions), type(self.module)
+        beside = [part for part in ("values", "output") if self.claims(f"changes_{part}")]
+        if getattr(kind, "encode_both", None) not in (None, QueryKeyEncoding.encode_both):
+            beside += ["queries", "keys"]  # whose methods the call does not use
         if not beside:
             return made
         if positions is None:
             positions = consecutive(content[0].shape[-2], device=content[0].device)
         table = self.tables(positions, working_dtype(content[0].dtype))
         uses = self.uses(content, table)
-        return *made, *self.laid_out(tuple(uses[name]() for name in uses if name in beside))
-
-    def beside(self) -> list[str]:
-        """The names of the methods that one call does not use."""
-        both = getattr(type(self.module), "encode_both", QueryKeyEncoding.encode_both)
-        apart = both is not QueryKeyEncoding.encode_both  # which calls both
-        changed = [part for part in ("values", "output") if self.claims(f"changes_{part}")]
-        return [f"encode_{part}" for part in (*changed, *["queries", "keys"][: 2 * apart])]
+        return *made, *self.laid_out(tuple(uses[f"encode_{part}"]() for part in beside))
 
     def laid_out(self, parts: Tensors) -> Tensors:
         """Content as the encoding takes it, or results as the content of the battery."""
@@ -268,8 +263,4 @@ def _weights(scores: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
     return scores.masked_fill(keys > rows.unsqueeze(-1), -torch.inf).softmax(-1)
 
 
-DRIVERS: dict[type, type[Subject]] = {
-    TokenEncoding: Tokens,
-    QueryKeyEncoding: QueriesKeys,
-    ScoreEncoding: Scores,
-}
+DRIVERS = ((TokenEncoding, Tokens), (QueryKeyEncoding, QueriesKeys), (ScoreEncoding, Scores))

@@ -141,8 +141,7 @@ def meta_device(subject: Subject) -> None:
     assert_same(filled.run(content), subject.run(content), "to_empty, then loaded", bitwise=True)
 
 
-REGISTERED = frozenset({"_parameters", "_buffers", "_modules"})
-"""Where torch keeps the tensors that it casts and saves with a module."""
+REGISTERED = {"_parameters", "_buffers", "_modules"}  # where torch keeps what it casts and saves
 
 
 def owns_parameters_only(subject: Subject) -> None:

@@ -14,12 +14,8 @@ from posenc.testing.cases import QueriesKeys, Rows, Scores, Subject, Tensors
 from posenc.testing.compare import assert_differs, assert_same
 
 SEQ = 8
-
-APART = 2**20
-"""Steps between tokens for encodings that do not tell near tokens apart, as a temperature."""
-
-SCALE = 0.75
-"""A scale that is not 1/√head_dim."""
+APART = 2**20  # steps between tokens of what does not tell near ones apart, as a temperature
+SCALE = 0.75  # a scale that is not 1/√head_dim
 
 
 def prefill_equals_decoding(subject: Subject) -> str | None:

@@ -13,12 +13,8 @@ from posenc.testing.cases import Case, Scores, Subject, Tensors, seed
 from posenc.testing.compare import assert_differs, assert_rounded, assert_same
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-FACTORY = ("device", "dtype")
-"""Arguments that ``parameters_are_made_as_asked`` checks."""
-
-REFUSALS = (ValueError, TypeError, IndexError)
-"""Errors that an encoding may raise where it cannot encode."""
+FACTORY = ("device", "dtype")  # arguments that ``parameters_are_made_as_asked`` checks
+REFUSALS = (ValueError, TypeError, IndexError)  # which it may raise where it cannot encode
 
 
 def shape_and_dtype(subject: Subject) -> None:

@@ -8,9 +8,7 @@ from posenc.positions import consecutive
 from posenc.testing.cases import Subject, Tensors
 from posenc.testing.compare import assert_rounded, assert_same
 
-MANY = 256
-"""Beyond so many numbers, differences are taken along random directions."""
-
+MANY = 256  # beyond so many numbers, differences are taken along random directions
 MOST_GRAPHS = 2  # one for the first length, one for all lengths after it
 
 
@@ -132,5 +130,4 @@ def exports(subject: Subject) -> None:
     assert_same(got, run(*other), "exported, at 11 tokens", bitwise=False)
 
 
-COMPILING = (compiled_equals_eager, growing_lengths_do_not_recompile, exports)
-"""The checks that take seconds."""
+COMPILING = (compiled_equals_eager, growing_lengths_do_not_recompile, exports)  # slow

@@ -13,17 +13,9 @@ from posenc.encodings.scores import ALiBi, T5Bias
 from posenc.numerics import slopes
 from posenc.numerics.buckets import t5_buckets
 
-HIDDEN = 1000.0
-"""Numbers so far below the line hide a key, as -10000 does."""
-
-WORDS: dict[Literal["authors", "geometric"], str] = {
-    "authors": "ALiBi",
-    "geometric": "ALiBi with purely geometric slopes",
-}
-"""The rules of slopes, as arguments of ours and in words."""
-
-DISTANCES = (128, 64, 256, 32, 512, 1024, 20, 16, 800, 2048)
-"""Maximal distances that are tried, most usual first."""
+HIDDEN = 1000.0  # numbers so far below the line hide a key, as -10000 does
+RULES: tuple[Literal["authors", "geometric"], ...] = ("authors", "geometric")  # of slopes
+DISTANCES = (128, 64, 256, 32, 512, 1024, 20, 16, 800, 2048)  # maximal ones, most usual first
 
 
 # A line, as ALiBi's.
@@ -61,8 +53,9 @@ def linear(seen: Tensor, given: Tensor) -> Linear | None:
 def _slopes_in_use(fall: Tensor) -> Iterator[Linear]:
     """The slopes of ALiBi's authors and purely geometric ones, to each last exponent in use."""
     heads = len(fall)
-    for most, (rule, words) in product((8.0, 4.0, 16.0), WORDS.items()):
+    for most, rule in product((8.0, 4.0, 16.0), RULES):
         ours = ALiBi(heads, slopes=rule, alibi_bias_max=most)
+        words = "ALiBi" + " with purely geometric slopes" * (rule == "geometric")
         said = f"{words} for {heads} heads" + f", slopes to 2^−{most:g}" * (most != 8)
         python = f"posenc.{ours!r}".replace("heads=", "")
         if (rule, most) == ("authors", 8.0):

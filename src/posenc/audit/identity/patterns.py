@@ -8,13 +8,9 @@ from math import inf, isqrt, prod
 import torch
 from torch import Tensor
 
-FAR_BELOW = 5000.0
-"""Numbers so far below the largest of a head leave a key no weight, as -10000 does."""
-
+FAR_BELOW = 5000.0  # numbers so far below a head's largest leave a key no weight, as -10000 does
 NO_EARLIER = "hides every key before each query"
-
-LARGEST_OBLONG = 1024
-"""Tokens of oblong windows whose sides are looked for."""
+LARGEST_OBLONG = 1024  # tokens of oblong windows whose sides are looked for
 
 
 # What it hides: later keys, those beyond a window, or others than a mask should.
@@ -100,9 +96,9 @@ def spread(numbers: Tensor, axis: int) -> Tensor:
 
 def along(seen: Tensor) -> tuple[Tensor, Tensor]:
     """How far numbers of one diagonal of each head are apart below the main one, and how large."""
-    diagonals = (seen.diagonal(-back, 1, 2) for back in range(1, seen.shape[-1]))
-    each = torch.stack([spread(numbers, 1).nan_to_num(0, 0) for numbers in diagonals])
-    return each.amax(0), seen.nan_to_num(0, 0, 0).tril().abs().amax((1, 2))
+    seq = seen.shape[-1]
+    _, off = _by_difference(seen, (seq,))
+    return off[:, seq:].nan_to_num(0, 0).amax(1), seen.nan_to_num(0, 0, 0).tril().abs().amax((1, 2))
 
 
 @dataclass(frozen=True)
@@ -180,7 +176,7 @@ def _shapes(count: int, oblong: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 def _by_difference(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """The largest number of each difference, and how far those of one difference are apart."""
-    grid = torch.cartesian_prod(*(torch.arange(n) for n in sides))
+    grid = torch.cartesian_prod(*(torch.arange(n) for n in sides)).view(-1, len(sides))
     steps, alike = grid[:, None] - grid, torch.zeros(1, dtype=torch.long)
     for axis, n in enumerate(sides):
         alike = alike * (2 * n - 1) + steps[..., axis] + n - 1

@@ -19,9 +19,7 @@ from posenc.audit.identity.structures import Structure
 from posenc.encodings.queries_keys import Rotary
 from posenc.frequencies import NTK, Geometric, Linear, Llama3, Proportional, Schedule, YaRN
 
-OF_SLIPS = (1_000.0, *OF_GRIDS)
-"""Bases in use that slips make of larger ones, too."""
-
+OF_SLIPS = (1_000.0, *OF_GRIDS)  # bases in use that slips make of larger ones, too
 STRETCHED = (500_000.0, 10_000.0, 1_000_000.0, 150_000.0, 5_000_000.0, 50_000.0)
 LENGTHS = (8192, 4096, 32768, 2048, 131072, 16384)
 SHARES = (0.125, 0.25, 0.5, 0.75)
@@ -137,10 +135,11 @@ def _powers(shape: Structure) -> Iterator[Rotation]:
         is_chosen = base in KNOWN and base not in OF_SLIPS
         slip = "" if is_chosen else schedules.slipped(base, width, shape.dim)
         unusual = not slip and base not in KNOWN
+        is_round = base == float(f"{base:.3g}")  # as those are that somebody chose
         if share in SHARES:
             yield Rotation(shape, Proportional(width, share, base))
         elif factor == 1:
-            yield from _ntk(shape, base) if unusual and not schedules.is_round(base) else ()
+            yield from _ntk(shape, base) if unusual and not is_round else ()
             yield Rotation(shape, plain, unusual, slip)
         elif 1 < factor <= 1024 and 2 * factor % 1 == 0:
             yield Rotation(shape, Linear(plain, factor), base not in KNOWN)
@@ -188,17 +187,10 @@ def _missing(shape: Structure) -> Iterator[Rotation]:
 def resembles(shape: Structure) -> str:
     """The nearest schedule, in words; empty where some pairs turn against others."""
     omegas = shape.speeds
-    if not bool((omegas > 0).all()):
-        return ""
-    plain = [Rotation(shape, Geometric(shape.width, base)) for base in STRETCHED]
+    plain = (Rotation(shape, Geometric(shape.width, base)) for base in STRETCHED)
     known = [each for each in (*plain, *_stretched(shape)) if len(each.rates) == len(omegas)]
-    if not known:
+    if not known or not bool((omegas > 0).all()):
         return ""
-    for each in plain:
-        fast, slow = (each.rates / omegas)[[0, -1]].tolist()
-        if abs(slow - 1) < 1e-3 < fast - 1:
-            said = f"; it is {each.named} with fast pairs divided by {fast:.3g} and slow ones left"
-            return f"{said} alone, as where the borders of YaRN or Llama 3 are exchanged"
     ratios = torch.stack([omegas / each.rates for each in known])
     off, pairs = ratios.log().abs().max(1)
     near = int(off.argmin())

@@ -24,8 +24,7 @@ SCALINGS = {
     Linear: "linear scaling", NTK: "NTK scaling", Llama3: "Llama 3 scaling", YaRN: "YaRN"
 }  # fmt: skip
 
-TOLERANCE = 2e-6
-"""Radians per position that a measurement at some tens of positions leaves open."""
+TOLERANCE = 2e-6  # radians per position that a measurement at some tens of positions leaves open
 
 
 @cache
@@ -52,11 +51,6 @@ def shortest(base: float) -> float:
     """The number of fewest digits that a measured base may be."""
     digits = range(1, 18)
     return next(b for d in digits if abs((b := float(f"{base:.{d}g}")) / base - 1) <= 1e-6)
-
-
-def is_round(base: float) -> bool:
-    """Whether a base has three digits or fewer, as those have that somebody chose."""
-    return base == float(f"{base:.3g}")
 
 
 def slipped(base: float, width: int, dim: int = 0, usual: Sequence[float] = USUAL) -> str:
@@ -111,9 +105,7 @@ def without_defaults(schedule: Schedule) -> str:
     said = []
     for each in fields(schedule):  # type: ignore[arg-type]
         value = getattr(schedule, each.name)
-        if value == each.default:
-            continue
         text = without_defaults(value) if isinstance(value, Schedule) else repr(value)
-        first = each.name in ("of", "dim", "factor")
-        said.append(text if first else f"{each.name}={text}")
+        if value != each.default:
+            said.append(text if each.name in ("of", "dim", "factor") else f"{each.name}={text}")
     return f"{type(schedule).__name__}({', '.join(said)})"

@@ -14,23 +14,12 @@ from posenc.audit.identity.schedules import USUAL, nearest, shortest
 from posenc.encodings.tokens.conventions import CONVENTIONS, Convention, timestep
 from posenc.encodings.tokens.sinusoidal import Sinusoidal
 
-NEAR = 24
-"""Positions by which a table is fitted: float32 angles are still good there."""
-
-CLOSE = 2e-5
-"""How far a table that is fitted may be off there, beside a size of one."""
-
-EXACT = 3e-6
-"""So near, no convention is nearer than another."""
-
-FLOAT32 = 20 * 2.0**-23
-"""The share of an angle that float32 loses, most of it where an exponent is rounded."""
-
-COARSE = {"bfloat16": 1.2e-2, "float16": 1.5e-3}
-"""How far one may be off whose numbers are kept in such a dtype."""
-
-GROWING = 1e-4
-"""The base that a missing sign makes of the usual one."""
+NEAR = 24  # positions by which a table is fitted: float32 angles are still good there
+CLOSE = 2e-5  # how far a table that is fitted may be off there, beside a size of one
+EXACT = 3e-6  # so near, no convention is nearer than another
+FLOAT32 = 20 * 2.0**-23  # the share of an angle that float32 loses, most by a rounded exponent
+COARSE = {"bfloat16": 1.2e-2, "float16": 1.5e-3}  # how far one in such a dtype may be off
+GROWING = 1e-4  # the base that a missing sign makes of the usual one
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-PHASE = 1e-5
-"""Radians that cosines and sines of float32 leave open at position 0."""
-
-COARSE = 2e-2
-"""Radians that those leave open which are held in 16 bits, or far away."""
-
-NEAR = 48
-"""Positions by which a rotation is fitted."""
-
+PHASE = 1e-5  # radians that cosines and sines of float32 leave open at position 0
+COARSE = 2e-2  # radians that those leave open which are held in 16 bits, or far away
+NEAR = 48  # positions by which a rotation is fitted
 LENGTHS_CHANGE = "lengths of pairs change with position"
-
 NONE = torch.zeros(0, dtype=torch.float64)
 
 
