@@ -139,7 +139,8 @@ def _powers(shape: Structure) -> Iterator[Rotation]:
         if share in SHARES:
             yield Rotation(shape, Proportional(width, share, base))
         elif factor == 1:
-            yield from _ntk(shape, base) if unusual and not is_round else ()
+            if unusual and not is_round:
+                yield from _ntk(shape, base)
             yield Rotation(shape, plain, unusual, slip)
         elif 1 < factor <= 1024 and 2 * factor % 1 == 0:
             yield Rotation(shape, Linear(plain, factor), base not in KNOWN)
