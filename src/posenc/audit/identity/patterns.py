@@ -112,22 +112,18 @@ class Window:
     hides: bool  # whether some keys are hidden
 
     @property
-    def size(self) -> str:
-        """Its sides, in words."""
-        return " × ".join(map(str, self.sides))
-
-    @property
     def is_square(self) -> bool:
         """Whether it has two equal sides."""
         return len(self.sides) == 2 and len(set(self.sides)) == 1
 
     @property
     def said(self) -> str:
+        size = " × ".join(map(str, self.sides))
         if not self.is_square:
-            return f"of {self.size} tokens: it depends on the differences along each axis alone"
+            return f"of {size} tokens: it depends on the differences along each axis alone"
         behind = " behind a class token" if self.before else ""
         return (
-            f"of {self.size} tokens, row after row{behind}: it depends on the differences of rows "
+            f"of {size} tokens, row after row{behind}: it depends on the differences of rows "
             f"and of columns alone{', of keys that it does not hide' * self.hides}"
         )
 
