@@ -167,7 +167,7 @@ def _shapes(count: int, oblong: bool) -> Iterator[tuple[int, tuple[int, ...]]]:
         divisors = [n for n in range(1, count) if count % n == 0]
         for sides in product(divisors, divisors[1:], divisors[1:]):
             if prod(sides) == count:
-                yield 0, sides[sides[0] == 1 :]
+                yield 0, sides[1:] if sides[0] == 1 else sides
 
 
 def _by_difference(patches: Tensor, sides: tuple[int, ...]) -> tuple[Tensor, Tensor]:
