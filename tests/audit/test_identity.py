@@ -115,6 +115,14 @@ def test_pairs_that_turn_against_others_are_no_known_schedule(against, told):
     assert "NOTE turned-backwards" in str(check(Frequencies(-frequencies.abs()), only=ALONE))
 
 
+def test_a_schedule_that_stretches_fast_pairs_alone_has_its_borders_exchanged():
+    frequencies = rates(Geometric(64))
+    frequencies[:16] /= 8
+    (one,) = check(Frequencies(frequencies), only=ALONE).faults
+    assert one.name == "unknown-frequencies"
+    assert "borders of YaRN or Llama 3 are exchanged" in one.said
+
+
 @SLOW
 @pytest.mark.parametrize("dim", [64, 512, 1024])
 def test_an_exponent_that_slipped_is_named_where_it_is_near_the_right_one(dim):

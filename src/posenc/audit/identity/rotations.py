@@ -188,10 +188,17 @@ def _missing(shape: Structure) -> Iterator[Rotation]:
 def resembles(shape: Structure) -> str:
     """The nearest schedule, in words; empty where some pairs turn against others."""
     omegas = shape.speeds
-    plain = (Rotation(shape, Geometric(shape.width, base)) for base in STRETCHED)
+    plain = [Rotation(shape, Geometric(shape.width, base)) for base in STRETCHED]
     known = [each for each in (*plain, *_stretched(shape)) if len(each.rates) == len(omegas)]
     if not known or not bool((omegas > 0).all()):
         return ""
+    for each in plain:
+        fast, slow = (each.rates / omegas)[[0, -1]].tolist()
+        if abs(slow - 1) < 1e-3 < fast - 1:
+            return (
+                f"; it is {each.named} with fast pairs divided by {fast:.3g} and slow ones left "
+                f"alone, as where the borders of YaRN or Llama 3 are exchanged"
+            )
     ratios = torch.stack([omegas / each.rates for each in known])
     off, pairs = ratios.log().abs().max(1)
     near = int(off.argmin())
