@@ -195,7 +195,8 @@ class AddedInquiry(Inquiry):
             return ""
         halves = f"{names[0]} in the first half of the channels, {names[1]} in the second"
         each = f"each {one.said}" if one.said == other.said else f"{one.said}, and {other.said}"
-        return f"a grid encoding: {halves}, {each}"
+        height, width = self.view.grid
+        return f"a grid encoding: {halves}, {each}; at all of {height} × {width} points"
 
     def errors_to_the_end(self) -> tuple[Tensor, Tensor, Tensor, str, str]:
         """Positions, errors, how much these matter, and dtypes that hold frequencies and table."""
